@@ -1,4 +1,4 @@
-"""The ASGI application: routes behind the front."""
+"""The ASGI application: routes inside the request guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers of requests share: settings, the client of the router, the model's text side, files and metrics."""
+"""State that all request handlers share: settings, router client, tokenizer and templates, files, metrics."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GatewayContext:
 
     @property
     def is_mistral(self) -> bool:
-        """Whether a surface is Mistral's, so that errors need its shape too."""
+        """True if a surface has Mistral's profile; errors then have its fields too."""
         return "mistral" in (self.settings.chat_profile, self.settings.completions_profile)
 
     @property

@@ -27,7 +27,7 @@ class MemoryTrimmer:
                 self.settle(resident_bytes())
 
     def is_due(self, num_bytes: int) -> bool:
-        """Whether a process of that size may have much to give back; each call is one look."""
+        """True if a process of that size may have much free memory; call it once an interval."""
         self._usual_bytes = min(self._usual_bytes, num_bytes)
         return num_bytes - self._usual_bytes >= MUCH_BYTES
 

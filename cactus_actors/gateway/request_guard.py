@@ -1,4 +1,4 @@
-"""What every request passes before it reaches a route: its name, its host, its key, and room for it."""
+"""Checks of every request before its route: id, host, origin, API key, and limits on open requests."""
 
 from __future__ import annotations
 
@@ -141,12 +141,12 @@ def _address_of(scope: HTTPScope) -> str:
 
 
 def _schemes_of(settings: GatewaySettings) -> tuple[str, ...]:
-    """What this server's own pages are reached by; a proxy in front of it says which it was to nobody."""
+    """Schemes of this server's own pages; a proxy may serve either."""
     if settings.behind_proxy:
         return "http", "https"
     return ("http",) if settings.tls_cert is None else ("https",)
 
 
 def _comes_back(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether this may be about a job that is known; the router, which knows, takes no new one."""
+    """True if the request may be about a known job; the router decides, and accepts no new one."""
     return any(name in (b"idempotency-key", b"last-event-id") for name, _ in headers)

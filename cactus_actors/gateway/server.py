@@ -62,12 +62,12 @@ class GatewayServer:
 
     @property
     def context(self) -> GatewayContext | None:
-        """What the handlers of requests share; None before `run`."""
+        """The state that request handlers share; None before `run`."""
         return self._gateway
 
     @property
     def address(self) -> str:
-        """Where it listens: HOST:PORT, the port resolved."""
+        """The bound address, HOST:PORT with the real port."""
         host, port = self._socket.getsockname()[:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -78,7 +78,7 @@ class GatewayServer:
             runner.run(self._serve(jobs_endpoint, stream_endpoint))
 
     def num_open(self) -> int:
-        """How many requests are open, as the event loop says: this waits for it."""
+        """Number of open requests; waits for the event loop's answer."""
         if self._loop is None or self._gateway is None:
             return 0
         return asyncio.run_coroutine_threadsafe(_count(self._gateway), self._loop).result()
@@ -91,9 +91,9 @@ class GatewayServer:
         return self.num_open() == 0
 
     def stop(self) -> None:
-        """Let `run` end: who still waits is told so, and has `closing_s` to take it.
+        """Let `run` end: waiting requests get an error, and have `closing_s` to read it.
 
-        Jobs that somebody can come back for go on; the others are cancelled.
+        Jobs that a client can resume go on; the others are cancelled.
         """
         self._is_stopping = True
         if self._loop is not None:
@@ -170,7 +170,7 @@ def _bound(listen: str, peer_timeout_s: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # What the kernel holds for a reader who takes nothing, and how late a slow one is seen to read.
+        # Bounds what the kernel buffers for a client that does not read, and the delay until that is seen.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         _watch_peers(listener, peer_timeout_s)
         listener.bind((host, port))

@@ -1,4 +1,4 @@
-"""The status of the service behind the gateway."""
+"""The newest status of the service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StatusWatcher:
 
     @property
     def asked_at(self) -> float:
-        """When the last status was asked for; it knows of nothing later."""
+        """Time of the last status request; the status reflects nothing later."""
         return self._asked_at
 
     async def fresh(self) -> Status | None:

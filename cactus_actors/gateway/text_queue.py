@@ -48,7 +48,7 @@ class TextQueue:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="text")
 
     async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
-        """What comes of `work` on so many characters; raises Overloaded for more than the asker may have."""
+        """Result of `work` on so many characters; raises Overloaded for more than a caller may have."""
         self._check_room(asker, num_characters)
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._lines.setdefault(asker, deque()).append(_Work(asker, num_characters, work, done))
@@ -72,7 +72,7 @@ class TextQueue:
 
     def _begin_next(self) -> None:
         while not self._is_busy and (work := self._take()) is not None:
-            if work.done.cancelled():  # whoever asked has left
+            if work.done.cancelled():  # the caller has left
                 self._forget(work)
                 continue
             self._is_busy = True

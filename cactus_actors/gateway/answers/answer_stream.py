@@ -24,7 +24,7 @@ from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.results import Result
 
 MIN_INTERVAL_S = 0.02
-"""What comes sooner after the last event waits for the next: faster than anybody reads, it only costs."""
+"""Least seconds between two events; tokens that arrive sooner share one. Nobody reads faster."""
 
 
 class ChunkMaker(Protocol):
@@ -71,9 +71,9 @@ class AnswerStream:
         self._timer: asyncio.TimerHandle | None = None
 
     async def begin(self) -> None:
-        """Wait for the first token, so that a request that fails before it is answered with a status.
+        """Wait for the first token, so that a request that fails before it gets an HTTP status.
 
-        Returns without one when nothing comes for as long as a reader can be left in silence.
+        Returns without a token once the ping interval is over.
         """
         self._wake_later()
         try:
@@ -159,7 +159,7 @@ class AnswerStream:
         if not self._identity.survives_disconnect:
             return [event(chunk) for chunk in chunks]
         name = event_id(self._identity.request_id, self._positions)
-        # Only behind the last of them has the reader all that the id says.
+        # Only the last event has the id: the reader has all of the position only then.
         return [event(chunk) for chunk in chunks[:-1]] + [event(chunk, name) for chunk in chunks[-1:]]
 
     def _observe(self, num_tokens: int) -> None:
@@ -172,7 +172,7 @@ class AnswerStream:
 
 
 def _local_answer(failure: Exception) -> dict[str, Any]:
-    """What the local model answered, beside the error of a cloud's answer that broke off."""
+    """The local model's answer, sent with the error of a cloud's answer that broke off."""
     result = failure.result if isinstance(failure, CactusError) else None
     if result is None or result.handoff.local_text is UNSET:
         return {}

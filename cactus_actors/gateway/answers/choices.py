@@ -30,7 +30,7 @@ async def results_of(client: AsyncClient, submits: Sequence[EncodedSubmit]) -> l
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """What became of one choice: it was accepted, it grew, or it ended."""
+    """News of one choice: it was accepted, it grew, or it ended."""
 
     choice: int
     news: Accepted | Delta | Result
@@ -51,7 +51,7 @@ class ChoiceStreams:
 
     @property
     def is_over(self) -> bool:
-        """Whether every choice has ended and was taken."""
+        """True if every choice has ended and was taken."""
         return not self._running
 
     def fail(self, error: CactusError) -> None:
@@ -76,7 +76,7 @@ class ChoiceStreams:
         self._is_woken = False
 
     def taken(self) -> list[StreamEvent]:
-        """What happened since, which may be nothing; raises a job's error when all before it was taken."""
+        """The events since the last call, perhaps none; raises a job's error once all events before it were taken."""
         happened: list[StreamEvent] = []
         while self._noted and self._failure is None:
             choice = next(iter(self._noted))
@@ -101,7 +101,7 @@ class ChoiceStreams:
 
     def _take(self, choice: int, happened: list[StreamEvent]) -> None:
         stream = self._streams[choice]
-        # Deltas come on another connection than the word that the job was accepted, and may be first.
+        # Deltas arrive on another connection than Accepted, and may overtake it.
         if not self._is_accepted[choice] and not stream.has_reply:
             return
         accepted, deltas, outcome = stream.update()

@@ -1,4 +1,4 @@
-"""What all endpoints that run jobs have in common."""
+"""Responses of all endpoints that run jobs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def with_model(gateway: GatewayContext, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def check_serves(gateway: GatewayContext, identity: Identity) -> None:
-    """Raise Unavailable where nobody could answer; who comes back for an answer waits for it instead."""
+    """Raise Unavailable if no worker could answer; a request that survives a disconnect waits instead."""
     if not identity.survives_disconnect:
         await gateway.check_serves()
 

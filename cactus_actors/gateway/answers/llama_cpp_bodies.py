@@ -30,7 +30,7 @@ class LlamaCppBody:
         return body | self.ending(choice, result)
 
     def ending(self, choice: int, result: Result) -> dict[str, Any]:
-        """What is said at the end, streamed or not."""
+        """The fields of the last message, streamed or not."""
         submit = self._asked.submits[choice]
         extensions = extensions_of(result)
         return {
@@ -80,7 +80,7 @@ class LlamaCppChunks:
         return [{"content": "", "tokens": [], **self._body.ending(choice, result)}]
 
     def usage(self) -> list[dict[str, Any]]:
-        """Nothing: each choice has told its own."""
+        """No chunk: each choice has sent its own counts."""
         return []
 
     def _chunk(self, choice: int, text: str, token_ids: list[int]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def event(data: Any, event_id: str | None = None) -> bytes:
-    """One frame; `event_id` is what the reader sends as Last-Event-ID to go on behind it."""
+    """One frame; a reader continues after it by sending `event_id` as Last-Event-ID."""
     if event_id is None:
         return b"data: %b\n\n" % _encode(data)
     return b"id: %b\ndata: %b\n\n" % (event_id.encode(), _encode(data))

@@ -15,7 +15,7 @@ MAX_FAULTS = 100
 
 
 class CheckedInput(NamedTuple):
-    """How many lines a file has, unless `faults`, at most MAX_FAULTS, keep it from being a batch."""
+    """Number of lines of a file, and at most MAX_FAULTS `faults` that make it unfit for a batch."""
 
     num_lines: int
     faults: list[BatchFault]

@@ -1,4 +1,4 @@
-"""Batches: taken, run in the order of each tenant behind everybody else, and gone on with after a restart."""
+"""Batches, run in each tenant's order at background priority, and continued after a restart."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAVE_EVERY_S = 1.0
 EXPIRE_EVERY_S = 600.0
 
 _PASSING = (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked)
-"""What a batch waits for the end of."""
+"""Errors that pass: the batch is tried again."""
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class BatchQueue:
         return [record for _, record in reversed(self._records.items()) if record.tenant == tenant]
 
     def reads(self, file_id: str) -> bool:
-        """Whether a batch that has not ended needs this file."""
+        """True if a batch that has not ended needs this file."""
         return any(record.input_file_id == file_id and not record.has_ended for _, record in self._records.items())
 
     def forget_old(self) -> None:
@@ -159,7 +159,7 @@ class BatchQueue:
             await asyncio.gather(*working, return_exceptions=True)
 
     def _due(self) -> list[BatchRecord]:
-        """What to begin now: each tenant's oldest batch, and all that are to be cancelled."""
+        """The batches to start now: each tenant's oldest, and all that are being cancelled."""
         waiting = [record for _, record in self._records.items() if not record.has_ended]
         cancelled = [record for record in waiting if record.status == "cancelling"]
         turns: dict[str, BatchRecord] = {}
@@ -309,7 +309,7 @@ class BatchQueue:
         self._enter(record, "failed")
 
     async def _count(self, record: BatchRecord) -> None:
-        """Count what the files hold: what was saved while they were written may be behind them."""
+        """Count the lines of the files: the record may have been saved before the last ones were written."""
         paths = self._request(record).paths
         num_completed, num_failed = await _to_its_end(lambda: num_results(paths))
         if num_completed is not None:

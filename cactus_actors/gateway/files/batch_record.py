@@ -1,4 +1,4 @@
-"""A batch of OpenAI's API: where it stands in its life."""
+"""The stored state of a batch of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDED: frozenset[BatchStatus] = frozenset({"failed", "completed", "expired", "ca
 
 
 class BatchFault(msgspec.Struct, kw_only=True):
-    """What is wrong with an input file; `line` counts from 1."""
+    """A fault of an input file; `line` counts from 1."""
 
     code: str
     message: str
@@ -51,16 +51,16 @@ class BatchRecord(StoredRecord, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing will change any more."""
+        """True once the batch is in a final state."""
         return self.status in ENDED
 
     @property
     def expires_at(self) -> float:
-        """When what has not run by then will not, as the wall clock said when the batch was taken."""
+        """Unix time of expiry, by the wall clock at the batch's creation."""
         return self.created_at + self.window_s
 
     def seconds_left(self, now: float) -> float:
-        """Of the batch's window at `now`, by the clock of `taken_at`; never more than all of it."""
+        """Seconds left of the batch's window at `now`, by the clock of `taken_at`; at most the whole window."""
         return min(self.window_s, self.begins_at + self.window_s - now)
 
     def enter(self, status: BatchStatus) -> None:

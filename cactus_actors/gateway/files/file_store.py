@@ -44,7 +44,7 @@ class FileStore:
                 content.unlink(missing_ok=True)
 
     def path(self, file_id: str) -> Path:
-        """Where the content is."""
+        """Path of the content."""
         return self._directory / f"{file_id}.content"
 
     def get(self, file_id: str, tenant: str) -> FileRecord:

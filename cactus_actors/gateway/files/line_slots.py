@@ -1,4 +1,4 @@
-"""How many lines of all batches run at once, and which batch may begin its next."""
+"""Limits the lines of all batches in flight, and shares them among batches."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class LineSlots:
             self.tell()
 
     def may_begin(self, share: SlotShare) -> bool:
-        """Whether a batch may begin a line.
+        """True if a batch may start a line.
 
-        One that has none in flight always may, since the lines of others may take any time; by these lines
+        A batch with no line in flight always may, since other batches' lines may take any time; by these lines
         alone there may be more than slots.
         """
         if share.num_held == 0:

@@ -1,4 +1,4 @@
-"""What clients say of their files and batches, within bounds."""
+"""Limits on metadata of batches and names of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much one API key may keep here, and for how long."""
+"""Limits on what one API key may store, and for how long."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from cactus_actors.protocol.errors import StorageFailure
 
 
 class StoredRecord(msgspec.Struct, kw_only=True):
-    """What every record says: when it was made, in Unix seconds, and by which tenant's name.
+    """Fields of every record: its time in Unix seconds, and the tenant's name.
 
     `taken_at` is the same by the clock of `wall_clock.py`, which nobody sets; old records lack it.
     """
@@ -26,7 +26,7 @@ class StoredRecord(msgspec.Struct, kw_only=True):
 
     @property
     def begins_at(self) -> float:
-        """When its time begins, by the clock of `taken_at`."""
+        """Start of its retention, by the clock of `taken_at`."""
         return self.created_at if self.taken_at is None else self.taken_at
 
 

@@ -1,4 +1,4 @@
-"""A multipart form with one file, taken as it comes."""
+"""A multipart form with one file, parsed while it arrives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cactus_actors.protocol.errors import InvalidRequest, PayloadTooLarge, Unsup
 MAX_FIELD_BYTES = 4096
 MAX_PARTS = 16
 FORM_BYTES = 64 * 1024
-"""What the form may be bigger than its file."""
+"""Bytes that a form may have beside its file."""
 
 
 @dataclass

@@ -24,7 +24,7 @@ ANONYMOUS: Tenant = b""
 
 
 class ApiKeys:
-    """Who may ask; without any key, everybody may."""
+    """The accepted API keys; without any, every request is accepted."""
 
     def __init__(self, digests: Sequence[str]) -> None:
         """`digests` are those of `digest_of`."""
@@ -32,11 +32,11 @@ class ApiKeys:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a request without a key is refused."""
+        """True if a request without a key is refused."""
         return bool(self._digests)
 
     def tenant(self, authorization: bytes | None) -> Tenant:
-        """Whose `Authorization` this is; raises AuthenticationFailed, after the same time for every key."""
+        """The tenant of an `Authorization` header; raises AuthenticationFailed. Takes the same time for every key."""
         if not self._digests:
             return ANONYMOUS
         if authorization is None or authorization[: len(_SCHEME)].lower() != _SCHEME:
@@ -49,12 +49,12 @@ class ApiKeys:
 
 
 def digest_of(key: str) -> str:
-    """What is kept of a key; keys are long and random, so that one round of SHA-256 tells nothing."""
+    """The stored digest of an API key; keys are long and random, so one round of SHA-256 is enough."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 def account_of(tenant: Tenant) -> str:
-    """What a tenant is called on the disk and to the router; nobody else can make it up."""
+    """A tenant's name on disk and for the router; it cannot be guessed without the key."""
     return hashlib.blake2b(b"name", key=tenant, digest_size=12).hexdigest()
 
 
@@ -130,7 +130,7 @@ def _terms_by_digest(lines: Iterable[str]) -> dict[str, KeyGrants]:
 
 
 def _key_and_terms(line: str) -> tuple[str, KeyGrants]:
-    """A key, which may have spaces in it, and what stands behind it."""
+    """An API key, which may contain spaces, and the grants after it."""
     given: dict[str, str] = {}
     words = line.rsplit(None, 1)
     while len(words) == 2 and (found := _TERM.fullmatch(words[1])):

@@ -1,4 +1,4 @@
-"""What the open requests of each caller take of a bounded resource."""
+"""Shares of a limited resource that callers' open requests hold."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CallerShares:
 
 
 class Share:
-    """What one request of a caller holds; `release` it when it is answered.
+    """The share of one request; `release` it with the response.
 
     `caller` may be changed while it holds nothing.
     """

@@ -27,7 +27,7 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
 
 
 def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """What connections are accepted with; raises ConfigurationInvalid for files that are no pair."""
+    """The TLS context for new connections; raises ConfigurationInvalid for files that do not belong together."""
     try:
         return context_of(certificate, key)
     except (OSError, ssl.SSLError) as error:
@@ -65,7 +65,7 @@ def _readable(option: str, given: Path | None) -> Path:
 
 
 def _verify_code(context: ssl.SSLContext, certificate: Path) -> int:
-    """What a client that trusts this very certificate says to it: OpenSSL's number, 0 for nothing."""
+    """OpenSSL's verification error for a client that trusts this very certificate; 0 for none."""
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

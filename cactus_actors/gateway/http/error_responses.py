@@ -41,7 +41,7 @@ def failure_response(info: ErrorInfo, request_id: str, *, is_mistral: bool) -> A
 
 
 def info_of(error: BaseException, request_id: str) -> ErrorInfo:
-    """What a client is told; of what nobody foresaw only that it happened, the rest is in the log."""
+    """The error for the client; an unexpected one is only logged in full."""
     if isinstance(error, CactusError):
         return error.info()
     if isinstance(error, HTTPException) and 400 <= error.status_code < 500:
@@ -67,7 +67,7 @@ def exception_handler(*, is_mistral: bool) -> Callable[[HttpRequest, Exception],
 
 
 def _routing_failure(request: HttpRequest, error: Exception) -> CactusError | None:
-    """What is said where the application has no such path, or not for that method."""
+    """The error for an unknown path, or for a method that a path does not have."""
     if isinstance(error, NotFoundException):
         paths = [route.path for route in request.app.routes]
         return ResourceNotFound(suggestion_for(request.method, request.scope["path"], paths))
@@ -77,7 +77,7 @@ def _routing_failure(request: HttpRequest, error: Exception) -> CactusError | No
 
 
 def _allowed(error: Exception) -> dict[str, str]:
-    """The methods of a path, for whoever asked with another."""
+    """The `allow` header for a request with a wrong method."""
     return dict(error.headers or {}) if isinstance(error, MethodNotAllowedException) else {}
 
 

@@ -21,10 +21,10 @@ _NO_LINGERING = struct.pack("ii", 1, 0)
 class BoundedProtocol(HttpToolsProtocol):
     """A connection whose request line and headers must come soon and be few.
 
-    What cannot be a request is refused behind the answers to all before it, and nothing after it is read.
-    An answer to a request that has not come whole ends the connection: its rest is thrown away for `linger_s`,
-    so that the answer is not lost to a sender who is still sending. A reader who lets the buffer of what is
-    sent stay full for `reader_s` is dropped.
+    Malformed input is refused after the responses to all earlier requests, and nothing after it is read.
+    A response to an incomplete request ends the connection: its rest is dropped for `linger_s`,
+    so that a client that is still sending receives the response. A client that leaves the send buffer
+    full for `reader_s` is disconnected.
     """
 
     timeouts = DEFAULT_TIMEOUTS
@@ -83,7 +83,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle.transport = _ResponseTransport(self)
         connection: dict[object, object] = {"abort": self.transport.abort, "cycle": self.cycle}
         self.cycle.scope.setdefault("extensions", {})[_CONNECTION] = connection
-        if self.parser.should_upgrade():  # what comes behind it is read by nobody
+        if self.parser.should_upgrade():  # nobody reads what follows it
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
@@ -104,7 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._write_refusal(self._refusal)
 
     def close(self) -> None:
-        """Close, behind what is sent, but not upon what still comes: the other side would lose the answer."""
+        """Close after the last byte is sent, but not while the peer still sends: a reset would lose the response."""
         if self._is_in_message:
             self._end()
         else:
@@ -120,7 +120,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._reader_timer.cancel()
 
     def _drop_reader(self) -> None:
-        """What the kernel still holds for a reader goes too."""
+        """Drop the kernel's send buffer too."""
         self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
         self.transport.abort()
 
@@ -166,7 +166,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end()
 
     def _end(self) -> None:
-        """Say that nothing more comes, and leave when the other side has, or after `linger_s`."""
+        """Shut down writing, and close when the peer has, or after `linger_s`."""
         if self._end_timer is not None:
             return
         self._ignores_input = True
@@ -209,7 +209,7 @@ def abort(scope: Scope) -> None:
 
 
 def is_request_complete(scope: Scope) -> bool:
-    """Whether the whole request is here, so that its connection can take another one."""
+    """True if the whole request has arrived, so that its connection can take another one."""
     connection = _connection(scope)
     return connection is None or not connection["cycle"].more_body
 

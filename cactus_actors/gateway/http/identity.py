@@ -1,4 +1,4 @@
-"""Who asks, what the request is called, and whether its answer survives a disconnect."""
+"""A request's tenant and id, and how its answer survives a disconnect."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Identity:
         return job_id_of(self.request_id, choice)
 
     def positions_of(self, num_choices: int) -> list[StreamPosition]:
-        """Where the reader is in each choice; raises InvalidRequest if its event was of another request."""
+        """The reader's position in each choice; raises InvalidRequest for an event of another request."""
         if not self.positions:
             return [StreamPosition() for _ in range(num_choices)]
         if len(self.positions) != num_choices:
@@ -91,6 +91,6 @@ def identity_named(request: HttpRequest, name: str) -> str:
 
 
 def tenant_name(request: HttpRequest) -> str:
-    """What a tenant is called on the disk; empty where everybody may ask."""
+    """The tenant's name on disk; empty without API keys."""
     tenant: Tenant = request.scope["state"]["tenant"]
     return account_of(tenant) if tenant else ""

@@ -1,6 +1,6 @@
-"""Which web pages may change something here.
+"""Rules for requests of web pages that change something.
 
-A browser sends some requests of foreign pages without asking the server first: forms, uploads, plain text. It
+A browser sends some requests of foreign pages without a preflight: forms, uploads, plain text. It
 names the page in `Origin` (RFC 6454), and says how the page relates to the server in `Sec-Fetch-Site` (W3C
 Fetch Metadata Request Headers). Programs other than browsers send neither.
 """
@@ -22,9 +22,9 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class OriginPolicy:
-    """Refuses unsafe requests of pages that this server did not serve, but for the `allowed` origins.
+    """Refuses unsafe requests of pages of other origins, except the `allowed` ones.
 
-    Its own pages come by one of `schemes`. Raises ConfigurationInvalid for an allowed origin that is not
+    The server's own pages have one of `schemes`. Raises ConfigurationInvalid for an allowed origin that is not
     SCHEME://HOST[:PORT].
     """
 

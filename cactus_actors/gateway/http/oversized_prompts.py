@@ -1,4 +1,4 @@
-"""Prompts that no tokenizer gets into the context, told before anything is converted, sent or tokenised."""
+"""Refuses prompts that cannot fit the context, before anything is converted, sent or tokenised."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class WorkQueue(Protocol):
     """Work beside the event loop, callers in turn."""
 
     async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
-        """What comes of `work` on so many characters; raises Overloaded for more than the asker may have."""
+        """Result of `work` on so many characters; raises Overloaded for more than a caller may have."""
         ...
 
 

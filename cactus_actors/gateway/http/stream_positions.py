@@ -1,4 +1,4 @@
-"""How far a reader of a stream has come: what the id of an event says."""
+"""A reader's position in a stream, as event ids encode it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _EVENT_ID = re.compile(rf"([0-9a-f]{{24}}):({_POSITION}(?:_{_POSITION}){{0,1023}
 
 @dataclass
 class StreamPosition:
-    """How far one choice has come: items of its stream, characters of its answer and of its reasoning.
+    """Position in one choice: items of its stream, characters of its answer and of its reasoning.
 
-    And whether its end was told.
+    `is_ended` says that its end was sent.
     """
 
     num_items: int = 0
@@ -39,7 +39,7 @@ class StreamPosition:
         return f"{self.num_items}.{self.num_characters}{reasoned}{'e' if self.is_ended else ''}"
 
     def halves(self, delta: Delta, of_delta: StreamPosition) -> tuple[Delta | None, Delta | None]:
-        """The parts of a delta before this position and behind it; `of_delta` is where the delta begins."""
+        """The parts of a delta before and after this position; `of_delta` is where the delta begins."""
         items = min(max(0, self.num_items - of_delta.num_items), len(delta.token_ids))
         characters = min(max(0, self.num_characters - of_delta.num_characters), len(delta.text))
         reasoned = min(

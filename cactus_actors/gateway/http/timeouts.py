@@ -9,7 +9,7 @@ class GatewayTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds. Operators need not change them; tests shorten them."""
 
     headers_s: float = 15.0
-    """From a connection, or the last response, to the end of the next request's headers."""
+    """Time from a connection, or the last response, to the end of the next request's headers."""
     body_s: float = 60.0
     """For a body of which nothing arrives, or which arrives too slowly."""
     linger_s: float = 5.0

@@ -53,7 +53,7 @@ class ServedCertificate:
             _log.warning("TLS: the certificate in %s is used from now on", self._certificate)
 
     def _state(self) -> list[tuple[int, int, int]]:
-        """What differs when a file was written or replaced, also behind a symbolic link."""
+        """File states that change when a file, or the target of a link, is written or replaced."""
         states = []
         for path in (self._certificate, self._key):
             try:

@@ -49,7 +49,7 @@ _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
 
 
 def suggestion_for(method: str, path: str, served: Sequence[str]) -> str:
-    """Why nothing is at `path`, and which of the `served` paths to ask instead."""
+    """The message for an unknown `path`, with the one of the `served` paths to use instead."""
     shown = f"{method} {path[:MAX_SHOWN_CHARACTERS]}"
     for expression, whose, instead in _FOREIGN:
         found = re.fullmatch(expression, path.rstrip("/"))

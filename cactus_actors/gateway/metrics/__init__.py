@@ -1,1 +1,1 @@
-"""What is counted, as Prometheus reads it."""
+"""Metrics in Prometheus' text format."""

@@ -1,4 +1,4 @@
-"""What the gateway counts, and the service's own counts beside it, as Prometheus reads them."""
+"""Metrics of the gateway and of the service, in Prometheus' text format."""
 
 from __future__ import annotations
 

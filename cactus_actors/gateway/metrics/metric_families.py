@@ -24,12 +24,12 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 
 
 def gauge(name: str, meaning: str, samples: Samples | float, *labels: str) -> Metric:
-    """What rises and falls."""
+    """A gauge."""
     return _filled(GaugeMetricFamily(PREFIX + name, meaning, labels=labels), samples)
 
 
 def counter(name: str, meaning: str, samples: Samples | float, *labels: str) -> Metric:
-    """What only rises; its samples' names end with `_total`."""
+    """A counter; its samples' names end with `_total`."""
     return _filled(CounterMetricFamily(PREFIX + name, meaning, labels=labels), samples)
 
 

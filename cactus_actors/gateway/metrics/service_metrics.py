@@ -1,4 +1,4 @@
-"""What the service says of itself, as metrics.
+"""The service's status as metrics.
 
 Names and shapes are those of vLLM (its docs/design/metrics.md) where it has the same thing, under another
 prefix. Labels take few values: words of ours, and the names of workers that are connected now.
@@ -221,7 +221,7 @@ def _of_each(
 
 
 def _spent(workers: Sequence[WorkerStatus], field: str) -> list[tuple[tuple[str, ...], float]]:
-    """What all tenants spent together: a label would tell who they are."""
+    """The spending of all tenants together: a label would reveal who they are."""
     return [
         ((worker.worker_id, row.period), getattr(row, field))
         for worker in workers

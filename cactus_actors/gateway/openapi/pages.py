@@ -29,7 +29,7 @@ WHAT_THIS_IS = (
 
 @get("/")
 async def root(request: HttpRequest) -> ASGIResponse:
-    """What answers here; the page of all operations for a browser."""
+    """Name, model and paths of this server; for a browser the page of all operations."""
     if "text/html" in request.headers.get("accept", ""):
         return ASGIResponse(body=_page(), media_type="text/html; charset=utf-8")
     return json_response(

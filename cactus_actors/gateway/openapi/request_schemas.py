@@ -1,4 +1,4 @@
-"""What the gateway is asked, as schemas of its OpenAPI document."""
+"""JSON schemas of request bodies for the OpenAPI document."""
 
 from __future__ import annotations
 

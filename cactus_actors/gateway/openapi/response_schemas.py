@@ -1,4 +1,4 @@
-"""What the gateway answers, as schemas of the OpenAPI document."""
+"""JSON schemas of response bodies for the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/batches: prompt files run behind everybody else."""
+"""/v1/batches: prompt files run at background priority."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def list_batches(request: HttpRequest) -> ASGIResponse:
 
 @get("/v1/batches/{batch_id:str}")
 async def get_batch(request: HttpRequest, batch_id: FromPath[str]) -> ASGIResponse:
-    """Where a batch stands."""
+    """State and counts of a batch."""
     return json_response(gateway_of(request).batches.get(batch_id, tenant_name(request)).body())
 
 

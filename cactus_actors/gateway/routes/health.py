@@ -14,21 +14,21 @@ from cactus_actors.gateway.metrics.gateway_metrics import CONTENT_TYPE
 
 @get("/health")
 async def health(request: HttpRequest) -> ASGIResponse:
-    """Whether requests are answered; 503 while the model loads, and while the service stops."""
+    """200 if requests are answered, 503 while the model loads and while the service stops."""
     await gateway_of(request).check_ready()
     return json_response({"status": "ok"})
 
 
 @get("/readyz")
 async def readyz(request: HttpRequest) -> ASGIResponse:
-    """As /health: whether to send requests here."""
+    """As /health, for load balancers."""
     await gateway_of(request).check_ready()
     return json_response({"status": "ok"})
 
 
 @get("/healthz")
 async def healthz() -> ASGIResponse:
-    """Whether this process answers at all."""
+    """200 as long as this process answers."""
     return json_response({"status": "ok"})
 
 

@@ -1,4 +1,4 @@
-"""/infill's request as one prompt: the files around, what stands before and behind, and how it begins.
+"""/infill: other files, prefix, suffix and the start of the middle as one prompt.
 
 The order is that of models trained on repositories: the extra files, then prefix, suffix, middle.
 """
@@ -37,7 +37,7 @@ class ExtraFile(msgspec.Struct, frozen=True):
 
 
 class InfillBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a body is about the text; the rest is as in /completion."""
+    """The fields of a body that make the prompt; the others are as in /completion."""
 
     input_prefix: str = ""
     input_suffix: str = ""
@@ -47,7 +47,7 @@ class InfillBody(msgspec.Struct, frozen=True, kw_only=True):
 
 @post("/infill", status_code=200)
 async def infill(request: HttpRequest) -> ASGIResponse:
-    """Write what stands between a prefix and a suffix, in llama.cpp's shapes."""
+    """Write the text between a prefix and a suffix, in llama.cpp's shapes."""
     gateway = gateway_of(request)
 
     def as_completion(body: dict[str, Any]) -> tuple[dict[str, Any], str]:

@@ -22,7 +22,7 @@ from cactus_actors.protocol.messages import Finished
 
 @get("/v1/requests/{request_id:str}")
 async def get_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIResponse:
-    """What became of a request: its state, and the whole result of every choice that has ended."""
+    """State of a request, and the whole result of every choice that has ended."""
     gateway = gateway_of(request)
     name = identity_named(request, request_id)
     choices: list[dict[str, Any]] = []

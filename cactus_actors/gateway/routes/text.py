@@ -112,7 +112,7 @@ def _piece(text: TextModel, token: int) -> dict[str, Any]:
 
 
 async def _done(request: HttpRequest, work: Callable[[], T], length: int) -> T:
-    """What comes of work on so many characters or ids."""
+    """Result of `work` on a text of `length` characters or ids."""
     return await _aside(request, work, length) if length > LONG_TEXT else work()
 
 
