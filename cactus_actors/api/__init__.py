@@ -1,1 +1,1 @@
-"""What a request may say and how it is answered: options, their rules and defaults, and OpenAI's shapes."""
+"""Contents of requests and responses: options with their rules and defaults, and OpenAI's shapes."""

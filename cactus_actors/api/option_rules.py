@@ -1,4 +1,4 @@
-"""How options bear on each other: spellings, unions, what excludes what."""
+"""Rules between options: aliases, unions, exclusions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_seed(options: Options, job_id: str) -> Options:
 
 
 def num_logprobs(given: Mapping[str, Any], profile: Profile) -> int:
-    """How many likely tokens to tell beside each token; -1 for not even its own log probability.
+    """Number of likely tokens to return with each token; -1 for not even its own log probability.
 
     `logprobs` is true with `top_logprobs` beside it, or that number itself.
     """

@@ -1,4 +1,4 @@
-"""What options resolve to: parameters for a worker and a policy for the router."""
+"""Options resolved to parameters for a worker and a policy for the router."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY_CONTEXT = 2**31 - 1
 
 
 class JobPolicy(msgspec.Struct, frozen=True):
-    """What the router needs to treat one job.
+    """The router's policy for one job.
 
     `timeout_s` is a duration in seconds from acceptance, or None. A lower `priority` is served first.
     `cloud_handoff_threshold` is a minimum confidence in [0, 1]; 0 never hands off. Jobs share cached

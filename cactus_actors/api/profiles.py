@@ -8,7 +8,7 @@ from cactus_actors.protocol.options import ProfileName
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What an absent option means, and what is stricter than the widest range.
+    """Defaults of absent options, and limits that are stricter than the widest range.
 
     With `refuses_overlong` a given `max_tokens` that does not fit the context is an error instead of being
     cut to it. `tells_model_length` gives the context's end a finish reason of its own.

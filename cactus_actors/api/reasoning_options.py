@@ -1,4 +1,4 @@
-"""What a request says of reasoning: whether and how long the model reasons, and what its template is told."""
+"""Options on reasoning: the switch, the budget, and variables of the chat template."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPELLINGS = {"enable_thinking": bool, "thinking": bool, "reasoning_effort": str
 
 
 class ReasoningRequest(msgspec.Struct, frozen=True):
-    """Whether to reason, None for as the model does by itself; for how many tokens at most; and `variables`.
+    """The switch, None for the model's own choice; the budget in tokens; and `variables`.
 
     `variables` are for the chat template. A `budget` of UNLIMITED is none.
     """
@@ -33,7 +33,7 @@ class ReasoningRequest(msgspec.Struct, frozen=True):
 
 
 def reasoning_request(given: Mapping[str, Any]) -> ReasoningRequest:
-    """What the options say together; raises InvalidRequest where they contradict each other."""
+    """The reasoning that the options ask for together; raises InvalidRequest if they contradict each other."""
     variables = dict(given.get("chat_template_kwargs", {}))
     _check_variables(variables)
     names = {name: f"chat_template_kwargs.{name}" for name in _SPELLINGS if name in variables and name not in given}

@@ -14,7 +14,7 @@ from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
 MAX_DIGITS = 4300
-"""Of an integer; Python reads no longer ones (sys.int_info.default_max_str_digits)."""
+"""Digits of an integer; Python reads no longer ones (sys.int_info.default_max_str_digits)."""
 
 # a string, which is passed over, or a number
 _NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?P<number>-?[0-9]+(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))', re.S)

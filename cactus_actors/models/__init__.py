@@ -1,1 +1,1 @@
-"""Where models live on disk, and guarded reading of their files; the models that ship with the package."""
+"""Finding models on disk and on the hub, checked reading of their files; the models that ship with the package."""

@@ -52,7 +52,7 @@ def dequantize(stored: NDArray[np.uint8], kind: TensorType, shape: tuple[int, ..
     values = np.empty(prod(shape), np.float32)
     block_size, block_bytes = gguf.GGML_QUANT_SIZES[kind]
     chunk_bytes = CHUNK_VALUES // block_size * block_bytes
-    # A file may hold blocks whose scale is infinite or no number; what comes of them is judged by the reader.
+    # A file may hold blocks whose scale is infinite or NaN; the reader checks the result.
     with np.errstate(all="ignore"):
         for number, start in enumerate(range(0, len(stored), chunk_bytes)):
             blocks = stored[start : start + chunk_bytes].reshape(1, -1)

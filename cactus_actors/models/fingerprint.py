@@ -1,4 +1,4 @@
-"""Which model it is, by what its files hold and not by where they lie or what they are called."""
+"""A model's identity by the content of its files, not by their names or places."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.pooling import POOLING_FILE
 
 MAX_WHOLE_BYTES = 32 << 20
-"""Of a file of weights that is read whole."""
+"""Bytes of the largest weight file that is hashed whole."""
 HEAD_BYTES = 1 << 20
-"""Of a larger one: names, types and shapes of its tensors stand there."""
+"""Bytes hashed of a larger one, with names, types and shapes of its tensors."""
 NUM_PIECES = 256
 PIECE_BYTES = 4096
 DIGEST_BYTES = 8

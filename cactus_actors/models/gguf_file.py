@@ -52,7 +52,7 @@ _U64 = struct.Struct("<Q")
 
 
 class GGUFTensorInfo(NamedTuple):
-    """Where a tensor lies: `shape` in NumPy order (rows first), `offset` from the start of the file."""
+    """A tensor in the file: `shape` in NumPy order (rows first), `offset` from the start of the file."""
 
     type: gguf.GGMLQuantizationType
     shape: tuple[int, ...]

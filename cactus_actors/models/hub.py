@@ -39,7 +39,7 @@ _ONE_OF_MANY = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 def fetch(model: HubModel, announce: Callable[[str], None]) -> Path:
     """The directory or GGUF file of `model`, downloaded first if any of it is missing in the cache.
 
-    What is in the cache is used as it is, without asking the hub; `announce` is told of a download before it
+    Cached files are used as they are, without asking the hub; `announce` is told of a download before it
     begins. Raises ModelFileInvalid where the hub has no such model or does not give it out, Unavailable where
     the hub is out of reach.
     """
@@ -143,7 +143,7 @@ def _plain_errors(model: HubModel) -> Iterator[None]:
 
 
 def _cause(error: BaseException) -> str:
-    """What is at the bottom of `error`, in one line."""
+    """The root cause of `error`, in one line."""
     while error.__cause__ is not None:
         error = error.__cause__
     what = _ERROR_NUMBER.sub("", " ".join(str(error).split()))[:200] or type(error).__name__

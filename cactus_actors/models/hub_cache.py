@@ -32,7 +32,7 @@ class HubModel:
 
     @classmethod
     def parse(cls, name: str) -> HubModel | None:
-        """The model that `name` stands for, None if it cannot be the name of one."""
+        """The model of that name; None if it cannot be the name of one."""
         match = _NAME.fullmatch(name)
         if match is None or ".." in name or "--" in match["repo"]:
             return None
@@ -55,7 +55,7 @@ def pinned(name: str, path: Path) -> str:
 
 
 def cached(model: HubModel) -> Path | None:
-    """Where all files of `model` lie in the cache, None if any is missing; asks nobody."""
+    """Path of `model` in the cache; None if any file is missing. Needs no network."""
     folder = cache_directory() / f"models--{model.repo.replace('/', '--')}"
     revision = model.revision or "main"
     commit = revision if _COMMIT.fullmatch(revision) else _read_ref(folder / "refs" / revision)

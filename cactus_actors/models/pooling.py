@@ -1,4 +1,4 @@
-"""How a checkpoint makes one vector of its hidden states: sentence-transformers' file, or GGUF's key."""
+"""The pooling of an embedding model's hidden states, by sentence-transformers' file or GGUF's key."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ _CONTEXTS = {
     "Lfm2ForCausalLM": 128_000,
     "gemma3_text": 131_072,  # the model type of the part for text
 }
-"""What transformers assumes where `max_position_embeddings` is missing."""
+"""transformers' default where `max_position_embeddings` is missing."""
 _ORIGINAL_OF_PHI3 = 4_096
-"""What Phi3Config of transformers assumes where the file's own level has no original context."""
+"""The default of transformers' Phi3Config where the file's own level has no original context."""
 
 
 def context_of_json(config: Mapping[str, Any]) -> Any:

@@ -18,12 +18,12 @@ _TOKEN_BYTES = 4
 
 
 def root_digest(salt: str) -> bytes:
-    """What stands before a prompt's first block."""
+    """The parent digest of a prompt's first block."""
     return hashlib.blake2b(salt.encode(), digest_size=DIGEST_BYTES, person=b"salt").digest()
 
 
 def block_digest(parent: bytes, tokens: bytes) -> bytes:
-    """The digest of a block behind `parent`; `tokens` are its token ids, int32, as the machine holds them."""
+    """The digest of the block after `parent`; `tokens` are its token ids, int32, in native byte order."""
     return hashlib.blake2b(parent + tokens, digest_size=DIGEST_BYTES).digest()
 
 

@@ -1,4 +1,4 @@
-"""How sure a model was of what it generated, as one number in [0, 1].
+"""Confidence signals: how sure a model was of its answer, as one number in [0, 1].
 
 Every signal looks at the normalised entropies and the log probabilities of some tokens, see Measures.
 """
@@ -44,7 +44,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def probe_features(entropies: Sequence[float], logprobs: Sequence[float]) -> tuple[float, ...]:
-    """What a Probe looks at, in the order of its fields."""
+    """The features of a Probe, in the order of its fields."""
     count = len(entropies)
     means = sum(entropies) / count, sum(logprobs) / count
     return features_of(means[0], max(entropies), means[1], min(logprobs), count)

@@ -1,7 +1,7 @@
 """Integers that every reader of JSON reads alike.
 
 JavaScript, and whatever else reads JSON numbers as float64, rounds integers beyond 2**53 - 1. Seeds are drawn
-below that. A larger integer that a client chose, or that a model wrote into a call, is told as text too.
+below that. A larger integer that a client chose, or that a model wrote into a call, is sent as text too.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def text_if_inexact(value: int) -> str | None:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether all integers in a JSON value are read alike by everybody."""
+    """True if float64 readers of JSON read every integer in the value exactly."""
     match value:
         case bool():
             return True

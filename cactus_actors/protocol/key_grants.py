@@ -1,4 +1,4 @@
-"""What the owner of a key is granted beyond its role."""
+"""Grants of a key beyond its role."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Weight = Annotated[int, msgspec.Meta(ge=1, le=MAX_WEIGHT)]
 
 
 class KeyGrants(msgspec.Struct, frozen=True):
-    """What the jobs of a key get: its owner's `weight` among those who wait, and whether a cloud is asked."""
+    """Grants for a key's jobs: `weight` in fair sharing, and `allow_cloud`."""
 
     weight: Weight = 1
     allow_cloud: bool = True
 
 
 DEFAULT_GRANTS = KeyGrants()
-"""Those of who needs no key, and of a key of which nothing else is said."""
+"""Defaults, for callers without a key and for keys created without options."""
 
 REVOKED_KEY_GRANTS = KeyGrants(allow_cloud=False)
-"""Those of a key that is gone: whether it allowed the cloud is not known any more."""
+"""For a removed key: its grants are unknown, so no cloud is asked."""

@@ -323,7 +323,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
 
     @property
     def system_fingerprint(self) -> str:
-        """What the same seed gives the same tokens under: version, model, forms of weights and kernels."""
+        """Identifies all that tokens depend on beside the seed: version, model, forms of weights, kernels."""
         forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in self.workers if worker.weights})
         return "_".join(["cactus", self.version, self.fingerprint, *forms])
 

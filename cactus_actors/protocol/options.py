@@ -13,7 +13,7 @@ ProfileName = Literal["cactus", "mistral", "llamacpp", "llamacpp-strict", "cereb
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a client may ask for; absent and null both mean the profile's default.
+    """Options of a request; absent and null both mean the profile's default.
 
     docs/reference/options.md gives meanings, ranges and defaults; only `params.resolve_options` checks them.
     Names on one line are spellings of one field.
@@ -46,7 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     mirostat_tau: float | None = None
     mirostat_eta: float | None = None
 
-    # what is told beside the text
+    # returned beside the text
     logprobs: bool | int | None = None
     top_logprobs: int | None = None
     echo: bool | None = None

@@ -50,12 +50,12 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided about the cloud, and why.
+    """The decision about the cloud, and its reason.
 
-    `confidence` is what fell below the `threshold`, by the service's `signal`.
+    `confidence`, by the service's `signal`, fell below the `threshold`.
 
-    The others are there only where a cloud was asked. `model` is whose answer the stream is, if it is the
-    cloud's. `cost`, in `currency`, is told where prices are configured; tokens that the cloud did not count
+    The other fields are set only if a cloud was asked. `model` is the answering model, if it is the
+    cloud's. `cost`, in `currency`, is set if prices are configured; tokens that the cloud did not count
     are estimated (`usage_is_estimated`). Beside a cloud's answer, `local_model`, `local_usage`,
     `local_confidence` and `local_measures` are those of the local one that it replaced. Beside the error of a
     cloud's answer that broke off, `local_text` is the local answer, and `local_finish_reason` how that ended.

@@ -1,4 +1,4 @@
-"""What a worker needs to sample one sequence."""
+"""Parameters with which a worker samples one sequence."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ UNLIMITED = -1
 """As many tokens as the context has room for."""
 
 ReasoningStart = Literal["undecided", "reasoning", "answer"]
-"""Where an answer begins: the model may reason first, the prompt has opened the reasoning, or closed it."""
+"""Start of an answer: the model may reason first, the prompt has opened the reasoning, or has closed it."""
 
 
 class ReasoningParams(msgspec.Struct, frozen=True, array_like=True):
-    """How a worker tells the reasoning of a sequence from its answer, and when it ends it.
+    """How a worker separates reasoning from the answer, and the budget after which it ends reasoning.
 
     `markup` is a name in `reasoning.MARKUPS`. After `budget` tokens of reasoning (UNLIMITED: never) the
-    tokens `close_ids` come, whatever the model would say. With `keeps_space` the answer is what stands behind
-    the marks, to the letter.
+    tokens `close_ids` are forced. With `keeps_space` the answer is the exact text after
+    the marks.
     """
 
     markup: str
@@ -29,15 +29,15 @@ class ReasoningParams(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
-    """What a worker needs to sample one sequence; every value is resolved and in range.
+    """Sampling parameters of one sequence; every value is resolved and in range.
 
     `max_tokens` counts completion tokens and is at least 0 (0 = prefill only). `top_k` 0, `top_p` 1,
     `min_p` 0, `repeat_penalty` 1 and `repeat_last_n` 0 switch their rule off; `repeat_last_n` -1 is the
     whole context. `temperature` 0 is the argmax, lowest id on ties. `seed` is an unsigned 64-bit integer.
     `logit_bias` is added to the logits of its token ids. `mirostat` is 0, 1 or 2. `num_logprobs` is how
-    many likely tokens are told beside each token, -1 for not even its own log probability;
+    many likely tokens are returned with each token, -1 for not even its own log probability;
     `prompt_logprobs` asks for the same of the prompt. `penalise_prompt` says whether presence and frequency
-    count the prompt too. `visible_tokens` are control tokens that stand for text in this job: those of the
+    count the prompt too. `visible_tokens` are control tokens that count as text in this job: those of the
     tool markup and of the reasoning's. `reasoning` is set for a model that may reason before it answers.
     """
 

@@ -1,4 +1,4 @@
-"""What makes bytes no JSON or no msgpack, in plain words and not in those of the decoder."""
+"""Syntax errors of JSON and msgpack in plain words instead of the decoder's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What every ZeroMQ connection of the protocol has in common: how much it follows, how its ends watch it.
+"""Settings of every ZeroMQ connection of the protocol: the maximum number of topics, and TCP keepalive.
 
-TCP watches it, not ZeroMQ: libzmq (4.3.5) aborts the process when a heartbeat is due, or is to be answered,
+TCP detects a lost peer, not ZeroMQ: libzmq (4.3.5) aborts the process when a heartbeat is due, or is answered,
 on a connection that was reset while nothing more was read from it, because its queue was full (its issue
 4364). A process that is stopped, or a proxy that passes nothing on, keeps TCP content: workers are missed
 when they do not report, and clients connect anew when they are not answered.

@@ -1,4 +1,4 @@
-"""What a router counts of its jobs, workers and streams, for whoever watches the service."""
+"""The router's counts of jobs, workers and streams, for monitoring."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from cactus_actors.protocol.results import FinishReason
 
 AttemptOutcome = Literal["completed", "failed", "lost", "returned", "cut", "broken", "yielded", "aborted"]
-"""Of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `cut` off from one
+"""Outcome of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `cut` off from one
 that is alive, `broken` where tokens were missing, `yielded` to a job that somebody waits for, `aborted` by
 the router because the job had ended or the cloud answered."""
 
@@ -21,7 +21,7 @@ BreakerState = Literal["closed", "half_open", "open"]
 
 
 class CloudSpending(msgspec.Struct, frozen=True, kw_only=True):
-    """What was spent at the cloud in one period of UTC, or in `all`; `tenant` is None for all together.
+    """Cloud spending in one period of UTC, or in `all`; `tenant` is None for all together.
 
     `tokens` are of prompts and answers, `cost` is money in `currency`.
     """
@@ -35,7 +35,7 @@ class CloudSpending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """How values are spread: `counts` of those up to each of the rising `bounds`, above the bound before, and
+    """A histogram: `counts` of the values up to each of the rising `bounds`, above the bound before, and
     of those above all bounds; `sum` is all values together."""
 
     bounds: tuple[float, ...]
@@ -83,7 +83,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """What the router holds now; all of it is 0 when nobody asks, but for what can still be read.
+    """Resources in use by the router; all 0 without requests, except for results that can still be read.
 
     Waiting requests, those in preparation included, have `waiting_tokens` in their prompts and take
     `waiting_bytes` of memory; the oldest in the queue came `oldest_waiting_s` seconds ago. `ended_jobs` can

@@ -9,14 +9,14 @@ _LENGTH = 55
 
 
 def is_traceparent(text: str) -> bool:
-    """Whether it is a traceparent of version 00, whose ids are not zero."""
+    """True for a traceparent of version 00 whose ids are not zero."""
     return _FORM.fullmatch(text) is not None
 
 
 def read_traceparent(header: str) -> str | None:
-    """What a header says, as version 00; None for what says nothing, which begins a trace of its own.
+    """The traceparent of a header, as version 00; None for an invalid header, whose job starts a trace of its own.
 
-    Of a later version, but for ff, its first fields are read, whatever follows them.
+    A later version than 00, except ff, is read by its first fields.
     """
     text = header.strip(" \t")
     version, rest = text[:2], text[2:_LENGTH]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 MAX_SHOWN_CHARACTERS = 300
-"""Of a field's path and of what it holds, in an error that names them."""
+"""Characters of a field's path and value in an error message."""
 
 _PLACE = re.compile(r" - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`$", re.S)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.S)
@@ -45,7 +45,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch_of(error: msgspec.ValidationError, inside: str | None = None) -> Mismatch:
-    """What a decoder says of the first field that does not fit, in the words of JSON.
+    """The decoder's error on the first wrong field, in the words of JSON.
 
     Fields of the object `inside` are named without it.
     """

@@ -109,14 +109,14 @@ def _refuse_extension(code: int, _: memoryview) -> object:
 
 
 class Concerns(msgspec.Struct, frozen=True):
-    """What an answer to an unreadable message echoes, so that it fails nothing else at the client."""
+    """Ids that the reply to an unreadable message repeats, so that only that request fails at the client."""
 
     job_id: str | None = None
     request_id: str | None = None
 
 
 def concerns_of(frames: Sequence[bytes]) -> Concerns:
-    """What can be read of frames that are no message; anything at all may be missing."""
+    """The readable ids of invalid frames; any may be missing."""
     try:
         return Decoder[Concerns](Concerns).decode(frames)
     except InvalidMessage:
@@ -132,30 +132,30 @@ def job_id_within(payload: memoryview) -> str | None:
 
 
 def client_message_decoder() -> Decoder[ClientMessage]:
-    """What the router reads from clients."""
+    """Decoder of the router, for messages of clients."""
     return Decoder(ClientMessage)
 
 
 def router_reply_decoder() -> Decoder[RouterReply]:
-    """What a client reads from the job socket."""
+    """Decoder of a client, for the job socket."""
     return Decoder(RouterReply)
 
 
 def stream_message_decoder() -> Decoder[StreamMessage]:
-    """What a client reads from the stream socket, after the topic frame."""
+    """Decoder of a client, for the stream socket, after the topic frame."""
     return Decoder(StreamMessage)
 
 
 def worker_message_decoder() -> Decoder[WorkerMessage]:
-    """What the router reads from workers."""
+    """Decoder of the router, for messages of workers."""
     return Decoder(WorkerMessage, takes_json=False)
 
 
 def router_command_decoder() -> Decoder[RouterCommand]:
-    """What a worker reads from the router."""
+    """Decoder of a worker, for commands of the router."""
     return Decoder(RouterCommand)
 
 
 def is_job_id(text: str) -> bool:
-    """Whether `text` is 32 lowercase hexadecimal characters."""
+    """True for 32 lowercase hexadecimal characters."""
     return len(text) == JOB_ID_LENGTH and all(character in "0123456789abcdef" for character in text)

@@ -43,9 +43,9 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class Finish(msgspec.Struct, frozen=True, array_like=True):
-    """How a sequence ended; all behind `error` is set by a cloud worker.
+    """The end of a sequence; a cloud worker sets the fields after `error`.
 
-    `usage` is what the cloud counted, or an estimate where it `is_estimated`; `cost` is money of `currency`.
+    `usage` is the cloud's count, or an estimate where it `is_estimated`; `cost` is in `currency`.
     A job that `is_refused` was not asked for: a budget or the breaker did not allow it.
     """
 
@@ -61,7 +61,7 @@ class Finish(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
-    """What only some jobs ask for.
+    """Values that only some jobs ask for.
 
     `top` holds, a token, the likeliest ids and their log probabilities in falling order, and `prompt` the
     same for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for
@@ -78,7 +78,7 @@ class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one step added to one sequence.
+    """The result of one step for one sequence.
 
     `position` is the index of the first of `token_ids` among the completion tokens. `entropies` (normalised,
     see Measures) and `logprobs` hold one value a token, from the raw logits. `text` is valid UTF-8 that may
@@ -88,8 +88,8 @@ class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     `reasoning` is what the model thinks before its answer, which is `text`; `reasoning_cuts` are its cuts.
     `reasoning_flags` has a 1 for each of the last tokens that is reasoning and a 0 for one that is not, as
-    far back as there is news: tokens of earlier deltas are told again where that was not certain. Tokens that
-    are not told are the answer's.
+    far back as there is news: flags of earlier tokens are repeated if they were uncertain. Tokens without
+    a flag are the answer's.
     """
 
     dispatch_id: int
@@ -115,11 +115,11 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
     `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
     of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
-    `breaker` is a cloud worker's. The first report after a Welcome tells in `stored` the short hashes
+    `breaker` is a cloud worker's. The first report after a Welcome lists in `stored` the short hashes
     (`protocol/block_hashes.py`) of all blocks that the prefix cache holds, each later one those that it has
     got since, and in `evicted` those that it holds no more. `spent` is a cloud worker's, None where it is as
-    it was told last. `num_taken` is the number of the last ReportsTaken that the worker has heard: one that never
-    hears what it is sent does not hear the router.
+    it was last sent. `num_taken` is the number of the last ReportsTaken that the worker received: one that never
+    receives any is not reached by the router.
     """
 
     num_accepted: int

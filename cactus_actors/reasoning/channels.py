@@ -22,8 +22,8 @@ _BETWEEN = "\n\n"
 class ChannelSplitter(PhasedSplitter):
     """Messages of the channel `analysis` are reasoning, those to somebody are calls, all others the answer.
 
-    A call stays in the text as it is written, from its heading (`to=` or `<|channel|>`) to its `<|call|>`,
-    for whoever reads calls. A heading that breaks off is dropped.
+    A call stays in the text unchanged, from its heading (`to=` or `<|channel|>`) to its `<|call|>`,
+    for the parser of calls. A heading that breaks off is dropped.
     """
 
     def __init__(self, start: Start) -> None:

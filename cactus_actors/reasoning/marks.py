@@ -26,7 +26,7 @@ class Marks:
         return next((mark for mark in self.literals if text.startswith(mark)), None)
 
     def may_become(self, text: str) -> bool:
-        """Whether all of `text` is the beginning of a longer mark."""
+        """True if all of `text` is the beginning of a longer mark."""
         return any(len(mark) > len(text) and mark.startswith(text) for mark in self.literals)
 
     def num_unfinished(self, text: str) -> int:

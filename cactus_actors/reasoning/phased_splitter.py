@@ -1,4 +1,4 @@
-"""What splitters have in common that go through a text phase by phase."""
+"""The common part of splitters that go through a text phase by phase."""
 
 from __future__ import annotations
 

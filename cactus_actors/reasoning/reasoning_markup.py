@@ -1,4 +1,4 @@
-"""How the families of models write reasoning as text.
+"""Reasoning markups of model families.
 
 Sources: the chat templates of Qwen3, QwQ, DeepSeek R1 and V3.1, SmolLM3, GLM 4.5 to 5, MiniMax M2 and M3,
 Kimi K2 and VL, Nemotron, Granite 3.2 and 3.3, Hunyuan, Command-R7B and A, Magistral and Ministral 3,
@@ -44,7 +44,7 @@ def _tagged(
     )
 
 
-# In this order: what only some of a form's models write stands before the form.
+# In this order: a special form of a markup before the general one.
 MARKUPS: dict[str, ReasoningMarkup] = {
     "harmony": ReasoningMarkup(
         opens=("<|channel|>analysis<|message|>",),

@@ -11,7 +11,7 @@ from cactus_actors.reasoning.tags import TagSplitter
 def splitter_of(markup: str, *, start: Start = "undecided", keeps_space: bool = False) -> ReasoningSplitter:
     """A splitter of the markup of that name, for an answer that begins at `start`.
 
-    With `keeps_space` the answer is to the letter what stands behind the marks.
+    With `keeps_space` the answer is the exact text after the marks.
     """
     known = MARKUPS[markup]
     if known.has_channels:

@@ -1,4 +1,4 @@
-"""What a splitter says, and what it is asked."""
+"""The interface of reasoning splitters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cactus_actors.protocol.sampling_params import ReasoningStart as Start
 __all__ = ["ReasoningSplitter", "Split", "Start", "State"]
 
 State = Literal["undecided", "reasoning", "heading", "answer"]
-"""What the next text belongs to: a mark that opens reasoning perhaps, or what the word says."""
+"""The part that the next text belongs to; `undecided` while reasoning may still open."""
 
 
 class Split(NamedTuple):
-    """What a chunk adds to the reasoning, and to the text behind it."""
+    """The reasoning and the answer's text that a chunk adds."""
 
     reasoning: str = ""
     text: str = ""
@@ -22,8 +22,8 @@ class Split(NamedTuple):
 class ReasoningSplitter(Protocol):
     """Takes reasoning and its marks out of a text that arrives in chunks.
 
-    Both parts, joined, do not depend on where the text was cut, and what was told is never taken back. White
-    space around the reasoning is dropped, also what stands between it and the answer.
+    Both parts, joined, do not depend on where the text was cut, and no piece is ever revoked. White
+    space around the reasoning is dropped, also between it and the answer.
     """
 
     @property
@@ -31,16 +31,16 @@ class ReasoningSplitter(Protocol):
 
     @property
     def has_reasoned(self) -> bool:
-        """Whether reasoning has begun."""
+        """True once reasoning has begun."""
         ...
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing but the answer can come."""
+        """True once only the answer can follow."""
         ...
 
     def feed(self, text: str) -> Split:
-        """What is certain now that `text` has come."""
+        """The parts that are certain after `text`."""
         ...
 
     def finish(self) -> Split:

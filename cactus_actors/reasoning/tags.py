@@ -12,7 +12,7 @@ from cactus_actors.reasoning.split import Start, State
 
 
 class TagSplitter(PhasedSplitter):
-    """Splits at the marks of a markup; reasoning comes once, at the beginning."""
+    """Splits at the marks of a markup; there is one reasoning, at the beginning."""
 
     def __init__(self, markup: ReasoningMarkup, start: Start, *, keeps_space: bool) -> None:
         super().__init__()
@@ -104,6 +104,6 @@ class TagSplitter(PhasedSplitter):
         self._text.append(text)
 
     def _num_certain(self, text: str) -> int:
-        """How much of an answer comes before what may be the mark that closes it."""
+        """Length of the answer before a possible closing mark."""
         certain = text[: len(text) - self._answer_closes.num_unfinished(text)]
         return len(certain) if self._keeps_space else len(certain.rstrip())

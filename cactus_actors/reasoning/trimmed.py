@@ -1,4 +1,4 @@
-"""A text without the white space around it, though it comes in chunks."""
+"""Strips a text that arrives in chunks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class TrimmedText:
         self._has_text = False
 
     def add(self, text: str) -> str:
-        """What can be shown now that `text` has come."""
+        """The stripped text that is certain after `text`."""
         text = self._spaces + text
         shown = text.rstrip()
         self._spaces = text[len(shown) :]
@@ -21,5 +21,5 @@ class TrimmedText:
         return shown
 
     def separate(self, by: str) -> None:
-        """Have `by` stand between what was shown and what comes, instead of the white space that came."""
+        """Separate earlier and later text by `by` instead of the white space between them."""
         self._spaces = by if self._has_text else ""

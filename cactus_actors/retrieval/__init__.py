@@ -1,4 +1,4 @@
-"""Documents of a directory, found by their words and their meaning, for a prompt to stand on."""
+"""Retrieval from documents of a directory, by words and by embeddings, for prompts."""
 
 from cactus_actors.retrieval.corpus import Corpus, CorpusLimits
 from cactus_actors.retrieval.index import Index

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CorpusLimits:
-    """What is read at most."""
+    """Limits on a corpus."""
 
     file_bytes: int = 4 << 20
     num_files: int = 10_000

@@ -16,7 +16,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
 
 @dataclass(frozen=True, slots=True)
 class DocumentChunk:
-    """A piece of the document `source`; `text` begins with the headings that it stands under."""
+    """A piece of the document `source`; `text` begins with the headings above it."""
 
     source: str
     text: str
@@ -80,7 +80,7 @@ def _cut(text: str) -> list[str]:
 
 
 def _last_break(text: str) -> int:
-    """Where to cut: behind a sentence, else between words, else where there is no more room."""
+    """The place to cut: after a sentence, else between words, else at the limit."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text, MAX_CHARACTERS // 2, MAX_CHARACTERS)]
     if ends:
         return ends[-1]
@@ -88,7 +88,7 @@ def _last_break(text: str) -> int:
 
 
 def _first_break(text: str, stop: int) -> int:
-    """Where the piece after a cut begins: with a sentence before the cut, else with a word."""
+    """Start of the piece after a cut: a sentence before the cut, else a word."""
     first = max(1, stop - OVERLAP_CHARACTERS)
     for match in _SENTENCE_END.finditer(text, first, stop):
         if match.end() < stop:

@@ -1,4 +1,4 @@
-"""Whether embeddings find anything: a chunk must be found by its own last sentence."""
+"""A check that embeddings find chunks: each one by its own last sentence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def embedding_checks_of(texts: Sequence[str]) -> list[EmbeddingCheck]:
 def embeddings_find(
     vectors: NDArray[np.float32], probes: Sequence[EmbeddingCheck], probe_vectors: NDArray[np.float32]
 ) -> bool:
-    """Whether MIN_SHARE of the probes have their own text among the NUM_BEST nearest; True without probes.
+    """True if MIN_SHARE of the probes have their own text among the NUM_BEST nearest, or without probes.
 
     Language models that were never trained to embed often cannot do it, and then their ranking pushes good
     pieces down a fused one.

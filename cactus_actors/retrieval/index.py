@@ -19,9 +19,9 @@ from cactus_actors.retrieval.vector_store import Embed, VectorStore
 from cactus_actors.retrieval.word_index import WordIndex
 
 NUM_CANDIDATES = 20
-"""Of each ranking, so many go into the fused one."""
+"""Candidates of each ranking for the fused one."""
 MAX_QUERY_CHARACTERS = 2000
-"""What stands behind them in a longer query is not looked for."""
+"""A longer query is cut."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class _State:
 class Index:
     """BM25 and, with `embed`, the cosine of embeddings, fused by rank; follows the files as they change.
 
-    Embeddings that do not find the corpus's own sentences in it only rank what shares no word with a query,
-    behind what does. `model` names what `embed` is: vectors of another model are never mixed in. With `cache`
+    Embeddings that do not find the corpus's own sentences rank only chunks that share no word with a query,
+    after those that do. `model` names the model of `embed`: vectors of another are never mixed in. With `cache`
     the vectors are kept in that directory.
 
     `refresh` may run in another thread than `query`.
@@ -62,7 +62,7 @@ class Index:
 
     @property
     def trusts_embeddings(self) -> bool:
-        """Whether the embeddings tell these documents apart."""
+        """True if the embeddings tell these documents apart."""
         return self._state.trusts_embeddings
 
     def refresh(self) -> None:

@@ -1,4 +1,4 @@
-"""Where retrieved pieces stand in a conversation."""
+"""Puts retrieved pieces into a conversation."""
 
 from __future__ import annotations
 

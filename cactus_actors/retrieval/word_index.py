@@ -38,7 +38,7 @@ class WordIndex:
 
 
 def terms_of(text: str) -> list[str]:
-    """What a text is found by: its words but for the commonest English ones, and their beginnings.
+    """The search terms of a text: its words, except the commonest English ones, and their beginnings.
 
     Case and a plural's s do not count. Scripts without spaces count by pairs of characters.
     """

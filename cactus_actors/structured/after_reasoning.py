@@ -1,4 +1,4 @@
-"""A grammar that begins behind the reasoning: what comes before it is free, and need not come."""
+"""A grammar that starts after the reasoning, which is free text and optional."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cactus_actors.tools.grammar_builder import TokenNames
 
 _ANSWER = "answer"
 _SPACE = r"\s{0,8}"
-"""What a model may put before the mark that opens its reasoning."""
+"""Text that a model may write before the mark that opens its reasoning."""
 _TEXT = "(FREE)?"
 
 
@@ -31,7 +31,7 @@ def after_reasoning(grammar: str, markup: str, tokenizer: TokenNames, *, start: 
 
 
 class _Marks:
-    """The marks of a markup as terms of rules: control tokens by id, because they stand for no characters."""
+    """The marks of a markup as terms of rules: control tokens by id, because they have no characters."""
 
     def __init__(self, markup: ReasoningMarkup, tokenizer: TokenNames) -> None:
         self.markup = markup

@@ -18,7 +18,7 @@ Grammar = dict[str, Any]
 """One entry of a serialised grammar: `json_schema` or `lark_grammar`, and a `name` to refer to it by."""
 
 _SPACE = " "
-"""What may stand once between the parts of a JSON text: small models spend their tokens where more may."""
+"""White space allowed once between the parts of a JSON text: small models waste tokens if more is allowed."""
 _ESCAPES = 'nrbtf\\"'
 """Without \\u a name has one spelling, so that no unlisted property is a listed one in disguise."""
 

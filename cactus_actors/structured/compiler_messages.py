@@ -1,4 +1,4 @@
-"""What the grammar compiler says -> our errors, in the words of the request."""
+"""Messages of the grammar compiler -> our errors, in the words of the request."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _KINDS: tuple[tuple[re.Pattern[str], type[InvalidRequest], str], ...] = (
 
 
 def is_about_limits(message: str) -> bool:
-    """Whether the compiler, or who walks its grammar, gave up for its limits and not for what it says."""
+    """True if the compiler, or the matcher, gave up because of its limits and not because of the grammar."""
     return bool(_LIMITS.search(message))
 
 

@@ -1,4 +1,4 @@
-"""How deep things go that refer to each other: compilers follow references by recursion."""
+"""Depth of references: compilers follow them by recursion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A grammar tried before a job is accepted: what following a text of it costs.
+"""Trial runs of a grammar before its job is accepted, which show the cost of following it.
 
-How much work a grammar is depends on where a text has come to: an expression that compiles in a millisecond
+The cost of a grammar depends on the position in a text: an expression that compiles in a millisecond
 may need more states after its first letter than a worker may hold. Some texts of it are written here first.
 """
 
@@ -21,7 +21,7 @@ from cactus_actors.structured.vocabulary import GrammarTokenizer, grammar_vocabu
 
 NUM_TEXTS = 3
 MAX_TOKENS = 48
-"""Of each text."""
+"""Tokens of each text."""
 MAX_KNOWN = 1000
 """Grammars that are remembered to have passed."""
 

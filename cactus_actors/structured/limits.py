@@ -1,4 +1,4 @@
-"""How large a schema, a regular expression or a grammar may be."""
+"""Limits on schemas, regular expressions and grammars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llguidance import LLParserLimits
 from cactus_actors.protocol.errors import SchemaTooComplex
 
 MAX_BYTES = 256 * 1024
-"""Of a schema or grammar as text."""
+"""Bytes of a schema or grammar."""
 MAX_REGEX = 16 * 1024
 """Characters of one regular expression."""
 MAX_DEPTH = 64
@@ -19,11 +19,11 @@ MAX_REFERENCE_DEPTH = 128
 MAX_SCHEMAS = 4000
 MAX_ENUM_VALUES = 5000
 MAX_OPTIONAL_PROPERTIES = 256
-"""Of one object: each may be next, so all of them are looked at in every step."""
+"""Properties of one object: each may be next, so every step looks at all of them."""
 MAX_COUNT = 100_000
 """Items, properties and characters that a schema may ask for."""
 MAX_REMAINDERS = 100_000
-"""Of a division by `multipleOf`, its decimal places counted in."""
+"""Remainders of a division by `multipleOf`, its decimal places included."""
 MAX_REPEATS = 10_000
 """Characters and groups of an expression or rule, repetitions multiplied out."""
 MAX_RULES = 1000

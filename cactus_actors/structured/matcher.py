@@ -1,4 +1,4 @@
-"""Which tokens may come next in sequences that obey grammars."""
+"""Masks of the tokens that may follow in sequences that obey grammars."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _log = logging.getLogger(__name__)
 
 MAX_TEMPLATES = 32
 MAX_TEMPLATE_BYTES = 4 << 20
-"""Of the grammars whose compiled form is kept."""
+"""Number and bytes of the grammars whose compiled form is kept."""
 
 _NEGATION = "<[^"
 
 
 class GrammarMatcher:
-    """One sequence's place in its grammar: what `workers.constraints.TokenConstraint` asks for.
+    """One sequence's position in its grammar; implements `TokenConstraint` of the worker's engine.
 
     A mask is computed on the helper's thread as soon as the token before it is known, while the model's
-    forward pass runs; whoever asks earlier computes it.
+    forward pass runs; an earlier caller computes it.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class GrammarMatcher:
             self._later(self._prepare)
 
     def bitmask(self) -> NDArray[np.int32]:
-        """The tokens that may come next: bit i % 32 of word i // 32 is token i; valid until `accept`."""
+        """The tokens that may be next: bit i % 32 of word i // 32 is token i; valid until `accept`."""
         with self._lock:
             self._is_asked = True
             self._compute()
@@ -78,7 +78,7 @@ class GrammarMatcher:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the text is complete and nothing but its end may follow."""
+        """True if the text is complete and only its end may follow."""
         with self._lock:
             return self._ready().is_stopped()
 
@@ -117,7 +117,7 @@ class GrammarMatcher:
 class Matchers:
     """Makes the matchers of one model's sequences; grammars seen lately are not compiled again.
 
-    The vocabulary is indexed when the first grammar comes. Matchers may be made and used from one thread
+    The vocabulary is indexed for the first grammar. Matchers may be made and used from one thread
     while the helper's thread computes their masks.
     """
 
@@ -174,11 +174,11 @@ class Matchers:
 def _help(work: SimpleQueue[Callable[[], None] | None]) -> None:
     while (prepare := work.get()) is not None:
         prepare()
-        del prepare  # a matcher whose sequence ended is not kept until the next one comes
+        del prepare  # frees a matcher whose sequence ended at once
 
 
 def _refusal(message: str, grammar: str) -> InvalidRequest:
-    """Why a grammar that compiled without this vocabulary does not compile with it."""
+    """The error for a grammar that compiled without this vocabulary and does not with it."""
     if is_about_limits(message):
         return SchemaTooComplex(TOO_MUCH_WORK, param=param_of(grammar))
     _log.error("a grammar does not compile: %s", message)

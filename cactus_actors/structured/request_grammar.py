@@ -1,4 +1,4 @@
-"""From what a job asks of its text's form to one grammar for a worker."""
+"""Compiles a job's structured-output options to one grammar for a worker."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check_form(options: Options) -> None:
 
 
 def _forms(options: Options) -> dict[str, Any]:
-    """What `options` asks of the text, by the option's name; a response format as its schema."""
+    """The form that `options` ask of the text, by the option's name; a response format as its schema."""
     named = {name: getattr(options, name) for name in ("json_schema", "regex", "grammar", "grammar_root")}
     wanted = {name: value for name, value in named.items() if value is not None}
     schema = _schema_of_format(options.response_format)

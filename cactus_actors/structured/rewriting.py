@@ -63,7 +63,7 @@ def _drop_idle(schema: dict[str, Any]) -> None:
 
 
 def _close_what_is_left(schema: dict[str, Any]) -> None:
-    """Where no other schema evaluates parts of the instance, what is unevaluated is what is not listed."""
+    """If no other schema evaluates parts of the instance, the unevaluated parts are those not listed."""
     if schema.keys() & _IN_PLACE:
         return
     if "unevaluatedProperties" in schema:

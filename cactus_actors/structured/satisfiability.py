@@ -1,4 +1,4 @@
-"""What a compiler does not notice of schemas that refer to each other: loops, and what never ends."""
+"""Finds faults of references that the compiler does not notice: loops, and schemas without a finite value."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _LEAST = -(2**63)
 
 
 def normalised(schema: Any, *, param: str) -> dict[str, Schema]:
-    """The definitions that `schema` comes down to, itself the first; references are `#/$defs/NAME` to them.
+    """The definitions of `schema`, itself the first; references to them are `#/$defs/NAME`.
 
     Raises NotSupported, SchemaInvalid and SchemaTooComplex with the keyword and its path.
     """
@@ -52,7 +52,7 @@ def normalised(schema: Any, *, param: str) -> dict[str, Schema]:
 
 
 class _Place(NamedTuple):
-    """Where the reader is: the path from the root of the schema, and how many schemas are around it."""
+    """The reader's position: the path from the root of the schema, and the number of enclosing schemas."""
 
     path: str
     depth: int

@@ -22,7 +22,7 @@ class GrammarTokenizer(Protocol):
 
 
 def grammar_vocabulary(tokenizer: GrammarTokenizer, eos_ids: Iterable[int]) -> LLTokenizer:
-    """The tokens of `tokenizer` with their bytes; control tokens and `eos_ids` stand for no text.
+    """The tokens of `tokenizer` with their bytes; control tokens and `eos_ids` have no text.
 
     Takes some tenths of a second for a large vocabulary.
     """
@@ -61,7 +61,7 @@ class _Vocabulary(TokenizerWrapper):
         while start < len(text):
             ends = range(min(len(text), start + self._longest), start, -1)
             end = next((end for end in ends if text[start:end] in self._id_of_bytes), None)
-            if end is None:  # a byte that no token begins with: what comes is the model's choice
+            if end is None:  # a byte that no token begins with: the rest is the model's choice
                 break
             ids.append(self._id_of_bytes[text[start:end]])
             start = end

@@ -16,7 +16,7 @@ VALUE = np.uint32((1 << 31) - 1)
 
 
 def fault_in_character_map(stored: bytes) -> str | None:
-    """What would stop the reader on some text, None if nothing does."""
+    """A fault that would crash the reader on some text; None if there is none."""
     array_bytes = int.from_bytes(stored[:4], "little")
     if len(stored) < 4 or array_bytes % 4 or not 4 <= array_bytes <= len(stored) - 4:
         return f"an array of {array_bytes} bytes in a map of {len(stored)}"

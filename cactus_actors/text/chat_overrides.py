@@ -1,4 +1,4 @@
-"""What stands in for a model's own chat template and for its way of writing tool calls."""
+"""Replacements for a model's own chat template and tool-call markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prompt's end: where the model begins, before its reasoning, in it or behind it."""
+"""The end of a prompt: the model starts before its reasoning, in it or after it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ChatText(NamedTuple):
 
 
 class PromptEnd(NamedTuple):
-    """What is to be added to a rendered prompt, and what the prompt then is."""
+    """Text to add to a rendered prompt, and the state of reasoning after it."""
 
     added: str
     start: Start
@@ -34,10 +34,10 @@ class PromptEnd(NamedTuple):
 
 
 def end_of(prompt: str, markup_name: str, *, thinking: bool | None, past: str, answer_begins: str) -> PromptEnd:
-    """How a prompt goes on to where the model begins.
+    """The text between a rendered prompt and the model's first token.
 
     Reasoning that the template opened is closed again where `thinking` is false or the answer has begun,
-    behind `past`, what was thought of it. `answer_begins` itself is not part of what is added.
+    after `past`, its reasoning so far. `answer_begins` itself is not part of the added text.
     """
     markup = MARKUPS[markup_name]
     end = prompt.rstrip()

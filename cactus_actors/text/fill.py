@@ -49,7 +49,7 @@ def fill_tokens_of(tokenizer: Tokenizer) -> FillTokens | None:
 
 
 def fill_ends_of(tokenizer: Tokenizer) -> frozenset[int]:
-    """The control tokens behind which a filled middle does not go on; none for a model that fills nothing."""
+    """Control tokens that end a filled middle; none for a model that cannot fill."""
     if fill_tokens_of(tokenizer) is None:
         return frozenset()
     ids = (tokenizer.id_of(text) for text in _ENDS)

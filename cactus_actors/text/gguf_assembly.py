@@ -23,7 +23,7 @@ def assembled(
 ) -> Tokenizer:
     """The tokenizer, once `inner` knows the tokens that stand in a text as they are written.
 
-    `end_id` is put behind every text, None for nothing.
+    `end_id` is appended to every text, unless it is None.
     """
     special_ids = vocabulary.ids_of(TokenType.CONTROL, TokenType.UNKNOWN)
     literal_ids = vocabulary.ids_of(TokenType.USER_DEFINED)
@@ -57,7 +57,7 @@ def _added(vocabulary: GGUFVocabulary, ids: list[int], *, special: bool) -> list
 
 
 def _strips(vocabulary: GGUFVocabulary, text: str) -> bool:
-    """Whether the control token `text` takes the white space that follows it with it.
+    """True if the control token `text` includes the white space after it.
 
     In tokenizer.json each token says so; GGUF files cannot, and of the models here those of the name Phi-3
     with a SentencePiece vocabulary do so, for the tokens of their turns.

@@ -113,7 +113,7 @@ def _beginning(
     add_bos: bool,
     byte_level: bool,
 ) -> Tokenizer:
-    """A tokenizer that puts `bos` in front of a text, and `eos` behind one whose last token is its vector."""
+    """A tokenizer that prepends `bos` to a text, and appends `eos` if the last token is the embedding."""
     is_pooled = pooling_of_gguf(vocabulary.path, vocabulary.metadata) == "lasttoken"
     is_ended = is_pooled and vocabulary.flag("add_eos_token", default=False)
     return assembled(

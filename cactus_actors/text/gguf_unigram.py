@@ -47,7 +47,7 @@ def unigram(vocabulary: GGUFVocabulary) -> Tokenizer:
 
 
 def _normalizers(vocabulary: GGUFVocabulary) -> list[Normalizer]:
-    """What SentencePiece does to a text before it is cut."""
+    """SentencePiece's normalisation of a text."""
     steps: list[Normalizer] = []
     if CHARACTER_MAP in vocabulary.metadata:
         stored = vocabulary.metadata[CHARACTER_MAP]

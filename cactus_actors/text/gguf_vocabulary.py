@@ -67,7 +67,7 @@ class GGUFVocabulary:
 
     @property
     def architecture(self) -> str:
-        """What the file calls the family of its model."""
+        """The file's name for the model's family."""
         return str(self.metadata.get("general.architecture"))
 
     def scores(self) -> NDArray[Any]:
@@ -90,7 +90,7 @@ class GGUFVocabulary:
         return value
 
     def unknown_id(self) -> int:
-        """The token that stands for what has no other; raises ModelFileInvalid where there is none."""
+        """The token for unknown text; raises ModelFileInvalid if there is none."""
         unknown = self.token_id("unknown")
         if unknown is None:
             raise invalid(self.path, "tokenizer.ggml.unknown_token_id is missing")

@@ -20,7 +20,7 @@ MAX_WORD_CHARACTERS = 100
 def word_piece(vocabulary: GGUFVocabulary) -> Tokenizer:
     """Words are cut greedily into the longest tokens; one that cannot be cut is the unknown token.
 
-    A text stands between the tokens `cls` (or `bos`) and `seperator`, whose key is spelled like that.
+    A text is put between the tokens `cls` (or `bos`) and `seperator`, whose key is spelled like that.
     """
     unknown = vocabulary.unknown_id()
     inner = guarded(
@@ -38,7 +38,7 @@ def word_piece(vocabulary: GGUFVocabulary) -> Tokenizer:
     lower_case = vocabulary.flag("normalizer.lowercase", default=True)
     inner.normalizer = normalizers.Sequence(
         [
-            normalizers.Replace(BREAK, ""),  # it would stand between a word and what marks its beginning
+            normalizers.Replace(BREAK, ""),  # it would separate a word from the mark of its beginning
             normalizers.BertNormalizer(
                 clean_text=True,
                 handle_chinese_chars=True,

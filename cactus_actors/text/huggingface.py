@@ -28,7 +28,7 @@ def optional_json(path: Path) -> dict[str, Any]:
 def tokenizer_from_json(path: Path, tokenizer_config: Mapping[str, Any], *, ends_texts: bool = False) -> Tokenizer:
     """The tokenizer in a tokenizer.json; ModelFileInvalid if it is corrupt or of an unsupported kind.
 
-    With `ends_texts` what it puts behind a text of its own counts: models of embeddings read it there.
+    With `ends_texts` the tokens that it appends to a text are kept: embedding models read them.
     """
     content = read_bytes(path, max_bytes=MAX_TOKENIZER_BYTES)
     description = parse_json_object(path, content)
@@ -145,6 +145,6 @@ def _first_special_id(path: Path, inner: tokenizers.Tokenizer) -> int | None:
 
 
 def _last_special_id(path: Path, inner: tokenizers.Tokenizer) -> int | None:
-    """The token that the tokenizer itself puts behind a text, None if it puts none."""
+    """The token that the tokenizer itself appends to a text; None if there is none."""
     probe = guarded(path, "not a usable tokenizer", lambda: inner.encode("a", add_special_tokens=True))
     return probe.ids[-1] if probe.special_tokens_mask[-1:] == [1] else None

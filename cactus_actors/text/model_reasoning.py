@@ -1,4 +1,4 @@
-"""What is known of a model's reasoning once its template and its vocabulary are read."""
+"""A model's reasoning, as its template and its vocabulary show it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ModelReasoning:
 
 
 def reasoning_of(source: str, template: ChatTemplate, tokenizer: Tokenizer) -> ModelReasoning | None:
-    """What template and vocabulary tell; None where neither knows of reasoning.
+    """The reasoning found in template and vocabulary; None if neither has any.
 
-    A vocabulary is often that of a model's reasoning brother: with the marks there alone the model is taken
+    A vocabulary is often shared with a reasoning model of the family: with marks only there the model is taken
     for one that does not reason unasked.
     """
     markup = markup_in_template(source)
@@ -44,7 +44,7 @@ def reasoning_of(source: str, template: ChatTemplate, tokenizer: Tokenizer) -> M
 
 
 def _reasons_unasked(template: ChatTemplate) -> bool:
-    """Whether the template asks for as much when its switches are left alone as when they are on."""
+    """True if the template's prompt is the same with its switches unset as with them on."""
     if not template.reasoning_switches:
         return True
     try:

@@ -1,4 +1,4 @@
-"""How a model's reasoning is asked for, marked and given back, by its chat template and its vocabulary."""
+"""How chat template and vocabulary switch reasoning, mark it, and take that of earlier turns."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def reasoning_tokens_of(markup: str, tokenizer: Tokenizer) -> tuple[tuple[int, s
 
 
 class PastReasoning:
-    """What of an earlier turn's reasoning a template takes, and in which form.
+    """The form in which a template takes the reasoning of earlier turns.
 
-    Some read fields of a message, some (Mistral's) blocks of its content; what none of them reads is left
+    Some templates read fields of a message, some (Mistral's) blocks of its content; reasoning that none reads is left
     out.
     """
 
@@ -73,7 +73,7 @@ def without_reasoning(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str
 
 
 def _read_fields(template_source: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Those of `names` that the template reads of a message, in any of the ways to do so."""
+    """The `names` that the template reads from a message, in any syntax."""
     return tuple(
         name
         for name in names

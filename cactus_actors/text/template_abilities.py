@@ -1,4 +1,4 @@
-"""What a chat template does with tools, found by rendering a conversation that has some."""
+"""A chat template's support of tools, found by rendering a conversation with tools."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SCHEMA = {
 _TOOLS = [{"type": "function", "function": {"name": _TOOL, "description": "A tool.", "parameters": _SCHEMA}}]
 _CALLS = [{"id": "a1b2c3d4e", "type": "function", "function": {"name": _CALL, "arguments": '{"place": "Rome"}'}}]
 _VARIABLES = ("tools", "xml_tools")
-"""What templates call the tools; SmolLM3's takes bare functions under the second name."""
+"""Names of the variable with the tools; SmolLM3's takes bare functions under the second name."""
 
 
 class TemplateAbilities(NamedTuple):
-    """What of tools a template tells by itself.
+    """The parts of tool use that a template renders by itself.
 
-    The tools come from the variable `tools_name`, or from the system message, or are not told at all.
-    `shows_calls` and `shows_results` are whether those of a conversation come into the prompt.
-    `lacks_content` is whether a message that is only calls has no text at all, instead of an empty one.
+    The template reads tools from the variable `tools_name`, or from the system message, or not at all.
+    `shows_calls` and `shows_results` say if those of a conversation appear in the prompt.
+    `lacks_content` says if a message of only calls has no text at all, instead of an empty one.
     """
 
     tools_name: str | None = "tools"
@@ -41,16 +41,16 @@ class TemplateAbilities(NamedTuple):
 
     @property
     def has_any(self) -> bool:
-        """Whether the template does anything with tools or calls."""
+        """True if the template does anything with tools or calls."""
         return self.tools_name is not None or self.tools_in_system or self.shows_calls
 
 
 ALL_ABILITIES = TemplateAbilities()
-"""Of a template that tells everything."""
+"""A template that renders everything."""
 
 
 def abilities_of(template: ChatTemplate) -> TemplateAbilities:
-    """What `template` does; one that refuses a conversation shows nothing of it."""
+    """The abilities of `template`; one that refuses the conversation has none."""
     question = [_user("Hi")]
     name = next((name for name in _VARIABLES if _TOOL in _rendered(template, question, name)), None)
     in_system = name is None and _TOOL in _rendered(template, with_tools_in_system(question, _TOOLS), None)

@@ -32,10 +32,10 @@ MAX_CONTEXT = 1 << 24
 
 @dataclass(frozen=True)
 class ChatSupport:
-    """What a model's chat templates make of conversations, tools and reasoning.
+    """A model's chat templates and their support of tools and reasoning.
 
     `tool_markup` names how the model writes tool calls (`tools/markup_table.py`), `tool_tokens` are id and text
-    of the control tokens in it. What the template does not say of tools, by its `abilities`, is said in words;
+    of the control tokens in it. Prompt text adds what the template does not render of tools, by its `abilities`;
     some models have a `tool_template` for conversations with tools. `reasoning` is how the model marks its
     reasoning, None where that is unknown. Without a template every field is empty.
     """
@@ -86,7 +86,7 @@ class TextModel:
 
     @property
     def has_chat_template(self) -> bool:
-        """Whether conversations can be made prompts."""
+        """True if the model takes conversations."""
         return self.chat_template is not None
 
     def chat_text(
@@ -103,7 +103,7 @@ class TextModel:
     ) -> ChatText:
         """The prompt of a conversation as text, with a mark inside what only looks like a control token.
 
-        The answer goes on after `answer_begins`, behind `answer_reasoning`. `thinking` switches reasoning on
+        The answer continues `answer_begins`, after `answer_reasoning`. `thinking` switches reasoning on
         or off, None leaves it to the template, which is given `variables`, too. Raises TemplateInvalid, and
         NotSupported if the model has no chat template, or its template no switch where it `needs_switch`.
         """
@@ -248,7 +248,7 @@ def _chat_support(
     tool_format: str | None,
     with_tools: str | None = None,
 ) -> ChatSupport:
-    """What follows from a chat template, and from one for tools if there is one."""
+    """The support of a chat template, and of one for tools if there is one."""
     if source is None:
         return ChatSupport()
     path, text = source

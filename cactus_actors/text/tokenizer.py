@@ -56,7 +56,7 @@ class Tokenizer:
         """The token ids of `text`.
 
         `add_special` puts the beginning-of-sequence token in front if the model wants one and the text does
-        not begin with it already; models of embeddings may want another one behind it. Without
+        not begin with it already; embedding models may need another one at the end. Without
         `parse_special` nothing in `text` becomes a control token.
 
         Raises RequestTooComplex where one of the tokenizer's expressions gives up on the text.
@@ -93,7 +93,7 @@ class Tokenizer:
         return b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The bytes that a token stands for; none for a control token or an id beyond the vocabulary."""
+        """The bytes of a token; none for a control token or an id beyond the vocabulary."""
         return self._token_bytes[token_id] if 0 <= token_id < len(self._token_bytes) else b""
 
     def id_of(self, token: str) -> int | None:
@@ -107,7 +107,7 @@ class Tokenizer:
         return token
 
     def is_special(self, token_id: int) -> bool:
-        """Whether the token is a control token, which stands for no text."""
+        """True for a control token, which has no text."""
         return token_id in self._special_ids
 
     @cached_property
@@ -121,9 +121,9 @@ class Tokenizer:
 
 
 def byte_of_character() -> dict[str, int]:
-    """The byte that each character of a byte-level vocabulary stands for.
+    """Character of a byte-level vocabulary -> byte.
 
-    Printable Latin-1 characters stand for themselves; the other bytes take the characters from U+0100 upward,
+    Printable Latin-1 characters are their own byte; the other bytes have the characters from U+0100 upward,
     in order (the byte-to-unicode table of GPT-2).
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -132,7 +132,7 @@ def byte_of_character() -> dict[str, int]:
 
 
 def byte_level_bytes(token: str, table: dict[str, int]) -> bytes:
-    """The bytes of a token of a byte-level vocabulary; a character outside `table` stands for itself."""
+    """The bytes of a token of a byte-level vocabulary; a character outside `table` keeps its UTF-8 bytes."""
     try:
         return bytes(table[character] for character in token)
     except KeyError:
@@ -147,7 +147,7 @@ def sentencepiece_bytes(token: str) -> bytes:
 
 
 def guarded(path: Path, what: str, build: Callable[[], Result]) -> Result:
-    """What `build` makes with the `tokenizers` package; ModelFileInvalid if the package refuses or panics."""
+    """The result of `build`, which uses the `tokenizers` package; ModelFileInvalid if the package refuses or panics."""
     try:
         return build()
     except KeyboardInterrupt:

@@ -20,7 +20,7 @@ Tools = Sequence[Mapping[str, Any]]
 
 
 class ToolPrompt(NamedTuple):
-    """What a template is given of a conversation with tools."""
+    """Messages and tools that a template is given."""
 
     messages: Messages
     tools: Tools | None
@@ -33,7 +33,7 @@ def tool_prompt(
     markup: str,
     shield: Callable[[str], str],
 ) -> ToolPrompt:
-    """What the template does not tell by itself stands in the texts, calls in `markup`.
+    """Texts of messages get what the template does not render by itself, calls in `markup`.
 
     `shield` keeps what others wrote from being read as control tokens.
     """

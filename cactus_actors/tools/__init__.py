@@ -1,1 +1,1 @@
-"""Tool calls: what is offered, how models are told, how calls are forced and how text is read for them."""
+"""Tool calls: selecting tools, prompting, forcing calls by grammar, and parsing them from text."""

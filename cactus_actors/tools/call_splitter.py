@@ -51,8 +51,8 @@ def parse_calls(markup: str, text: str, tools: Tools | None = None) -> ParsedTex
 class CallSplitter:
     """`parse_calls` of a text that arrives in chunks: the pieces, joined, do not depend on where it was cut.
 
-    Text comes as soon as it is known to be text, a call as soon as its arguments begin, and those as they
-    come: what was told is never taken back. White space is held back until something follows it.
+    Text is passed on once it is known to be text, a call once its arguments begin, and those while they
+    arrive: no piece is ever revoked. White space is held back until something follows it.
     """
 
     def __init__(self, markup: str, tools: Tools | None = None) -> None:
@@ -70,7 +70,7 @@ class CallSplitter:
         self._reading = self._read()
 
     def feed(self, text: str) -> list[Piece]:
-        """What is certain now that `text` has come."""
+        """The pieces that are certain after `text`."""
         self._source.add(text)
         self._go_on()
         return self._taken()
@@ -120,7 +120,7 @@ class CallSplitter:
                 self._show("" if mark in self._markup.hidden else text)
 
     def _mark_here(self) -> Reading[str]:
-        """The longest mark that comes next; empty if none does."""
+        """The longest mark at this position; empty if there is none."""
         for mark in self._marks.literals:
             if (yield from self._source.starts_with(mark)):
                 return mark

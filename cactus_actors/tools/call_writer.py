@@ -43,7 +43,7 @@ class CallWriter:
 
     @property
     def is_open(self) -> bool:
-        """Whether a call has begun and not ended."""
+        """True while a call has begun and not ended."""
         return self._is_open
 
     @property
@@ -97,7 +97,7 @@ class CallWriter:
             self._pieces.append(call)
 
     def settle(self) -> None:
-        """What was read behind a call belongs to it."""
+        """Count text that was read after a call as part of it."""
         self._source.drop()
 
     def break_off(self) -> None:

@@ -1,4 +1,4 @@
-"""How a model writes tool calls, by its chat template and its vocabulary."""
+"""Detects a model's tool-call markup by its chat template and its vocabulary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How calls stand in a text: the marks around them, and the notation inside."""
+"""The form of calls in a text: the marks around them, and the notation inside."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """One way to write calls: `open`, for each `begin`, `body` and `end`, with `separator`s, and `close`.
 
     Marks may be of several pieces. When they are read, white space beside them does not count, and those
-    behind a call may be missing.
+    after a call may be missing.
     """
 
     body: Body
@@ -35,7 +35,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
-        """What a text is searched for; empty for calls that begin without any mark."""
+        """The mark to search for; empty for calls that begin without any mark."""
         if self.open or self.begin:
             return (self.open[0] if self.open else self.begin).strip()
         return self.body.before if isinstance(self.body, NamedBody | ParameterBody) else ""
@@ -82,7 +82,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         calls.settle()
 
     def _read_close(self, source: StreamedText, calls: CallWriter) -> Reading[bool]:
-        """Read the marks behind all calls, as far as they come; whether the first of them does."""
+        """Read the marks after all calls, as far as they follow; returns true if the first one does."""
         is_closed = False
         for piece in self.close:
             if not (yield from source.skip_spaced(piece.strip())):

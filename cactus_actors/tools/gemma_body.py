@@ -76,7 +76,7 @@ class GemmaBody(msgspec.Struct, frozen=True, kw_only=True):
         return json.dumps(value)
 
     def can_write(self, function: Function, grammar: GrammarBuilder) -> bool:
-        """Whether every call of `function` can be written so."""
+        """True if every call of `function` can be written in this form."""
         return bool(NAME.fullmatch(function.name)) and self._object(function.arguments, grammar) is not None
 
     def rule(self, functions: Sequence[Function], grammar: GrammarBuilder) -> str:

@@ -35,7 +35,7 @@ def calls_or_text_grammar(
     calls = _calls(markup, functions, grammar, parallel)
     text = _text_without_calls(markup)
     for mark in {form.mark for form in markup.forms if len(form.mark) == 1}:
-        # What calls and texts can begin with is one lexeme or the other.
+        # Text that could begin both a call and a text is either lexeme.
         text += rf" & ~/{escaped(mark)}(?s:.*)/"
     return _whole(f"start: {calls} | TEXT\nTEXT: {text}", grammar)
 

@@ -42,7 +42,7 @@ class GrammarBuilder:
         )
 
     def texts(self, text: str) -> str:
-        """An expression, between slashes, for what stands in `text` beside its control tokens."""
+        """An expression, between slashes, for the text in `text` beside its control tokens."""
         return "|".join(escaped(one) for one in self._pieces(text) if one not in self._control)
 
     def _pieces(self, text: str) -> list[str]:
@@ -51,7 +51,7 @@ class GrammarBuilder:
         return [one for one in pieces if one]
 
     def has_control(self, text: str) -> bool:
-        """Whether there are control tokens in `text`."""
+        """True if there are control tokens in `text`."""
         return any(token in text for token in self._control)
 
     def json(self, schema: Any) -> str:
@@ -68,7 +68,7 @@ class GrammarBuilder:
 
     def sequence(self, terms: Sequence[str], required: Sequence[bool], separator: str = "") -> str:
         """`terms` in their order with `separator` between them; those not `required` may be missing."""
-        behind = first = ""  # what may follow: behind a term that is there, and before there is any
+        behind = first = ""  # what may follow: after a term, and before there is any
         for term, is_required in reversed(list(zip(terms, required, strict=True))):
             with_rest = f"{term} {behind}".rstrip()
             further = f"{separator} {term}".lstrip()
@@ -81,7 +81,7 @@ class GrammarBuilder:
         return first
 
     def text(self, pattern: str, close: str) -> str:
-        """The terms of a text that matches `pattern` and has no `close` in it, and of `close` behind it."""
+        """The terms of a text that matches `pattern` and has no `close` in it, and of `close` after it."""
         if self.has_control(close):
             return f"/(?s:{pattern})/ {self.literal(close)}"
         name = f"PART{len(self.rules)}"

@@ -26,7 +26,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
     """A call as `{name_key: ..., arguments_key: {...}}`, or `{name: {...}}` where `is_named_by_key`.
 
     When it is read, the keys may be those of any family, in any order, the arguments the text of an object,
-    and all of it inside of `function`; several calls may stand in a list.
+    and all of it inside of `function`; several calls may be in a list.
     """
 
     name_key: str = "name"
@@ -57,7 +57,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
                 yield from source.expect(",")
 
     def _read_object(self, source: StreamedText, calls: CallWriter, *, is_inner: bool = False) -> Reading[None]:
-        """Read one object; what stands behind the arguments is passed over, and may be missing at the end."""
+        """Read one object; members after the arguments are skipped, and may be missing at the end."""
         name, arguments, key = "", "", ""
         num_before = calls.num_calls
         yield from source.expect("{")

@@ -1,4 +1,4 @@
-"""JSON, read as it comes."""
+"""A streaming reader of JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a family of models writes tool calls."""
+"""The tool-call markup of a model family."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Markup(msgspec.Struct, frozen=True, kw_only=True):
 
     Calls are written and forced in the first of `forms`, and those that it cannot hold in the first of JSON;
     all are read. What matches one of `bare` counts only where a text begins. `hidden` are marks around what
-    is text, and `hidden_first` such that stand only where a text begins: they are left out. Where `is_begun`,
+    is text, and `hidden_first` such marks only at the start of a text: both are left out. Where `is_begun`,
     a prompt ends with the mark of the first form, and a forced text begins as the first of `bare` does. A
     chat template in which `detect` is found is of this row, unless it is of an earlier one.
     `call_ids` are what the family's templates ask of the ids of calls: nothing, nine letters or digits, or
@@ -47,5 +47,5 @@ class Markup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def marks_every_text(self) -> bool:
-        """Whether an answer without tools has marks in it, too."""
+        """True if answers without tools have marks too."""
         return bool(self.hidden_first)

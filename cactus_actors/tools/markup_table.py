@@ -1,4 +1,4 @@
-"""How the families of models write tool calls: one row each.
+"""The tool-call markups of model families, one row each.
 
 Sources: the families' chat templates; Google's guides to function calling for Gemma; OpenAI's description of
 the harmony format. A template that holds what `detect` matches belongs to its row, the first that does.

@@ -85,7 +85,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.label}{self.before}{call.name}{self.header}{self.mark}{arguments}{self.after}"
 
     def can_write(self, function: Function, _grammar: GrammarBuilder) -> bool:
-        """Whether every call of `function` can be written so."""
+        """True if every call of `function` can be written in this form."""
         return NAME.fullmatch(function.name) is not None
 
     def rule(self, functions: Sequence[Function], grammar: GrammarBuilder) -> str:

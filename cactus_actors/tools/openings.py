@@ -20,18 +20,18 @@ _OTHER_KEYS = "arguments|parameters|function|type|id|tool_call_id"
 
 
 def is_certain(form: Form) -> bool:
-    """Whether its mark alone says that a call comes."""
+    """True if the mark alone proves a call."""
     return bool(form.mark) and _PLAIN.fullmatch(form.mark) is None
 
 
 def openings(markup: Markup, names: Iterable[str]) -> str:
-    """What begins a call anywhere in a text: an expression between slashes."""
+    """An expression, between slashes, for the start of a call anywhere in a text."""
     any_name = "|".join(map(escaped, names))
     return "|".join(dict.fromkeys(_opening(form, any_name) for form in markup.forms))
 
 
 def first_openings(markup: Markup, names: Iterable[str], others: Iterable[str]) -> str:
-    """What begins a call at the start of a text, or behind another call, and any of the texts `others`."""
+    """An expression for a call at the start of a text or after another call, and for the texts `others`."""
     any_name = "|".join(map(escaped, names))
     lead = "|".join(map(escaped, markup.hidden_first))
     bare = [_opening(form, any_name) for form in markup.bare if not form.mark]

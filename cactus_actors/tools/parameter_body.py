@@ -34,12 +34,12 @@ _OF_TEXT = {
 
 
 class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as `before`, its name, `mark`, arguments and `after`; `gap` stands behind mark and arguments.
+    """A call as `before`, its name, `mark`, arguments and `after`; `gap` follows the mark and the arguments.
 
-    An argument is `key`, its name, `key_end`, its value and `value_end`; values stand on lines of their own,
-    or may when they are read. Which are strings is said by the schema of the arguments, or where TYPED stands
-    in `key_end` by an attribute. `ends` are what may come in the place of `after`. Where `has_cdata`, a value
-    may stand between XML's marks of character data.
+    An argument is `key`, its name, `key_end`, its value and `value_end`; values are on lines of their own,
+    or may be when they are read. The schema of the arguments says which are strings, or where TYPED is
+    in `key_end` an attribute. `ends` may replace `after`. Where `has_cdata`, a value
+    may be between XML's marks of character data.
     """
 
     before: str
@@ -140,7 +140,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
         return value
 
     def can_write(self, function: Function, _grammar: GrammarBuilder) -> bool:
-        """Whether every call of `function` can be written so."""
+        """True if every call of `function` can be written in this form."""
         arguments = function.arguments
         if arguments is None or not NAME.fullmatch(function.name):
             return False
@@ -192,7 +192,7 @@ def _listed(schema: dict[str, Any]) -> list[str] | None:
 
 
 def _is_json(text: str, parameters: Any, name: str) -> bool:
-    """Whether an argument that may be a string or something else would be read as JSON."""
+    """True if an argument that may be a string or something else would be read as JSON."""
     try:
         return admits(parameters, name, json.loads(text))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What reading a text for tool calls yields, and the bounds on it."""
+"""The pieces of a text that is parsed for tool calls, and limits on them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Call = ToolCall | IncompleteCall
 
 
 class Malformed(Exception):
-    """What stands here is no call."""
+    """The text here is no call."""
 
 
 class Ended(Malformed):

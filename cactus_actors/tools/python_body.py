@@ -70,7 +70,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
         return key
 
     def _read_next_key(self, source: StreamedText) -> Reading[str]:
-        """The name of the next argument; empty behind the last."""
+        """The name of the next argument; empty after the last."""
         yield from source.skip_space()
         is_last = yield from source.skip(")")
         if is_last:
@@ -85,7 +85,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
         return f"{call.name}({', '.join(f'{key}={_literal(value)}' for key, value in call.arguments.items())})"
 
     def can_write(self, function: Function, _grammar: GrammarBuilder) -> bool:
-        """Whether every call of `function` can be written so."""
+        """True if every call of `function` can be written in this form."""
         arguments = function.arguments
         names = [function.name.replace(".", "_"), *(one.name for one in arguments or ())]
         return arguments is not None and all(name.isidentifier() for name in names)

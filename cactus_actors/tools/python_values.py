@@ -1,4 +1,4 @@
-"""Python's literals, and JSON's constants among them, read as they come."""
+"""A streaming reader of Python's literals, with JSON's constants among them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[^'\"\\]*")
 
 
 def _string(source: StreamedText, write: Write) -> Reading[bool]:
-    """Strings that stand side by side are one."""
+    """Adjacent strings are one."""
     is_string = False
     while (quote := (yield from source.peek())) and quote in "'\"":
         is_triple = yield from source.skip(quote * 3)

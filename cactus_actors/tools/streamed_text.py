@@ -17,9 +17,9 @@ _SPACE = re.compile(r"\s*")
 
 
 class StreamedText:
-    """What has come of a text, and how far it was read.
+    """The text so far, and the position up to which it was read.
 
-    What a reader sees never depends on how the text was cut into chunks: it waits until more could not change
+    A reader's result never depends on how the text was cut into chunks: it waits until more text could not change
     the answer.
     """
 
@@ -68,7 +68,7 @@ class StreamedText:
         return self._text[self._at]
 
     def available(self, pattern: re.Pattern[str]) -> str:
-        """What matches at this place and is here already, read."""
+        """Read what matches at this position and has arrived."""
         match = pattern.match(self._text, self._at)
         assert match is not None
         self._at = match.end()
@@ -80,7 +80,7 @@ class StreamedText:
             raise Ended
 
     def starts_with(self, literal: str) -> Reading[bool]:
-        """Whether `literal` comes next."""
+        """True if `literal` is next."""
         while True:
             here = self._text[self._at : self._at + len(literal)]
             if here == literal:
@@ -90,14 +90,14 @@ class StreamedText:
             yield
 
     def skip(self, literal: str) -> Reading[bool]:
-        """Read `literal` if it comes next; whether it did."""
+        """Read `literal` if it is next; returns true if it was."""
         found = yield from self.starts_with(literal)
         if found:
             self._at += len(literal)
         return found
 
     def skip_spaced(self, literal: str) -> Reading[bool]:
-        """Read `literal` and white space before it, if they come next; else nothing. Whether they did."""
+        """Read white space and `literal` if they are next, else nothing; returns true if they were."""
         start = self._at
         yield from self.skip_space()
         found = yield from self.skip(literal)
@@ -106,7 +106,7 @@ class StreamedText:
         return found
 
     def comes_spaced(self, literals: Iterable[str]) -> Reading[bool]:
-        """Whether one of `literals` comes next, or the text ends, white space aside; reads nothing."""
+        """True if one of `literals` is next, or the text ends, after white space; reads nothing."""
         start = self._at
         yield from self.skip_space()
         character = yield from self.peek()
@@ -117,13 +117,13 @@ class StreamedText:
         return found
 
     def expect(self, literal: str) -> Reading[None]:
-        """Read `literal`; raises Malformed if something else comes, Ended if the text ends."""
+        """Read `literal`; raises Malformed if something else is next, Ended if the text ends."""
         found = yield from self.skip(literal)
         if not found:
             raise Ended if literal.startswith(self._text[self._at :]) else Malformed
 
     def run(self, pattern: re.Pattern[str], limit: int) -> Reading[str]:
-        """The characters of a class, as many as come; `pattern` is the class with `*`."""
+        """Read all characters of a class; `pattern` is the class with `*`."""
         while True:
             match = pattern.match(self._text, self._at)
             assert match is not None
@@ -135,7 +135,7 @@ class StreamedText:
             yield
 
     def skip_space(self) -> Reading[None]:
-        """Read the white space that comes next."""
+        """Read the white space that is next."""
         while True:
             self.available(_SPACE)
             if self._at < len(self._text) or self._has_ended:

@@ -1,7 +1,7 @@
-"""The grammar of any text in which calls may stand, where those that do obey their schemas.
+"""The grammar of any text with calls in it, each of which obeys its schema.
 
-The text is free up to what opens a call, and from there on it is that call. Whatever else would be read as
-the beginning of one (another spelling, marks of other families) cannot come.
+The text is free up to the start of a call, and from there on it is that call. Anything else that would be read as
+the start of one (another spelling, marks of other families) is excluded.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _TextWithCalls:
         return CallsGrammar("\n".join([*lines, *self._rules.rules]), self._rules.schemas)
 
     def _calls_by_mark(self) -> list[str]:
-        """The terms of a text and the calls behind it, for each way that calls are written."""
+        """The terms of a text and the calls after it, for each form of calls."""
         first, json_form = _first_form(self._markup), self._markup.json_form
         own = [one for one in self._functions if first.body.can_write(one, self._rules)]
         others = [one for one in self._functions if one not in own]
@@ -86,7 +86,7 @@ class _TextWithCalls:
         return ways
 
     def _behind_mark(self, form: Form, functions: Sequence[Function]) -> str:
-        """Calls whose mark says that they come."""
+        """Calls whose mark alone proves them."""
         literal = self._rules.literal
         head = ("".join(form.open) + form.begin).lstrip()
         body = form.body
@@ -106,7 +106,7 @@ class _TextWithCalls:
         return f"{self._head(f'BEFORE /{_SPACE.join([*pieces, head])}/')} {rest} {tail}".rstrip()
 
     def _tail(self, form: Form, functions: Sequence[Function]) -> str:
-        """What follows the first call: more where a mark ends them all, and that mark; may be empty."""
+        """The rest after the first call: more calls if a mark ends them all, and that mark; may be empty."""
         literal = self._rules.literal
         terms = [literal(form.end)]
         is_marked = form.close or (form.open and form.begin and not form.separator)
@@ -148,7 +148,7 @@ class _TextWithCalls:
         return self._rules.rule(f"{opening} (FREE)? {closing}")
 
     def _hidden_tokens(self) -> list[str]:
-        """Control tokens that stand in texts without calls."""
+        """Control tokens in texts without calls."""
         marks = "".join(self._markup.hidden + self._markup.hidden_first)
         return [token for token in self._markup.tokens if token in marks and self._rules.has_control(token)]
 

@@ -11,14 +11,14 @@ from cactus_actors.protocol.errors import InvalidRequest
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Whether the answer may, must or must not be a call; a `name` is the tool that it must call."""
+    """Says that the answer may, must or must not be a call; `name` is the tool that it must call."""
 
     mode: Literal["auto", "none", "required"] = "auto"
     name: str | None = None
 
 
 def tool_choice(given: Mapping[str, Any]) -> ToolChoice:
-    """What `tool_choice` and `force_tools` say together."""
+    """The choice that `tool_choice` and `force_tools` make together; raises InvalidRequest."""
     choice = _named_choice(given.get("tool_choice", "auto"))
     if given.get("force_tools", False) and choice.name is None:
         if choice.mode == "none":

@@ -41,7 +41,7 @@ def name_of(tool: dict[str, Any]) -> str:
 
 
 def is_strict(tool: dict[str, Any]) -> bool:
-    """Whether calls of a normalised tool must obey the schema of its arguments."""
+    """True if calls of a normalised tool must obey the schema of its arguments."""
     return tool["function"].get("strict") is True
 
 

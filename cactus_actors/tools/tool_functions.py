@@ -1,4 +1,4 @@
-"""What a model may call: name and arguments of each tool."""
+"""The functions that a model may call: name and arguments of each tool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from cactus_actors.protocol.errors import InvalidRequest
 
 Kind = Literal["text", "json", "either"]
-"""How a value stands where strings have no quotes: as a text, as JSON, or as what of the two it can be."""
+"""Notation of a value where strings have no quotes: text, JSON, or either."""
 
 _OTHER_PLACES = ("$ref", "additionalProperties", "allOf", "anyOf", "oneOf", "patternProperties")
 _TYPE_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
@@ -21,7 +21,7 @@ _MAX_REFERENCES = 16
 
 
 class Argument(NamedTuple):
-    """One argument of a function, with a schema that stands by itself."""
+    """One argument of a function, with a schema that refers to nothing outside it."""
 
     name: str
     schema: Any
@@ -64,7 +64,7 @@ def parameters_by_name(tools: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def kind_of(parameters: Any, argument: str) -> Kind:
-    """How the value of an argument stands, by the schema of all arguments."""
+    """The notation of an argument's value, by the schema of all arguments."""
     types = _argument_types(parameters, argument)
     if types == {"string"}:
         return "text"
@@ -72,7 +72,7 @@ def kind_of(parameters: Any, argument: str) -> Kind:
 
 
 def admits(parameters: Any, argument: str, value: Any) -> bool:
-    """Whether an argument may have a value of this one's type; anything may be what nothing is known of."""
+    """True if an argument may have a value of this type; an argument without a known type may have any."""
     types = _argument_types(parameters, argument)
     name = "null" if value is None else _TYPE_NAMES[type(value)]
     return not types or name in types or (name == "integer" and "number" in types)
@@ -115,7 +115,7 @@ def _type_name(value: Any) -> str:
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema behind local references."""
+    """The schema with local references followed."""
     for _ in range(_MAX_REFERENCES):
         reference = schema.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):

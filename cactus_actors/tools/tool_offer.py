@@ -1,4 +1,4 @@
-"""Which tools a job may call, and whether it must."""
+"""The tools of a job, and if it must call one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cactus_actors.tools.tool_ranking import select_tools
 
 
 class ToolOffer(NamedTuple):
-    """The tools that the model is told of, those that a forced call may name, and the names of a selection.
+    """The tools in the prompt, those that a forced call may name, and the names of a selection.
 
     `tools` is None where there are none, `selected` where they are all that the request has; else `readable`
-    is all of them: what the model calls of those that it was told of before is a call, too. Where it
-    `is_strict`, the calls that the model makes of itself are held to the schemas of the tools.
+    is all of them: a call of a tool from an earlier prompt is a call, too. Where it
+    `is_strict`, the model's own calls must obey the schemas of the tools.
     """
 
     tools: list[dict[str, Any]] | None = None
@@ -35,7 +35,7 @@ def tool_offer_of(
     structure: str | None,
     default_top_k: int,
 ) -> ToolOffer:
-    """What the options make of the tools of a request; raises InvalidRequest.
+    """The tools of a request as its options select them; raises InvalidRequest.
 
     `structure` is the option that gives the text its form, `default_top_k` how many tools are selected where
     `tool_rag_top_k` is not given, 0 for all.

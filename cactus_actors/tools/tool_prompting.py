@@ -24,7 +24,7 @@ To call functions, answer with nothing but one call after the other in this form
 Call one only if the request needs it; otherwise answer in plain words."""
 _EXAMPLE = ToolCall("function_name", {"parameter_name": "value"})
 _SYSTEM = "You are a helpful assistant with some tools."
-"""What Microsoft's examples for Phi-4-mini say."""
+"""The system message of Microsoft's examples for Phi-4-mini."""
 _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 
 
@@ -35,14 +35,14 @@ class ControlText(str):
 
 
 def mentions_tools(messages: Sequence[Message]) -> bool:
-    """Whether there are calls or results among the messages."""
+    """True if there are calls or results among the messages."""
     return any(message.get("role") == "tool" or message.get("tool_calls") for message in messages)
 
 
 def with_tools_told(
     messages: Sequence[Message], tools: Sequence[Tool], markup: str, shield: Callable[[str], str]
 ) -> list[Message]:
-    """The conversation with the tools told in words in the system message, or else in the first user's."""
+    """The conversation with the tools described in the system message, or else in the first user's."""
     functions = "\n".join(json.dumps(one, ensure_ascii=False) for one in _functions(tools))
     example = render_calls(markup, [_EXAMPLE])
     told = _INSTRUCTIONS.format(functions=shield(functions), example=example)

@@ -1,4 +1,4 @@
-"""Which tools a request is about."""
+"""Selects the tools that fit a request."""
 
 from __future__ import annotations
 

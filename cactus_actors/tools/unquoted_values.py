@@ -1,4 +1,4 @@
-"""Values between marks, whose strings stand there without quotes."""
+"""Values between marks, with strings without quotes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cactus_actors.tools.values import Write, inside, quoted, read_value, whole_
 
 
 class ValueEnd(NamedTuple):
-    """Where a value stands: one of `close` ends it, if one of `followers` or nothing comes then."""
+    """The end of a value: one of `close`, if one of `followers` or the end of the text comes next."""
 
     close: Marks
     followers: Sequence[str]
@@ -25,9 +25,9 @@ class ValueEnd(NamedTuple):
 def read_unquoted(
     source: StreamedText, write: Write, place: ValueEnd, kind: Kind, parameters: Any, argument: str
 ) -> Reading[None]:
-    """Read a value and the mark behind it.
+    """Read a value and the mark after it.
 
-    A string comes on as it is read. Anything else is read to its end first: it is JSON, or a literal of
+    A string is passed on while it is read. Anything else is read to its end first: it is JSON, or a literal of
     Python's, or else a string after all.
     """
     if kind == "text":
@@ -61,7 +61,7 @@ def _read_text(source: StreamedText, write: Write, place: ValueEnd) -> Reading[N
 
 
 def _read_json(source: StreamedText, place: ValueEnd) -> Reading[str]:
-    """The JSON value that is all of what stands here, and the mark behind it; empty if there is none."""
+    """The JSON value that fills the place before the mark, which is read too; empty if there is none."""
     parts: list[str] = []
     try:
         yield from source.skip_space()

@@ -1,4 +1,4 @@
-"""Values in several notations, read as they come and passed on as JSON."""
+"""A streaming reader of values in several notations, which writes them as JSON."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _CLOSES = {"{": "}", "[": "]", "(": ")"}
 
 
 class Notation(NamedTuple):
-    """How strings, names of properties and other scalars are written; brackets mean the same everywhere."""
+    """The notation of strings, property names and other scalars; brackets are the same in all notations."""
 
     opens: str
     string: Callable[[StreamedText, Write], Reading[bool]]
-    """Reads a string if one comes next; whether it did."""
+    """Reads a string if one is next; returns true if it was."""
     key: Callable[[StreamedText, Write], Reading[None]]
     scalar: Callable[[str], str]
     """The JSON of a scalar's text; raises Malformed."""
     is_loose: bool = False
-    """Whether a comma may stand behind the last item."""
+    """True if a comma may follow the last item."""
 
 
 def read_value(source: StreamedText, write: Write, notation: Notation, depth: int = 0) -> Reading[None]:
@@ -79,7 +79,7 @@ def read_items(source: StreamedText, write: Write, notation: Notation, bracket: 
 
 
 def read_text(source: StreamedText, write: Write, close: Marks) -> Reading[None]:
-    """Read text and the mark that closes it, as what stands inside of a JSON string."""
+    """Read text and the mark that closes it; writes it as the inside of a JSON string."""
     while True:
         text = yield from source.before(close)
         write(inside(text))
@@ -129,5 +129,5 @@ def quoted(text: str) -> str:
 
 
 def inside(text: str) -> str:
-    """`text` as it stands between the quotes of a JSON string."""
+    """`text` as the inside of a JSON string."""
     return quoted(text)[1:-1]

@@ -1,4 +1,4 @@
-"""What one HTTP body asks for."""
+"""The jobs of one HTTP body."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Choice `i` is job `submits[i]`: prompt `i // n`, choice `i % n` of it. All have one seed. `model` is as
     the request spelled it, `ignored` names the fields of the body that are not known here.
-    `reasoning_format` says where the reasoning of an answer stands. Errors of the jobs are told with
+    `reasoning_format` is the place of reasoning in the response. Errors of the jobs name fields by
     `field_names`.
     """
 
@@ -41,16 +41,16 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wants_whole_calls(self) -> bool:
-        """Whether the clients of this profile take no call in parts."""
+        """True if this profile's clients accept no tool call in parts."""
         return self.submits[0].profile in ("mistral", "cerebras")
 
     @property
     def is_mistral(self) -> bool:
-        """Whether finish reasons and the last chunk are to be as Mistral's."""
+        """True if finish reasons and the last chunk have Mistral's form."""
         return self.submits[0].profile == "mistral"
 
     def text_offset(self, choice: int) -> int:
-        """What the offsets of the log probabilities of a text that echoes no prompt count from."""
+        """First offset of the log probabilities of a text that echoes no prompt."""
         submit = self.submits[choice]
         if not PROFILES[submit.profile or "cactus"].text_offset_from_prompt:
             return 0

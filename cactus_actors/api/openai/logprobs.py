@@ -36,10 +36,10 @@ def chat_logprobs(tokens: Sequence[TokenLogprob]) -> dict[str, Any]:
 
 
 class TextLogprobs:
-    """The `logprobs` of a text choice, in as many pieces as the text comes in.
+    """The `logprobs` of a text choice, rendered piece by piece.
 
     Offsets count characters of the returned text from `first_offset` on; a token in the middle of a character
-    has the offset behind those that are complete.
+    has the offset after the last complete one.
     """
 
     def __init__(self, first_offset: int = 0) -> None:
@@ -64,7 +64,7 @@ class TextLogprobs:
 
 
 def num_left_out(tokens: Sequence[TokenLogprob], text: str | None) -> int:
-    """How many characters at the front of what `tokens` stand for are not in `text`.
+    """Number of leading characters of the `tokens` that are not in `text`.
 
     Many tokenizers put a space before a text, which the echoed prompt does not have.
     """
@@ -75,7 +75,7 @@ def num_left_out(tokens: Sequence[TokenLogprob], text: str | None) -> int:
 
 
 def _top(token: TokenLogprob) -> dict[str, float] | None:
-    """Likely tokens and the one that stands there; of two that are written alike the likelier."""
+    """The likely tokens and the chosen one; of two with the same text the likelier."""
     if token.logprob is None:
         return None
     likely: dict[str, float] = {}

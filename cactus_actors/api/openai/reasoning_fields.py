@@ -1,4 +1,4 @@
-"""Reasoning in the bodies of chat completions: how it is asked for, and where it stands in the answer.
+"""Reasoning in the bodies of chat completions: its request fields, and its place in the response.
 
 Sources: the fields of the APIs of DeepSeek, OpenRouter and Anthropic, and of llama.cpp's and vLLM's servers.
 """
@@ -13,7 +13,7 @@ import msgspec
 from cactus_actors.protocol.errors import InvalidRequest
 
 ReasoningFormat = Literal["apart", "inline", "both", "hidden"]
-"""Beside the content, in it, both of these, or not told at all."""
+"""Beside the content, in it, both, or left out."""
 
 FORMATS: dict[str, ReasoningFormat] = {
     "auto": "apart",
@@ -42,7 +42,7 @@ class ThinkingObject(msgspec.Struct, frozen=True):
 
 
 class ReasoningFields(msgspec.Struct, frozen=True):
-    """What a chat body may say of reasoning beside the options of that name."""
+    """Fields of a chat body for reasoning, beside the options."""
 
     reasoning: ReasoningObject | None = None
     thinking: ThinkingObject | None = None
@@ -78,7 +78,7 @@ def with_spelled_options(body: Mapping[str, Any], asked: ReasoningFields) -> tup
 
 
 def reasoning_format(asked: ReasoningFields) -> ReasoningFormat:
-    """Where the answer's reasoning is to stand; raises InvalidRequest for a format that is none."""
+    """The place of reasoning in the response; raises InvalidRequest for an unknown format."""
     if asked.reasoning is not None and asked.reasoning.exclude:
         return "hidden"
     name = asked.reasoning_format or "auto"
@@ -95,7 +95,7 @@ class WrittenReasoning:
         self._is_begun = self._is_ended = False
 
     def add(self, text: str) -> dict[str, str]:
-        """What more reasoning adds to the message; nothing where it is not told."""
+        """Fields that more reasoning adds to the message; none where it is left out."""
         said: dict[str, str] = {}
         if text and self._form in ("apart", "both"):
             said = {"reasoning_content": text, "reasoning": text}
@@ -105,7 +105,7 @@ class WrittenReasoning:
         return said
 
     def end(self) -> str:
-        """What stands in the content between reasoning and answer, when the answer begins."""
+        """Text of the content between reasoning and answer."""
         if not self._is_begun or self._is_ended:
             return ""
         self._is_ended = True

@@ -84,11 +84,11 @@ def request_from_body(
     defaults: Options = NO_DEFAULTS,
     strict: bool = False,
 ) -> BodyRequest:
-    """What `body` asks for at `url`; without a `profile` it is the endpoint's own.
+    """The jobs of `body` at `url`; without a `profile` the endpoint's own applies.
 
     `defaults` fill in the options that it leaves out, before the profile's. Raises InvalidRequest naming the
     field in `param`, and NotSupported for what this service does not have.
-    An unknown field is told in `ignored`, or refused if `strict`.
+    An unknown field is listed in `ignored`, or refused if `strict`.
     """
     match url:
         case "/v1/chat/completions":
@@ -173,7 +173,7 @@ def _known_fields(
 def _options(fields: dict[str, Any], profile: ProfileName, defaults: Options) -> Options:
     given = converted({name: fields.get(name) for name in Options.__struct_fields__}, Options)
     options = with_defaults(given, defaults)
-    resolve_options(options, profile=PROFILES[profile])  # a mistake is told before anything is sent
+    resolve_options(options, profile=PROFILES[profile])  # refuses a mistake before anything is sent
     if options.echo and fields.get("return_raw_tokens"):
         raise InvalidRequest("echo and return_raw_tokens exclude each other", param="return_raw_tokens")
     return options

@@ -30,7 +30,7 @@ def completion_body(
     """The answer to `request`, whose choice `i` ended with `results[i]`.
 
     `created` is Unix seconds; the request's spelling of the model is repeated, but for an answer of a cloud,
-    which names the cloud's and has no fingerprint. What we tell beyond OpenAI's fields stands beside
+    which names the cloud's and has no fingerprint. Fields beyond OpenAI's are beside
     `choices`, and in each choice where there are several. A failed result belongs in `error_body`.
     """
     render = _chat_choice if request.endpoint == "chat" else _text_choice
@@ -52,7 +52,7 @@ def completion_body(
 def error_body(info: ErrorInfo, request_id: str | None = None, *, is_mistral: bool = False) -> dict[str, Any]:
     """The body of a failed request; `code` is the HTTP status as an integer.
 
-    With `is_mistral` the fields stand at the top, too, where Mistral's API has them, and its `code` is text.
+    With `is_mistral` the fields are at the top level too, as in Mistral's API, and its `code` is text.
     """
     error: dict[str, Any] = {
         "message": info.message,

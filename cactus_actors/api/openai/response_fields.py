@@ -31,12 +31,12 @@ def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def model_of(request: BodyRequest, result: Result) -> str:
-    """Who answered: the cloud's model, or the served one as the request calls it."""
+    """The answering model: the cloud's, or the served one by the request's name for it."""
     return result.model if result.cloud_handoff else request.model or result.model
 
 
 def finish_reason_of(request: BodyRequest, result: Result) -> str:
-    """How the endpoint says why an answer ended."""
+    """The finish reason in the endpoint's words."""
     if result.finish_reason == "model_length" and not (request.endpoint == "chat" and request.is_mistral):
         return "length"
     has_calls = bool(result.tool_calls or result.incomplete_calls)
@@ -72,7 +72,7 @@ def calls_of(result: Result, completion_id: str, choice: int) -> list[dict[str, 
 
 
 def extensions_of(result: Result) -> dict[str, Any]:
-    """What we tell of an answer beyond OpenAI's fields."""
+    """Fields of a response beyond OpenAI's."""
     extensions: dict[str, Any] = {
         "confidence": result.confidence,
         "accepted": result.accepted,

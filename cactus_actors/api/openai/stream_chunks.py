@@ -1,4 +1,4 @@
-"""What a job's stream says -> the chunks of OpenAI's streams, as JSON-ready values."""
+"""Messages of a job's stream -> the chunks of OpenAI's streams, as JSON-ready values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Chunk = dict[str, Any]
 
 
 class Chunks(ABC):
-    """The chunks of one request, whose choices come in any interleaving.
+    """The chunks of one request, whose choices may interleave.
 
     For each choice: `accepted` first, `delta` for each delta in order, `finished` last; `usage` when all have
     finished. Each may return any number of chunks.
@@ -49,7 +49,7 @@ class Chunks(ABC):
     def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
         """The service took the job of that choice.
 
-        What stands in front of one that may be handed off is held back until its model is known.
+        The first chunk of a choice that may be handed off is held back until its model is known.
         """
         self._held[choice] = accepted
         options = self._request.submits[choice].options
@@ -105,7 +105,7 @@ class TextChunks(Chunks):
     def __init__(self, request: BodyRequest, **fields: Any) -> None:
         super().__init__(request, **fields)
         self._logprobs = {i: TextLogprobs(request.text_offset(i)) for i in range(len(request.submits))}
-        # an echo whose log probabilities are not known yet: they come with the first token
+        # echoed prompts whose log probabilities arrive with the first token
         self._echoes: dict[int, str] = {}
 
     def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
@@ -151,7 +151,7 @@ class TextChunks(Chunks):
 
 
 class ChatChunks(Chunks):
-    """The stream of `/v1/chat/completions`: role, reasoning, content, and tool calls as they come."""
+    """The stream of `/v1/chat/completions`: role, reasoning, content, and tool calls piece by piece."""
 
     kind = "chat.completion.chunk"
 
@@ -224,11 +224,11 @@ class ChatChunks(Chunks):
         return [] if begun is None else self._call(choice, begun)
 
     def _content(self, choice: int, text: str, likely: list[TokenLogprob] | None = None) -> Chunk:
-        """A part of the answer, behind what closes the reasoning that stands in the content."""
+        """A part of the answer, after the end of reasoning that is in the content."""
         return self._delta(choice, {"content": (self._written[choice].end() if text else "") + text}, likely)
 
     def _call(self, choice: int, fields: dict[str, Any]) -> list[Chunk]:
-        """More of the call that began last, unless there may be no other behind the first."""
+        """More of the last call; nothing for a second one where only one is allowed."""
         place = self._num_calls[choice] - 1
         if place and self._request.submits[choice].options.parallel_tool_calls is False:
             return []

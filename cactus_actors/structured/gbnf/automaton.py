@@ -60,7 +60,7 @@ class TooLarge(Exception):  # it never leaves the package
 
 @dataclass(slots=True)
 class ExpressionEnds:
-    """Of a part of an expression: whether it may be empty, and the positions it may begin and end at."""
+    """A part of an expression: `is_nullable` if it may be empty, and the positions where it may begin and end."""
 
     is_nullable: bool
     first: int

@@ -1,8 +1,8 @@
-"""Where matching a lexeme as far as it goes would lose texts of the grammar.
+"""Conflicts: lexemes whose greedy matching would lose texts of the grammar.
 
 A lexeme that reads on where another, or itself, is complete and the rules would go on with the same
-character takes that character away from them. Such a lexeme must be taken apart. What is found errs on that
-side: counts are ignored, and what stands behind a rule is taken to stand behind each use of it.
+character takes that character away from them. Such a lexeme must be taken apart. The search errs on that
+side: counts are ignored, and whatever follows one use of a rule is taken to follow each use of it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from cactus_actors.structured.gbnf.tree import Node, Token, references
 
 MAX_PAIRS = 200_000
 MAX_ROWS = 1000
-"""Of places that are possible at once."""
+"""Sets of positions that are possible at once."""
 
 
 def greedy_lexemes(shapes: Mapping[RuleKey, Shape], rules: Mapping[str, Node]) -> frozenset[Node]:
-    """The lexemes that take away what the rules would go on with.
+    """The lexemes that take characters from the rules after them.
 
-    Raises NotSupported where a token that stands for text is possible beside text: the grammar engine would
+    Raises NotSupported where a token with text is possible beside text: the grammar engine would
     not see the text. Raises TooLarge.
     """
     leaves = [leaf for shape in shapes.values() for leaf in leaves_in(shape)]
@@ -107,11 +107,11 @@ class _Rows:
         return union(self._places.behind[place] for place in bits(places))
 
     def _kinds(self, row: int) -> Kinds:
-        """The characters that may come first in a row."""
+        """The possible first characters of a row."""
         return union(self._automata[node].first_kinds() for node in self._by_lexeme(row))
 
     def _groups(self, places: Iterable[Node]) -> list[list[Node]]:
-        """The lexemes of a row, those together that one text may be: behind it all of theirs is possible."""
+        """The lexemes of a row, grouped if one text may be any of them: after it all their followers are possible."""
         groups: list[list[Node]] = []
         for node in places:
             alike = [group for group in groups if any(self._meeting(node, other)[1] for other in group)]
@@ -120,7 +120,7 @@ class _Rows:
         return groups
 
     def _meet(self, complete: Node, taker: Node) -> tuple[Kinds, bool]:
-        """The characters that `taker` reads on with behind texts of `complete`, and whether the two have a
+        """The characters with which `taker` continues texts of `complete`, and true if the two have a
         text in common."""
         left, right = self._automata[complete], self._automata[taker]
         seen: set[tuple[int, int]] = set()

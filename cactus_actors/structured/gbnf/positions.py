@@ -1,4 +1,4 @@
-"""Where the lexemes and tokens of a grammar's rules stand, and what may come next behind each."""
+"""Positions of lexemes and tokens in a grammar's rules, and the positions that may follow each."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MAX_STEPS = 300_000
 
 
 class Positions:
-    """The places of `leaves`, the lexemes and tokens of `shapes` in order; sets of places are sets of bits.
+    """The positions of `leaves`, the lexemes and tokens of `shapes` in order; a set of positions is a set of bits.
 
-    A text begins at one of `first`; behind the leaf at place i stands one of `behind[i]`. What stands behind
-    a rule is what stands behind any use of it. Raises TooLarge.
+    A text begins at one of `first`; the leaf at position i is followed by one of `behind[i]`. A rule is
+    followed by whatever follows any use of it. Raises TooLarge.
     """
 
     def __init__(self, shapes: Mapping[RuleKey, Shape], is_nullable: Callable[[Node], bool]) -> None:

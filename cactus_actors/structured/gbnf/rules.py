@@ -1,4 +1,4 @@
-"""What must hold between the rules of a grammar."""
+"""Checks on the rules of a grammar."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reachable(grammar: Grammar, start: str) -> dict[str, Node]:
 
 
 def regular(rules: Rules) -> frozenset[str]:
-    """The rules that an expression can stand for: no tokens, nothing that leads back to itself, and no long
+    """The rules that an expression can replace: no tokens, no recursion, and no long
     chains of rules, because expressions are compiled by recursion."""
     heights: dict[Node, int] = {}
 
@@ -68,7 +68,7 @@ def regular(rules: Rules) -> frozenset[str]:
 
 
 def is_regular(node: Node, names: Container[str]) -> bool:
-    """Whether an expression can stand for `node`, given the rules for which one can."""
+    """True if an expression can replace `node`, given the rules for which one can."""
     match node:
         case Token():
             return False
@@ -78,7 +78,7 @@ def is_regular(node: Node, names: Container[str]) -> bool:
 
 
 def is_nullable(node: Node, names: Container[str]) -> bool:
-    """Whether the empty text obeys `node`, given the rules that it obeys."""
+    """True if the empty text obeys `node`, given the rules that it obeys."""
     match node:
         case Text(text):
             return not text
@@ -157,7 +157,7 @@ def _check_loops(rules: Rules) -> None:
 
 
 def _writes(node: Node, names: Container[str]) -> bool:
-    """Whether something that is not empty obeys `node`, given the rules for which that is so."""
+    """True if a non-empty text obeys `node`, given the rules for which that is so."""
     match node:
         case Characters() | Token():
             return True
@@ -171,7 +171,7 @@ def _writes(node: Node, names: Container[str]) -> bool:
 
 
 def _leftmost(node: Node, nullable: set[str]) -> Iterable[str]:
-    """The rules that may stand at the beginning of `node`."""
+    """The rules that may begin `node`."""
     match node:
         case Reference(name):
             yield name

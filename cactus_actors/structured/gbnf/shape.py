@@ -23,7 +23,7 @@ from cactus_actors.structured.gbnf.tree import (
 )
 
 RuleKey = tuple[str, bool]
-"""A rule's name, and whether an expression could stand for it that was taken apart."""
+"""A rule's name, and true if an expression that was taken apart could replace it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Lexeme:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What another rule stands for."""
+    """A reference to another rule."""
 
     key: RuleKey
 

@@ -1,4 +1,4 @@
-"""What a grammar's rules are made of."""
+"""The syntax tree of a grammar's rules."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Token:
     token_id: int
     is_negated: bool
     is_control: bool
-    """Whether it stands for no text, and neither does any that it may be."""
+    """True if neither the token nor any that it may be has text."""
     place: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What another rule stands for."""
+    """A reference to another rule."""
 
     name: str
     place: str = field(compare=False)
