@@ -7,6 +7,9 @@ LOCK   := .venv-release/bin/uv pip compile --quiet --upgrade --universal --pytho
 	--custom-compile-command 'make lock'
 SEED   := $(or $(SEED),$(shell date +%s))
 
+# Tests start hundreds of processes: without bytecode on disk each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model train bench lock sbom clean
 

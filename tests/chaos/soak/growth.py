@@ -79,7 +79,7 @@ def _may_grow(actor: str, life: Life, num_jobs: int) -> float:
     """MiB; no more jobs are known than came within a retention, at an even pace."""
     if actor != ROUTER:
         return GROWTH_MIB
-    num_known = num_jobs * min(1.0, RETENTION_S / life[-1]["at"])
+    num_known: float = num_jobs * min(1.0, RETENTION_S / life[-1]["at"])
     return GROWTH_MIB + num_known * KIB_A_JOB / 1024
 
 

@@ -119,8 +119,9 @@ def adjusted(case: Case) -> NDArray[np.float64]:
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
+    weights: NDArray[np.float64] = np.exp(logits - logits.max())
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
 
 
 def typical(probabilities: NDArray[np.float64], mass: float) -> NDArray[np.intp]:

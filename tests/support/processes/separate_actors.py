@@ -113,8 +113,9 @@ class Processes:
         self.router = self._start_router()
 
     def stop(self) -> None:
-        for process in (self.router, *self.workers):
-            _kill(process)
+        _kill(self.router)
+        for worker in self.workers:
+            _kill(worker)
 
     def _start_router(self) -> subprocess.Popen[str]:
         endpoints = [self.jobs, self.stream, self.workers_endpoint]

@@ -114,8 +114,8 @@ def below(root: int) -> dict[int, str]:
     found: dict[int, str] = {}
     pending = [root]
     while pending:
-        parent = pending.pop()
-        for pid in (pid for pid, of in parents.items() if of == parent):
+        above = pending.pop()
+        for pid in (pid for pid, of in parents.items() if of == above):
             found[pid] = commands[pid]
             pending.append(pid)
     return found

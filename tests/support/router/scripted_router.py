@@ -231,7 +231,7 @@ class ScriptedRouter:
         poller.register(self._stream, zmq.POLLIN)
         while not self._stop.is_set():
             wait_s = min(0.02, self._due[0][0] - time.monotonic()) if self._due else 0.02
-            ready = dict(poller.poll(max(0, wait_s) * 1000))
+            ready = dict(poller.poll(round(max(0, wait_s) * 1000)))
             if self._forget.is_set():
                 self.jobs_run.clear()
                 self._due.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ class RealService:
         self._run(self._router.stop, self._router.run)
         for number in range(num_workers):
             worker = WorkerActor(WorkerSettings(worker_id=f"w{number}"))
-            self._run(worker.stop, lambda worker=worker: worker.run(self._endpoints.workers))
+            self._run(worker.stop, functools.partial(worker.run, self._endpoints.workers))
         self.url = self.start_gateway()
         self.client = Client(self._endpoints.jobs, self._endpoints.stream, timeout=30)
         until(lambda: self.num_workers == num_workers, START_WITHIN_S)

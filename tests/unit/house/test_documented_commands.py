@@ -10,7 +10,8 @@ import pytest
 import typer
 
 from cactus_actors.cli.main import app
-from tests.support.text.documents import DOCUMENTS, ROOT
+from tests.support.paths import ROOT
+from tests.support.text.documents import DOCUMENTS
 
 SHELL_LINE = re.compile(r"^ {4,}(?:[A-Z_]+=\S+ )*(cactus|make|python -m [\w.]+)(?: (.*))?$")
 

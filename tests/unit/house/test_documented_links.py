@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.text.documents import DOCUMENTS, ROOT
+from tests.support.paths import ROOT
+from tests.support.text.documents import DOCUMENTS
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 

@@ -13,9 +13,8 @@ import pytest
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.keys.key_pair import KeyPair, is_public_key
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from tests.support.paths import ROOT
+from tests.support.house.sources import product, sources
 
-PACKAGES = ("cactus_actors", "router", "workers")
 OTHER_CODE = ("benchmarks", "examples")
 RUNS_WHAT_IT_READS = {
     "pickle", "cloudpickle", "dill", "marshal", "shelve", "eval", "exec", "recv_pyobj",
@@ -92,10 +91,10 @@ def test_what_is_no_key(text: str) -> None:
         KeyPair(text)
 
 
-def names_of(path: Path) -> set[str]:
+def names_of(tree: ast.Module) -> set[str]:
     """Every module, function and attribute that a file names."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         match node:
             case ast.Import(names=modules):
                 names |= {part for module in modules for part in module.name.split(".")}
@@ -109,18 +108,14 @@ def names_of(path: Path) -> set[str]:
 
 
 def test_no_code_runs_what_it_reads() -> None:
-    files = [path for package in PACKAGES + OTHER_CODE for path in (ROOT / package).rglob("*.py")]
+    files = [*product(), *sources(*OTHER_CODE)]
     assert len(files) > 100
-    found = {
-        str(path.relative_to(ROOT)): sorted(names) for path in files if (names := names_of(path) & RUNS_WHAT_IT_READS)
-    }
+    found = {file.path: sorted(names) for file in files if (names := names_of(file.tree) & RUNS_WHAT_IT_READS)}
     assert found == {}
-    assert names_of(Path(__file__)) >= {"pickle"}
+    assert names_of(ast.parse(Path(__file__).read_text())) >= {"pickle"}
 
 
 def test_no_check_is_an_assertion() -> None:
     """`python -O` drops assertions; whoever writes one in another file says here that it checks no input."""
-    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    trees = {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in files}
-    asserting = {name for name, tree in trees.items() if any(isinstance(node, ast.Assert) for node in ast.walk(tree))}
+    asserting = {file.path for file in product() if any(isinstance(node, ast.Assert) for node in ast.walk(file.tree))}
     assert asserting == OWN_STATE
