@@ -167,6 +167,7 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
 
     signal.signal(signal.SIGTERM, on_early_signal)
     with _start_display(config) as show_phase:
+        os.umask(0o077)  # whatever a service writes is this user's alone: databases, too
         service = Service(config, announce, log_line=_say, show_phase=show_phase)
         service.start()
     signal.signal(signal.SIGINT, on_signal)

@@ -1,8 +1,10 @@
-"""Directories that only this user can enter."""
+"""Directories that only this user can enter, and files that only this user can read."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import BinaryIO
 
 
 def make_private(directory: Path) -> None:
@@ -12,3 +14,8 @@ def make_private(directory: Path) -> None:
     """
     for path in reversed((directory, *directory.parents)):
         path.mkdir(mode=0o700, exist_ok=True)
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Create a file with mode 0600, whatever the umask, and open it for writing. Raises OSError, also if it exists."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")

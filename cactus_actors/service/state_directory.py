@@ -36,6 +36,7 @@ class StateDirectory:
         self._directory = directory
         try:
             make_private(directory)
+            _check_own(directory)
             _close_to_others(directory, announce)
             self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
@@ -87,6 +88,27 @@ class StateDirectory:
             "stop that one, or give this one its own with --state-dir",
             param="state_dir",
         )
+
+
+def _check_own(directory: Path) -> None:
+    """Raise ConfigurationInvalid if the directory, or what a service keeps in it, belongs to another user or is linked.
+
+    A link to the directory itself is allowed if it is this user's.
+    """
+    for path in (directory, directory.resolve(), *(directory / name for name in sorted(_OWN_ENTRIES))):
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            continue
+        if status.st_uid not in (0, os.geteuid()):
+            raise ConfigurationInvalid(
+                f"{path} belongs to another user (uid {status.st_uid}); name another directory with --state-dir",
+                param="state_dir",
+            )
+        if stat.S_ISLNK(status.st_mode) and path != directory:
+            raise ConfigurationInvalid(
+                f"{path} is a symbolic link; name another directory with --state-dir", param="state_dir"
+            )
 
 
 def _close_to_others(directory: Path, announce: Callable[[str], None]) -> None:

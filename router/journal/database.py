@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import logging
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -53,7 +54,7 @@ def locked(directory: Path) -> IO[str]:
     """The directory's lock file, held by this process until it is closed or the process ends."""
     try:
         make_private(directory)
-        lock = (directory / "lock").open("w")
+        lock: IO[str] = os.fdopen(os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "w")
     except OSError as error:
         raise ConfigurationInvalid(f"journal {directory}: {error.strerror}") from error
     try:

@@ -38,6 +38,8 @@ BYTES_A_SECOND = 1_000_000
 LOOK_S = 0.02
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_LIMIT_S = 60.0
+MAX_STARTS = 5
+"""Children that may end one after the other before they are ready, until a request is told to come later."""
 
 _log = logging.getLogger(__name__)
 _decode_first = msgspec.msgpack.Decoder(PreparerReady).decode
@@ -48,7 +50,8 @@ class PreparerProcess:
     """Prepares requests in a child process of bounded memory and time, which starts when it is needed.
 
     A request that takes too long, or that the child dies of twice, is refused, and the next one finds a new
-    child. Templates, schemas and expressions of strangers are compiled there and nowhere else.
+    child. A child that ends before it is ready is started again: no request is to blame for it.
+    Templates, schemas and expressions of strangers are compiled there and nowhere else.
     """
 
     def __init__(
@@ -107,11 +110,25 @@ class PreparerProcess:
             self._end_child()
 
     def _ask(self, request: EncodedRequest) -> PreparedRequest:
-        answer = self._running_child().ask(request, self._limit_s, self._cpu_s)
+        answer = self._ready_child().ask(request, self._limit_s, self._cpu_s)
         if answer.error is not None:
             raise error_from_info(answer.error)
         assert answer.prepared is not None
         return answer.prepared
+
+    def _ready_child(self) -> _Child:
+        """A child that has loaded its model; raises Unavailable where none gets so far."""
+        for _ in range(MAX_STARTS):
+            child = self._running_child()
+            try:
+                child.wait_until_ready()
+                return child
+            except EOFError:
+                self._give_up_child("ended while it started")
+            except TimeoutError:
+                self._give_up_child("did not start in time")
+                break
+        raise Unavailable("the process that prepares requests does not start", retry_after=1.0)
 
     def _running_child(self) -> _Child:
         with self._changing:
@@ -165,7 +182,6 @@ class _Child:
 
     def ask(self, request: EncodedRequest, limit_s: float, cpu_s: float) -> PreparerReply:
         """Raises EOFError if it has ended, TimeoutError if it takes, or computes for, longer than it may."""
-        self.wait_until_ready()
         until = time.monotonic() + limit_s
         with self._limited(limit_s):
             num_bytes = send(self._connection, request)

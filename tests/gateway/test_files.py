@@ -85,7 +85,8 @@ def test_a_file_is_kept_listed_read_and_deleted(http: httpx.Client) -> None:
     assert http.delete(path).json() == {"id": stored["id"], "object": "file", "deleted": True}
     for gone in (http.get(path), http.get(f"{path}/content"), http.delete(path)):
         assert gone.status_code == 404
-    for wrong in ({"limit": "0"}, {"limit": "x"}, {"after": "nothing"}):
+    too_long = "000000001" + "0" * 5000
+    for wrong in ({"limit": "0"}, {"limit": "x"}, {"limit": "0000100009"}, {"limit": too_long}, {"after": "nothing"}):
         assert http.get("/v1/files", params=wrong).status_code == 400
 
 

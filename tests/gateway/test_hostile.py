@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -269,6 +270,45 @@ def test_a_body_without_an_end_is_cut_at_the_limit_and_its_sender_still_hears_wh
             opened.sendall(chunk)
         assert statuses(until_closed(opened)) == [413]
         until(lambda: not _takes(opened, chunk))
+
+
+@pytest.mark.parametrize("where", ["first chunk", "last chunk"])
+def test_a_long_chunk_extension_is_refused(service: PlayedService, where: str) -> None:
+    extension = b";x=" + b"e" * 100_000
+    first, last = (extension, b"") if where == "first chunk" else (b"", extension)
+    body = b"%x%b\r\n%b\r\n0%b\r\n\r\n" % (len(PROMPT), first, PROMPT, last)
+    with connection(service.url) as opened:
+        with suppress(OSError):
+            opened.sendall(post(CHUNKED, key=ANN, body=body, has_length=False))
+        assert statuses(until_closed(opened)) == [431]
+
+
+def test_a_body_in_chunks_of_one_byte_is_taken(service: PlayedService) -> None:
+    content = b'{"prompt":"a","x":"' + b"y" * 40_000 + b'"}'
+    body = b"".join(b"1\r\n%c\r\n" % byte for byte in content) + b"0\r\n\r\n"
+    assert asked(service.url, post(CHUNKED, key=ANN, body=body, has_length=False)) == [200]
+
+
+def test_two_idempotency_keys_are_refused(service: PlayedService) -> None:
+    headers = [("idempotency-key", "one"), ("idempotency-key", "two"), ("authorization", f"Bearer {ANN}")]
+    with service.http() as http:
+        refused = http.post(COMPLETIONS, json={"prompt": "a"}, headers=headers)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
+
+
+def test_a_file_that_a_batch_of_another_key_reads_is_not_found(service: PlayedService) -> None:
+    line = b'{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"a"}}\n'
+    with (
+        service.http(headers={"authorization": f"Bearer {ANN}"}) as ann,
+        service.http(headers={"authorization": f"Bearer {BEN}"}) as ben,
+    ):
+        file_id = ann.post("/v1/files", files={"file": ("in.jsonl", line * 1)}, data={"purpose": "batch"}).json()["id"]
+        batch = {"input_file_id": file_id, "endpoint": COMPLETIONS, "completion_window": "24h"}
+        batch_id = ann.post("/v1/batches", json=batch).json()["id"]
+        assert service.gateway is not None
+        assert ben.delete(f"/v1/files/{file_id}").status_code == 404
+        assert ben.post(f"/v1/batches/{batch_id}/cancel").status_code == 404
+        until(lambda: ann.delete(f"/v1/files/{file_id}").status_code == 200)
 
 
 def test_a_packed_body_is_not_unpacked(http_client: httpx.Client) -> None:

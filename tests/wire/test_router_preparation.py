@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
+from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure, Unavailable
 from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
@@ -24,7 +24,7 @@ from cactus_actors.router.effects import PrepareRequest
 from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.preparer_child import limit_memory
-from cactus_actors.router.preparation.preparer_process import PreparerProcess
+from cactus_actors.router.preparation.preparer_process import MAX_STARTS, PreparerProcess
 from cactus_actors.text import load_text_model
 from tests.support.router.core_harness import LetterModel, LetterTokenizer, job_id
 from tests.wire.test_router_actor import serving
@@ -79,6 +79,38 @@ def test_a_process_that_somebody_killed_costs_no_request(process: PreparerProces
     os.kill(old, signal.SIGKILL)
     assert process.prepare(msgspec.msgpack.encode(REQUESTS[0])) == before
     assert process.pid != old
+
+
+def test_a_process_that_is_killed_while_it_starts_is_started_again() -> None:
+    process = PreparerProcess(resolve_model("cactus-sprout"))
+    killed: list[int] = []
+    is_over = threading.Event()
+
+    def kill_the_first() -> None:
+        while len(killed) < MAX_STARTS - 1 and not is_over.wait(0.001):
+            pid = process.pid
+            if pid is not None and pid not in killed:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    try:
+        assert process.prepare(msgspec.msgpack.encode(REQUESTS[0])).prompt_ids
+        assert len(killed) == MAX_STARTS - 1
+    finally:
+        is_over.set()
+        killer.join()
+        process.close()
+
+
+def test_a_process_that_never_starts_is_not_blamed_on_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    process = PreparerProcess(resolve_model("cactus-sprout"))
+    with pytest.raises(Unavailable) as refused:
+        process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
+    assert refused.value.retry_after
+    process.close()
 
 
 def test_a_process_that_was_killed_is_replaced_before_the_next_request(process: PreparerProcess) -> None:

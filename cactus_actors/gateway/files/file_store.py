@@ -12,6 +12,7 @@ from typing import Any
 
 from cactus_actors.gateway.files.quota import FileQuota
 from cactus_actors.gateway.files.record_files import RecordFiles, StoredRecord
+from cactus_actors.process.private_directories import open_private
 from cactus_actors.protocol.errors import ResourceNotFound, StorageFailure
 
 
@@ -85,7 +86,7 @@ class FileStore:
         path = self.path(file_id)
         num_received = 0
         try:
-            with path.open("xb") as file:
+            with open_private(path) as file:
                 async for chunk in chunks:
                     num_received += len(chunk)
                     self._receiving[tenant] += len(chunk)

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from cactus_actors.process.private_directories import make_private
+from cactus_actors.process.private_directories import make_private, open_private
 from cactus_actors.protocol.errors import StorageFailure
 
 
@@ -59,7 +59,7 @@ class RecordFiles(Generic[R]):
         path = self._path(name)
         temporary = path.with_suffix(f".{secrets.token_hex(4)}")
         try:
-            with temporary.open("wb") as file:
+            with open_private(temporary) as file:
                 file.write(msgspec.json.encode(record))
                 file.flush()
                 os.fsync(file.fileno())

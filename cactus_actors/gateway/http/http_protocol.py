@@ -14,6 +14,11 @@ from cactus_actors.gateway.http.timeouts import DEFAULT_TIMEOUTS, GatewayTimeout
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
+PARSED_BYTES = 8 * 1024
+MAX_CHUNK_FRAMING = 32
+"""Bytes around the content of a chunk: its length in hexadecimal digits, and line ends."""
+MAX_FRAMING_BYTES = MAX_HEADER_BYTES
+"""More of a body than this may not be chunk extensions, or a field behind it."""
 _CONNECTION = "cactus.connection"
 _NO_LINGERING = struct.pack("ii", 1, 0)
 
@@ -29,6 +34,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     timeouts = DEFAULT_TIMEOUTS
     _num_header_bytes = 0
+    _num_framing_bytes = 0
+    _num_accounted_bytes = 0  # of bodies: content, and what its framing usually takes
     _num_unanswered = 0  # requests whose headers are complete
     _is_in_message = False
     _has_headers = False
@@ -49,9 +56,14 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._ignores_input:
-            return
-        super().data_received(data)
+        for start in range(0, len(data), PARSED_BYTES):
+            if self._ignores_input:
+                return
+            part = data[start : start + PARSED_BYTES]
+            was_in_body, num_before = self._is_in_body, self._num_accounted_bytes
+            super().data_received(part)
+            if was_in_body and self._is_in_body:
+                self._count_framing(len(part) - (self._num_accounted_bytes - num_before))
         if not (self._is_in_message or self._num_unanswered or self._headers_timer):
             self._await_headers()  # line ends between two requests are no request, and no reason to stay
 
@@ -61,7 +73,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_in_message, self._has_headers = True, False
-        self._num_header_bytes = 0
+        self._num_header_bytes = self._num_framing_bytes = 0
         self._await_headers()
 
     def on_url(self, url: bytes) -> None:
@@ -70,6 +82,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(len(name) + len(value))
+        self._num_accounted_bytes += len(name) + len(value) + MAX_CHUNK_FRAMING
         if not self._has_headers:  # what follows a body in chunks says nothing about it
             super().on_header(name, value)
 
@@ -86,7 +99,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.parser.should_upgrade():  # nobody reads what follows it
             self.cycle.keep_alive = False
 
+    def on_chunk_header(self) -> None:
+        self._num_accounted_bytes += MAX_CHUNK_FRAMING
+
     def on_body(self, body: bytes) -> None:
+        self._num_accounted_bytes += len(body)
         if not self._ignores_input:
             super().on_body(body)
 
@@ -138,6 +155,16 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._headers_timer is not None:
             self._headers_timer.cancel()
             self._headers_timer = None
+
+    @property
+    def _is_in_body(self) -> bool:
+        return self._is_in_message and self._has_headers
+
+    def _count_framing(self, num_bytes: int) -> None:
+        """Bytes of a body came that are neither content nor usual framing: chunk extensions, which nobody reads."""
+        self._num_framing_bytes = max(0, self._num_framing_bytes + num_bytes)
+        if self._num_framing_bytes > MAX_FRAMING_BYTES:
+            self._refuse(b"431 Request Header Fields Too Large")
 
     def _count(self, num_bytes: int) -> None:
         self._num_header_bytes += num_bytes

@@ -37,7 +37,10 @@ class Identity:
         """Raises InvalidRequest for headers that mean nothing, JobNotFound for a foreign event's id."""
         state = request.scope["state"]
         tenant, request_id = state["tenant"], state["request_id"]
-        key = request.headers.get("idempotency-key")
+        keys = request.headers.getall("idempotency-key", [])
+        if len(keys) > 1:
+            raise InvalidRequest("a request has one Idempotency-Key", param="Idempotency-Key")
+        key = keys[0] if keys else None
         last_event = request.headers.get("last-event-id")
         positions: list[StreamPosition] = []
         if key is not None:

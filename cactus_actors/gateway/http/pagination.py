@@ -14,7 +14,8 @@ MAX_LIMIT = 10_000
 def page(request: HttpRequest, objects: list[dict[str, Any]]) -> dict[str, Any]:
     """At most `limit` of the objects after the one named by `after`; raises InvalidRequest."""
     written = request.query_params.get("limit", str(DEFAULT_LIMIT))
-    if not (written.isascii() and written.isdigit()) or not 1 <= int(written[:9]) <= MAX_LIMIT:
+    # Python reads no integers of thousands of digits.
+    if not (written.isascii() and written.isdigit() and len(written) <= 9) or not 1 <= int(written) <= MAX_LIMIT:
         raise InvalidRequest(f"limit must be from 1 to {MAX_LIMIT}", param="limit")
     after = request.query_params.get("after")
     if after is not None:

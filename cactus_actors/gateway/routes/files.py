@@ -67,10 +67,11 @@ async def get_content(request: HttpRequest, file_id: FromPath[str]) -> ASGIRespo
 @delete("/v1/files/{file_id:str}", status_code=200)
 async def delete_file(request: HttpRequest, file_id: FromPath[str]) -> ASGIResponse:
     """Remove a file that no batch reads just now."""
-    gateway = gateway_of(request)
+    gateway, tenant = gateway_of(request), tenant_name(request)
+    gateway.files.get(file_id, tenant)  # first: of another's file nothing is told
     if gateway.batches.reads(file_id):
         raise InvalidRequest("a batch that has not ended reads this file", param="file_id")
-    gateway.files.delete(file_id, tenant_name(request))
+    gateway.files.delete(file_id, tenant)
     body: dict[str, Any] = {"id": file_id, "object": "file", "deleted": True}
     return json_response(body)
 

@@ -98,3 +98,40 @@ def test_what_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationInvalid, match=rf"state directory {tmp_path}/file cannot be used: .*--state"):
         opened(tmp_path / "file")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+@pytest.mark.parametrize("name", [".", "journal", "keys", "service.lock"])
+def test_a_directory_of_another_user_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    directory = tmp_path / "state"
+    directory.mkdir()
+    path = directory / name
+    if name == "service.lock":
+        path.touch()
+    else:
+        path.mkdir(exist_ok=True)
+    os.chown(path, 12345, 12345)
+    with pytest.raises(ConfigurationInvalid, match=r"belongs to another user \(uid 12345\)") as refused:
+        opened(directory)
+    assert refused.value.param == "state_dir"
+
+
+@pytest.mark.parametrize("name", ["journal", "keys", "http", "service.lock"])
+def test_a_symbolic_link_in_it_is_refused(tmp_path: Path, name: str) -> None:
+    directory, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    directory.mkdir()
+    elsewhere.mkdir()
+    (directory / name).symlink_to(elsewhere)
+    with pytest.raises(ConfigurationInvalid, match="is a symbolic link"):
+        opened(directory)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a link away")
+def test_a_link_to_the_directory_is_this_user_s_or_refused(tmp_path: Path) -> None:
+    directory, link = tmp_path / "state", tmp_path / "link"
+    directory.mkdir()
+    link.symlink_to(directory)
+    opened(link)
+    os.lchown(link, 12345, 12345)
+    with pytest.raises(ConfigurationInvalid, match="belongs to another user"):
+        opened(link)
