@@ -44,34 +44,34 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 	.venv-transformers/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,differential]'
 	@touch $@
 
-demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, print what happened; the same on a Ray that loses a node
+demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, then the same on a Ray that loses a node
 	$(BIN)/cactus demo
 
 # Tests wait for a quarter of their time: three processes keep two cores busy.
-test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
+test: $(VENV)/.dev       ## all tests that need neither network nor root, in some minutes
 	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3
 
-clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
+clients: .venv-clients/.ready ## other projects' clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
 
-differential: .venv-transformers/.ready ## EXAMPLES tiny models, drawn from SEED, against transformers
+differential: .venv-transformers/.ready ## compare EXAMPLES random tiny models (SEED) with transformers
 	.venv-transformers/bin/python -m tests.differential --seed $(SEED) --examples $(EXAMPLES)
 
-fuzz: $(VENV)/.dev       ## damage everything that is read, EXAMPLES times a test, drawn from SEED
+fuzz: $(VENV)/.dev       ## damage all input, EXAMPLES times a test, drawn from SEED
 	@echo "seed $(SEED), $(EXAMPLES) examples a test"
 	FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/fuzz tests/unit -k "fuzz or Machine" \
 		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
 
-slow: $(VENV)/.dev       ## what takes long: every format compiled, a hub, the security tests under python -O
+slow: $(VENV)/.dev       ## slow tests: every format compiled, a hub, the security tests under python -O
 	$(BIN)/python -m pytest -q -m slow -n 2 --ignore=tests/fuzz
 
-chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
+chaos: $(VENV)/.dev      ## kill, stop and starve a running service, without root, for minutes
 	$(BIN)/python -m pytest -q -m chaos -n 2 --ignore=tests/chaos/root
 
 chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
 	$(BIN)/python -m pytest -q tests/chaos/root
 
-soak: $(VENV)/.dev       ## half an hour of random work and random faults, judged by its history
+soak: $(VENV)/.dev       ## half an hour of random work and random faults; a checker judges the history
 	$(BIN)/python -m tests.chaos.soak --minutes 30
 
 check: $(VENV)/.dev      ## lint, format, types, import contracts: what CI runs
@@ -80,10 +80,10 @@ check: $(VENV)/.dev      ## lint, format, types, import contracts: what CI runs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(VENV)/.dev       ## write the reference pages that follow from the code, after a change of commands, settings or errors
+docs: $(VENV)/.dev       ## write the generated reference pages, after a change of commands, settings or errors
 	$(BIN)/python -m docs.generate
 
-format: $(VENV)/.dev     ## rewrite the code the way `make check` wants it
+format: $(VENV)/.dev     ## format the code for `make check`
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -98,15 +98,15 @@ train:                   ## train the embedded model again (hours; needs PyTorch
 bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, and time outside the kernels
 	$(BIN)/python -m benchmarks.end_to_end
 
-lock: .venv-release/.ready ## write the versions and hashes of all dependencies anew, the newest that pyproject.toml allows
+lock: .venv-release/.ready ## update versions and hashes of all dependencies, within pyproject.toml
 	$(LOCK) pyproject.toml -o deploy/requirements.lock
 	$(LOCK) pyproject.toml --extra dev -c deploy/requirements.lock -o deploy/requirements-dev.lock
 
-sbom: .venv-release/.ready ## write sbom.json: what an installation from the lock file consists of, in CycloneDX
+sbom: .venv-release/.ready ## write sbom.json: the contents of an installation from the lock files, in CycloneDX
 	$(PYTHON) -m venv --clear .venv-release/runtime
 	.venv-release/runtime/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r deploy/requirements.lock
 	.venv-release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		-o sbom.json .venv-release/runtime/bin/python
 
-clean:                   ## remove what the commands above made
+clean:                   ## remove the files that these commands made
 	rm -rf $(VENV) .venv-train .venv-clients .venv-transformers .venv-release build *.egg-info demo-results* sbom.json
