@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import zmq
-import zmq.backend
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.keys.exposure import check_exposure
@@ -63,7 +62,6 @@ from cactus_actors.text import load_text_model
 
 TICK_S, REST_TICK_S = 0.05, 0.25
 """How often it is looked at what time brings: while anything is under way, and at rest."""
-MORE, LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 MAX_WORKER_MESSAGES = 256
 """Between two looks at the clients; tokens of one job that come together in them are published together."""
 EDGE_MEMORY_BYTES = 512 << 20
@@ -305,7 +303,7 @@ class RouterActor:
             if isinstance(effect, Publish):
                 self._edge.publish(encode_published(effect.topic, effect.message, effect.encoding))
             elif isinstance(effect, SendWorker):
-                if not _delivered(self._workers, [effect.identity, *encode(effect.message)]):
+                if not sockets.send_to_peer(self._workers, [effect.identity, *encode(effect.message)]):
                     now = time.monotonic()
                     self._perform(self.core.on_worker_unreachable(effect.identity, now))
             elif isinstance(effect, PrepareRequest):
@@ -351,22 +349,6 @@ class RouterActor:
         if self._job_reporter is not None:
             self._job_reporter.close()
         self._mailbox.close()
-
-
-def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
-    """Whether ROUTER could route the message: the peer is connected and its queue is not full."""
-    # pyzmq's own `send_multipart` takes longer to find out which kind of socket it is than to send.
-    identity, header, payload = frames
-    send = zmq.backend.Socket.send
-    try:
-        send(socket, identity, MORE)
-        send(socket, header, MORE)
-        send(socket, payload, LAST)
-    except zmq.ZMQError as error:
-        if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
-            return False
-        raise
-    return True
 
 
 def _listen(settings: RouterSettings) -> BindSockets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import zmq
+import zmq.backend
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.tcp_keepalive import set_options
@@ -27,6 +28,7 @@ MAX_PORT = 65_535
 BUSY_S = 2.0
 """How long a port may be in use by a process that is just ending."""
 BUSY_LOOK_S = 0.02
+_MORE, _LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 
 
 def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
@@ -72,6 +74,22 @@ def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
             raise ConfigurationInvalid(f"{endpoint}: cannot listen: {zmq.strerror(errno)}")
         time.sleep(BUSY_LOOK_S)
     return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def send_to_peer(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
+    """Send on a ROUTER; False if the peer is not connected or its queue is full."""
+    # pyzmq's own `send_multipart` takes longer to find out which kind of socket it is than to send.
+    identity, header, payload = frames
+    send = zmq.backend.Socket.send
+    try:
+        send(socket, identity, _MORE)
+        send(socket, header, _MORE)
+        send(socket, payload, _LAST)
+    except zmq.ZMQError as error:
+        if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+            return False
+        raise
+    return True
 
 
 def _bind(socket: zmq.Socket[bytes], endpoint: str) -> int | None:

@@ -27,11 +27,11 @@ class ReportSink(Protocol):
     """Somebody who writes ended jobs down; called by one thread, which may wait for it."""
 
     def record(self, report: JobReport, ended_at: float, /) -> None:
-        """One job has ended; `ended_at` is Unix seconds."""
+        """Record one job that ended; `ended_at` is Unix seconds."""
         ...
 
     def dropped(self, count: int) -> None:
-        """So many jobs ended that nobody had time to enter."""
+        """So many reports were dropped before this one."""
         ...
 
     def close(self) -> None: ...
@@ -40,11 +40,12 @@ class ReportSink(Protocol):
 class JobReporter:
     """Hands each report to every sink, without ever waiting for them.
 
-    Reports that come faster than they are entered are left out and counted.
+    Reports that come faster than they are recorded are dropped and counted.
     """
 
-    def __init__(self, sinks: Sequence[ReportSink]) -> None:
+    def __init__(self, sinks: Sequence[ReportSink], max_waiting: int = MAX_WAITING) -> None:
         self._sinks = sinks
+        self._max_waiting = max_waiting
         self._waiting: queue.SimpleQueue[tuple[JobReport, float] | None] = queue.SimpleQueue()
         self._num_dropped = 0
         self._thread = threading.Thread(target=self._run, name="job-reporter", daemon=True)
@@ -52,7 +53,7 @@ class JobReporter:
 
     def observe(self, report: JobReport) -> None:
         """A job has ended; neither waits nor raises."""
-        if self._waiting.qsize() < MAX_WAITING:
+        if self._waiting.qsize() < self._max_waiting:
             self._waiting.put((report, time.time()))
         else:
             self._num_dropped += 1
@@ -72,8 +73,8 @@ class JobReporter:
                     if num_dropped:
                         sink.dropped(num_dropped)
                     sink.record(*entry)
-                except Exception:  # one job's entry is not worth the books of all others
-                    _log.exception("a job could not be entered")
+                except Exception:  # one failed report must not cost those of all other jobs
+                    _log.exception("the report of a job could not be recorded")
         for sink in self._sinks:
             sink.close()
 

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from cactus_actors.router.state.job_report import JobReport
-from cactus_actors.router.telemetry import job_reporter as books
 from cactus_actors.router.telemetry.job_log import MAX_LINE, JobLog, tenant_hash, time_of
 from cactus_actors.router.telemetry.job_reporter import JobReporter
 from cactus_actors.router.telemetry.rotating_file import RotatingFile
@@ -139,10 +138,9 @@ class StuckSink:
         pass
 
 
-def test_nobody_waits_for_a_sink_that_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(books, "MAX_WAITING", 3)
+def test_nobody_waits_for_a_sink_that_is_stuck() -> None:
     stuck = StuckSink()
-    kept = JobReporter([stuck])
+    kept = JobReporter([stuck], max_waiting=3)
     started = time.monotonic()
     for _ in range(100):
         kept.observe(REPORT)
