@@ -159,11 +159,11 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_bad_worker_frames(self) -> None:
-        """Frames on the worker socket that are not a worker's message."""
+        """Count frames on the worker socket that are not a worker's message."""
         self.state.counters.bad_frames["worker_message"] += 1
 
     def on_bad_topic(self) -> None:
-        """Someone wants to listen to what can be no job."""
+        """A connection wants to subscribe to a topic that is no job id."""
         self.state.counters.bad_frames["topic"] += 1
 
     def on_worker(self, identity: bytes, message: WorkerMessage, now: float) -> list[Effect]:
@@ -171,7 +171,7 @@ class RouterCore:
         return self.on_workers([(identity, message)], now)
 
     def on_workers(self, messages: Sequence[tuple[bytes, WorkerMessage]], now: float) -> list[Effect]:
-        """What workers have said meanwhile: tokens of one job that came together are published together."""
+        """Handle messages of workers; tokens of one job that came together are published together."""
         with self._streams.batching(now):
             for identity, message in messages:
                 self._worker_sessions.handle(identity, message, now)
@@ -180,28 +180,28 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_worker_lost(self, worker_id: str, now: float) -> list[Effect]:
-        """Somebody who knows says that this worker's process is gone."""
+        """The supervisor says that this worker's process is gone."""
         self._worker_reports.on_worker_gone(self._dispatcher.workers.by_id(worker_id), "died", now)
         self._pump(now)
         return self._outbox.drain()
 
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
-        """A command could not be sent: that connection is over, whoever was at its other end."""
+        """A command could not be sent: the worker's connection is over."""
         self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), "unreachable", now)
         self._pump(now)
         return self._outbox.drain()
 
     def on_subscribed(self, topic: str, now: float, caller: Caller = ANONYMOUS) -> tuple[bool, list[Effect]]:
-        """Someone wants to listen to a job; False if that is not granted."""
+        """Subscribe a caller to a job; False if that is not granted."""
         return self._subscribers.authorize(topic, caller, now), self._outbox.drain()
 
     def on_listener(self, topic: str, now: float, caller: Caller, refusal: str | None) -> list[Effect]:
-        """Someone listens to a job, or wants to and was refused: the edge process has decided that."""
+        """The edge process has subscribed a caller to a job, or refused that."""
         self._subscribers.record(topic, caller, refusal, now)
         return self._outbox.drain()
 
     def on_unsubscribed(self, topic: str, caller: Caller | None = None) -> None:
-        """Someone listens no longer; `caller` is None for a connection that has ended."""
+        """A subscription has ended; `caller` is None where its connection has ended."""
         self.state.topics.unsubscribe(topic, caller)
 
     def owners(self) -> Iterator[tuple[str, str]]:
@@ -209,12 +209,12 @@ class RouterCore:
         return self._admission.owners()
 
     def on_edge_lost(self) -> None:
-        """Every connection of a client has ended: who still listens will subscribe anew."""
+        """Every connection of a client has ended; clients that still listen subscribe again."""
         self.state.topics.clear()
         self.state.counters.num_lost_edges += 1
 
     def on_revoked(self, revoked: RevokedKey, now: float) -> list[Effect]:
-        """A key is accepted no more, and its connections are over or will be."""
+        """A key was revoked, and its connections are cut."""
         for identity in revoked.workers:
             self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), None, now)
         self._client_messages.drop_deferred(revoked.clients)
@@ -223,11 +223,11 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_loop_delayed(self, seconds: float, now: float) -> None:
-        """So much of the time that has just passed counts against no worker that was not heard meanwhile."""
+        """Do not count these seconds as silence of any worker: the router itself was late."""
         self._dispatcher.workers.excuse(seconds, now)
 
     def on_tick(self, now: float) -> list[Effect]:
-        """What the passing of time brings; to be called several times a second, after pending messages."""
+        """Act on the passing of time; called several times a second, after pending messages are handled."""
         for worker in self._dispatcher.workers.silent(self.state.settings.worker_timeout_s, now):
             self._worker_reports.on_worker_gone(worker, "silent", now)
         for job in self.state.jobs.overdue(now):
@@ -243,7 +243,7 @@ class RouterCore:
         return self._outbox.drain()
 
     def _pump(self, now: float) -> None:
-        """Send what can be sent, and end what could not end in time any more."""
+        """Dispatch waiting jobs, and end those that can no longer meet their deadline."""
         self._dispatcher.pump(now)
         while late := self._dispatcher.take_late():
             for job in late:
@@ -257,9 +257,9 @@ class RouterCore:
         self.state.is_draining = True
 
     def on_stop(self, now: float, *, leaves_jobs: bool = False) -> list[Effect]:
-        """End every job that is left: nobody will run it.
+        """End every job that is left.
 
-        With `leaves_jobs` those that the journal holds stay as they are, for the next router that reads it.
+        With `leaves_jobs` the jobs in the journal are left to the next router that reads it.
         """
         self.close_admission()
         self._admission.on_stop()
@@ -270,6 +270,6 @@ class RouterCore:
         return self._outbox.drain()
 
     def status(self, now: float, request_id: str = "", *, with_totals: bool = False) -> Status:
-        """What the service is doing now."""
+        """The state of the service at this moment."""
         request = StatusRequest(request_id=request_id, with_totals=with_totals)
         return self._client_messages.operator.status(request, now)

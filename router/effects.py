@@ -1,4 +1,4 @@
-"""What the core wants done outside, in order: messages, entries of the journal, preparation, reports."""
+"""Effects: what the core asks the actor to do, in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Publish(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetJobOwner(msgspec.Struct, frozen=True, gc=False):
-    """Let nobody but that tenant listen to a job from now on; None is the end of that."""
+    """Let only that tenant subscribe to a job from now on; None ends this."""
 
     job_id: str
     tenant: str | None
@@ -64,13 +64,13 @@ class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReportJob(msgspec.Struct, frozen=True, gc=False):
-    """Tell those who keep books how a job went; each job that ends here is told of once."""
+    """Report a job that ended to the observers; each job is reported once."""
 
     report: JobReport
 
 
 class LogWarning(msgspec.Struct, frozen=True, gc=False):
-    """Say something to those who run the service."""
+    """Log a warning."""
 
     text: str
 
