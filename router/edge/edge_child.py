@@ -6,6 +6,7 @@ reconnect: it knows nothing that they or the router cannot tell the next one.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import select
@@ -50,6 +51,7 @@ def _first(link: EdgeLink[ToEdge]) -> BindSockets:
 def main() -> None:
     descriptor, parent = sys.argv[1:]
     end_with_parent(int(parent))
+    faulthandler.enable()
     for signal_number in (signal.SIGINT, signal.SIGTERM):  # which the router decides about
         signal.signal(signal_number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

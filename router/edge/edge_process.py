@@ -245,12 +245,14 @@ class EdgeProcess:
 
     def _lose(self, how: str) -> None:
         """The process has ended, or is to end."""
+        process = self._process
         self._end()
+        status = None if process is None else process.returncode
         now = time.monotonic()
         self._num_short_lives = 0 if now - self._started_at > LONG_LIFE_S else self._num_short_lives + 1
         delay = RESTART_DELAYS_S[min(self._num_short_lives, len(RESTART_DELAYS_S) - 1)]
         self._restart_at = now + delay
-        _log.warning("the process for the sockets of clients %s; another one starts", how)
+        _log.warning("the process for the sockets of clients %s (exit status %s); another one starts", how, status)
         self._on_lost()
 
     def _end(self) -> None:

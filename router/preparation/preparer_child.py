@@ -7,6 +7,7 @@ PreparerModel as JSON.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import resource
 import socket
 import sys
@@ -67,6 +68,7 @@ def main() -> None:
     descriptor, parent, arguments = sys.argv[1:]
     told = msgspec.json.decode(arguments, type=PreparerModel)
     end_with_parent(int(parent))
+    faulthandler.enable()
     connection = socket.socket(fileno=int(descriptor))
     model = load_text_model(Path(told.model), told.overrides)
     find = no_documents if told.corpus is None else Documents(Path(told.corpus), model).find
