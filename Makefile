@@ -11,7 +11,8 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model train bench lock sbom clean
+.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model train bench
+.PHONY: lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -104,7 +105,8 @@ lock: .venv-release/.ready ## update versions and hashes of all dependencies, wi
 
 sbom: .venv-release/.ready ## write sbom.json: the contents of an installation from the lock files, in CycloneDX
 	$(PYTHON) -m venv --clear .venv-release/runtime
-	.venv-release/runtime/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r deploy/requirements.lock
+	.venv-release/runtime/bin/python -m pip install -q --disable-pip-version-check --require-hashes \
+		-r deploy/requirements.lock
 	.venv-release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		-o sbom.json .venv-release/runtime/bin/python
 

@@ -1,4 +1,4 @@
-// A client in another language, from docs/reference/protocol.md alone: submit a job in JSON, print its tokens as they come.
+// A client in another language, from docs/reference/protocol.md alone: submit a job, print its tokens as they come.
 //
 //   npm install && node complete.mjs "What is the capital of France?"
 //
@@ -65,7 +65,8 @@ function applyReplay({ deltas, length, finished }) {
 }
 
 function finish({ result }) {
-  process.stdout.write((result.stream_text ?? result.text).slice(printed)); // the whole text is here, so nothing need be asked for
+  // the result has the whole text, so no missing tokens are fetched
+  process.stdout.write((result.stream_text ?? result.text).slice(printed));
   console.log(`\n\n${result.finish_reason}, ${result.usage.completion_tokens} tokens, confidence ${result.confidence}`);
   if (result.error) console.error(`${result.error.type}: ${result.error.message}`);
   process.exit(result.success ? 0 : 1);

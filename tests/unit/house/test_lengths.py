@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tests.support.house.lines import median_lines
+from tests.support.house.lines import long_lines, median_lines
 
 
 def test_half_of_the_product_s_files_have_at_most_a_hundred_lines() -> None:
     assert median_lines() <= 100
+
+
+def test_lines_of_code_have_at_most_120_columns() -> None:
+    assert long_lines(120) == []
