@@ -45,7 +45,7 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 	.venv-transformers/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,differential]'
 	@touch $@
 
-demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, then the same on a Ray that loses a node
+demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, then all on a Ray that loses a node
 	$(BIN)/cactus demo
 
 # Tests wait for a quarter of their time: three processes keep two cores busy.
