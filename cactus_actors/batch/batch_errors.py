@@ -5,37 +5,25 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
-class InputInvalid(ConfigurationInvalid):
+class InputInvalid(ConfigurationInvalid, type="input_invalid"):
     """The input cannot be read as prompts."""
 
-    type = "input_invalid"
 
-
-class InputChanged(InputInvalid):
+class InputChanged(InputInvalid, type="input_changed"):
     """The input or the model differs from that of the unfinished run."""
 
-    type = "input_changed"
 
-
-class OptionsChanged(InputChanged):
+class OptionsChanged(InputChanged, type="options_changed"):
     """The options differ from those of the unfinished run."""
 
-    type = "options_changed"
 
-
-class OutputRefused(ConfigurationInvalid):
+class OutputRefused(ConfigurationInvalid, type="output_refused"):
     """The output cannot be written, or would overwrite something."""
 
-    type = "output_refused"
 
-
-class OutputLocked(OutputRefused):
+class OutputLocked(OutputRefused, type="output_locked"):
     """Another run is writing to this output."""
 
-    type = "output_locked"
 
-
-class OutputFailed(ConfigurationInvalid):
+class OutputFailed(ConfigurationInvalid, type="output_failed"):
     """A write failed; finished lines are kept, and the run can be resumed."""
-
-    type = "output_failed"

@@ -54,6 +54,11 @@ class CactusError(Exception):
     type = "server_error"
     result: Result | None = None
 
+    def __init_subclass__(cls, *, status: int | None = None, type: str | None = None) -> None:
+        """A kind of error; what it leaves out is its base's."""
+        cls.status = cls.status if status is None else status
+        cls.type = cls.type if type is None else type
+
     def __init__(self, message: str, *, param: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.message = message
@@ -71,219 +76,136 @@ class CactusError(Exception):
         )
 
 
-class InvalidRequest(CactusError):
+class InvalidRequest(CactusError, status=400, type="invalid_request_error"):
     """The request can never succeed as written; `param` names the field."""
 
-    status = 400
-    type = "invalid_request_error"
 
-
-class ContextExceeded(InvalidRequest):
+class ContextExceeded(InvalidRequest, type="exceed_context_size_error"):
     """The prompt alone does not fit the model's context."""
 
-    type = "exceed_context_size_error"
 
-
-class TemplateInvalid(InvalidRequest):
+class TemplateInvalid(InvalidRequest, type="template_error"):
     """The chat template does not compile, or refused these messages."""
 
-    type = "template_error"
 
-
-class NotSupported(InvalidRequest):
+class NotSupported(InvalidRequest, type="not_supported_error"):
     """The request asks for something that this model or service does not have."""
 
-    type = "not_supported_error"
 
-
-class RequestTooComplex(InvalidRequest):
+class RequestTooComplex(InvalidRequest, type="request_too_complex"):
     """Preparing the request takes more time or memory than one request may take."""
 
-    type = "request_too_complex"
 
-
-class InvalidJSON(InvalidRequest):
+class InvalidJSON(InvalidRequest, type="invalid_json"):
     """A body that is not strictly valid JSON; the message says at which byte."""
 
-    type = "invalid_json"
 
-
-class SchemaInvalid(InvalidRequest):
+class SchemaInvalid(InvalidRequest, type="schema_invalid"):
     """An invalid JSON schema, regular expression or grammar; the message says where."""
 
-    type = "schema_invalid"
 
-
-class SchemaTooComplex(SchemaInvalid):
+class SchemaTooComplex(SchemaInvalid, type="schema_too_complex"):
     """A schema, expression or grammar beyond the limits on size, depth and counts."""
 
-    type = "schema_too_complex"
 
-
-class SchemaUnsatisfiable(SchemaInvalid):
+class SchemaUnsatisfiable(SchemaInvalid, type="schema_unsatisfiable"):
     """A schema, expression or grammar that no text can match."""
 
-    type = "schema_unsatisfiable"
 
-
-class InvalidMessage(InvalidRequest):
+class InvalidMessage(InvalidRequest, type="invalid_message"):
     """Frames that are not a message of the protocol."""
 
-    type = "invalid_message"
 
-
-class UnsupportedVersion(InvalidMessage):
+class UnsupportedVersion(InvalidMessage, type="unsupported_version"):
     """The header frame names an unknown protocol version or encoding."""
 
-    type = "unsupported_version"
 
-
-class AuthenticationFailed(CactusError):
+class AuthenticationFailed(CactusError, status=401, type="authentication_error"):
     """Credentials are missing, unknown or revoked."""
 
-    status = 401
-    type = "authentication_error"
 
-
-class PermissionDenied(CactusError):
+class PermissionDenied(CactusError, status=403, type="permission_error"):
     """The caller may not do this."""
 
-    status = 403
-    type = "permission_error"
 
-
-class QuotaExceeded(CactusError):
+class QuotaExceeded(CactusError, status=403, type="quota_exceeded_error"):
     """The key's storage quota is used up; delete files first."""
 
-    status = 403
-    type = "quota_exceeded_error"
 
-
-class JobNotFound(CactusError):
+class JobNotFound(CactusError, status=404, type="not_found_error"):
     """No job with this id is known: it never existed, or its retention is over."""
 
-    status = 404
-    type = "not_found_error"
 
-
-class ResourceNotFound(CactusError):
+class ResourceNotFound(CactusError, status=404, type="resource_not_found_error"):
     """There is no route, file or batch of this name."""
 
-    status = 404
-    type = "resource_not_found_error"
 
-
-class ModelNotFound(CactusError):
+class ModelNotFound(CactusError, status=404, type="model_not_found"):
     """No model of this name is served here."""
 
-    status = 404
-    type = "model_not_found"
 
-
-class MethodNotAllowed(CactusError):
+class MethodNotAllowed(CactusError, status=405, type="method_not_allowed"):
     """The route does not support this HTTP method."""
 
-    status = 405
-    type = "method_not_allowed"
 
-
-class RequestTimedOut(CactusError):
+class RequestTimedOut(CactusError, status=408, type="request_timeout"):
     """The request did not arrive completely in time."""
 
-    status = 408
-    type = "request_timeout"
 
-
-class JobConflict(CactusError):
+class JobConflict(CactusError, status=409, type="idempotency_conflict"):
     """The job id was used for a different request."""
 
-    status = 409
-    type = "idempotency_conflict"
 
-
-class ResultDropped(CactusError):
+class ResultDropped(CactusError, status=410, type="result_dropped"):
     """The job has ended, and its result was dropped early to make room for newer ones."""
 
-    status = 410
-    type = "result_dropped"
 
-
-class PayloadTooLarge(CactusError):
+class PayloadTooLarge(CactusError, status=413, type="payload_too_large"):
     """The body exceeds the limit."""
 
-    status = 413
-    type = "payload_too_large"
 
-
-class UnsupportedMediaType(CactusError):
+class UnsupportedMediaType(CactusError, status=415, type="unsupported_media_type"):
     """The body's content type or encoding is not supported."""
 
-    status = 415
-    type = "unsupported_media_type"
 
-
-class Overloaded(CactusError):
+class Overloaded(CactusError, status=429, type="rate_limit_error"):
     """The service has too much work; `retry_after` says when to try again."""
-
-    status = 429
-    type = "rate_limit_error"
 
 
 class ServerFailure(CactusError):
     """An accepted job could not be finished; the request is not at fault."""
 
 
-class PoisonJob(ServerFailure):
+class PoisonJob(ServerFailure, type="poison_job"):
     """Several workers died while they ran this job, the last one while it ran no other."""
 
-    type = "poison_job"
 
-
-class ModelFailure(ServerFailure):
+class ModelFailure(ServerFailure, type="model_error"):
     """The model runtime failed on this job (non-finite logits, an exception in a step)."""
 
-    type = "model_error"
 
-
-class HandoffFailed(CactusError):
+class HandoffFailed(CactusError, status=502, type="handoff_error"):
     """The cloud could not answer an escalated job."""
 
-    status = 502
-    type = "handoff_error"
 
-
-class Unavailable(CactusError):
+class Unavailable(CactusError, status=503, type="unavailable_error"):
     """The service is loading, draining, or out of reach."""
 
-    status = 503
-    type = "unavailable_error"
 
-
-class StorageFailure(CactusError):
+class StorageFailure(CactusError, status=507, type="storage_error"):
     """The job could not be written to disk, so it was not accepted."""
 
-    status = 507
-    type = "storage_error"
 
-
-class DeadlineExceeded(CactusError):
+class DeadlineExceeded(CactusError, status=504, type="timeout_error"):
     """The job's deadline passed before it finished."""
 
-    status = 504
-    type = "timeout_error"
 
-
-class ConfigurationInvalid(CactusError):
+class ConfigurationInvalid(CactusError, status=0, type="configuration_error"):
     """A setting, a file or the environment prevents a command from starting."""
 
-    status = 0
-    type = "configuration_error"
 
-
-class ModelFileInvalid(ConfigurationInvalid):
+class ModelFileInvalid(ConfigurationInvalid, type="model_file_invalid"):
     """A model file is missing, truncated, inconsistent or of an unsupported kind."""
-
-    type = "model_file_invalid"
 
 
 def _tree(root: type[CactusError]) -> list[type[CactusError]]:
