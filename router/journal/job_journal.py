@@ -65,9 +65,10 @@ class JobJournal:
     After a failure the disk is tried until it can be written, and `on_written` told so, with no job.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, retry_s: float = RETRY_S) -> None:
         """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
         self._path = directory / FILE_NAME
+        self._retry_s = retry_s
         self._lock = locked(directory)
         self.unix_offset = unix_offset(directory)
         try:
@@ -222,7 +223,7 @@ class JobJournal:
             if self._is_closing:
                 return
             self._entries = entries + self._entries
-            self._wake.wait_for(lambda: self._is_closing, RETRY_S)
+            self._wake.wait_for(lambda: self._is_closing, self._retry_s)
 
     def _apply(self, entry: Entry | _Trial) -> int:
         """Write one entry; how many jobs there are more than before."""

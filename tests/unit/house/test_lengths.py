@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.support.house.lines import long_lines, median_lines
+from tests.support.house.lines import long_files, long_lines, median_lines
+
+
+def test_no_file_of_the_product_has_more_than_four_hundred_lines() -> None:
+    assert long_files(400) == []
 
 
 def test_half_of_the_product_s_files_have_at_most_a_hundred_lines() -> None:

@@ -41,7 +41,7 @@ class Writer:
     """A journal that is being written, and what it says."""
 
     def __init__(self, directory: Path) -> None:
-        self.journal = JobJournal(directory)
+        self.journal = JobJournal(directory, retry_s=0.05)
         self.said: queue.Queue[tuple[list[str], str]] = queue.Queue()
         self.journal.start(self.on_written, self.on_failed)
 
@@ -267,10 +267,7 @@ def test_a_result_that_was_damaged_is_not_read_back(
     assert "job bad cannot be read" in caplog.text
 
 
-def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(
-    writer: Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cactus_actors.router.journal.job_journal.RETRY_S", 0.05)
+def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(writer: Writer) -> None:
     writer.accept("one")
     writer.journal._database.execute("PRAGMA query_only = ON")
     assert writer.accept("two")[1]
