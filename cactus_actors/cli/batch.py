@@ -23,6 +23,7 @@ from cactus_actors.cli.shared_options import (
     Temperature,
     schema_of,
 )
+from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError
 
@@ -205,7 +206,7 @@ def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) ->
             "errors": str(paths.errors) if progress.num_failed else None,
             "reasons": msgspec.to_builtins(reasons_of(paths.errors)),
         }
-        typer.echo(msgspec.json.encode(report).decode())
+        print_json(report)
         return
     failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
     earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Iterable
 from typing import Annotated
 
+import msgspec
 import typer
 
 from cactus_actors.cli.shared_options import AsJson
+from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import CacheFormat, WeightFormat
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -41,7 +43,17 @@ def bench(
     if endpoint is not None:
         if model is not None or random is not None:
             raise ConfigurationInvalid("--endpoint measures what is served there; leave --model and --random out")
-        _bench_service(endpoint, stream_endpoint, concurrency, requests, prompt_tokens, decode_tokens, as_json=as_json)
+        from cactus_actors.cli.bench_service import bench_service
+
+        measured = bench_service(
+            endpoint,
+            stream_endpoint,
+            concurrency=concurrency,
+            requests=requests,
+            prompt_tokens=prompt_tokens,
+            max_tokens=decode_tokens,
+        )
+        _print_records([asyncio.run(measured)], as_json=as_json)
         return
     if model is not None and random is not None:
         raise ConfigurationInvalid("give one of --model and --random")
@@ -62,37 +74,10 @@ def bench(
     _print_records(records, as_json=as_json)
 
 
-def _bench_service(
-    endpoint: str,
-    stream_endpoint: str | None,
-    concurrency: int,
-    requests: int,
-    prompt_tokens: int,
-    decode_tokens: int,
-    *,
-    as_json: bool,
-) -> None:
-    from cactus_actors.cli.bench_service import bench_service
-
-    record = asyncio.run(
-        bench_service(
-            endpoint,
-            stream_endpoint,
-            concurrency=concurrency,
-            requests=requests,
-            prompt_tokens=prompt_tokens,
-            max_tokens=decode_tokens,
-        )
-    )
-    _print_records([record], as_json=as_json)
-
-
 def _print_records(records: Iterable[object], *, as_json: bool) -> None:
-    import msgspec
-
     for record in records:
         if as_json:
-            typer.echo(msgspec.json.encode(record).decode())
+            print_json(record)
             continue
         for name, value in msgspec.to_builtins(record).items():
             shown = f"{value:.2f}" if isinstance(value, float) else value

@@ -18,6 +18,7 @@ from cactus_actors.cli.shared_options import (
     StreamEndpoint,
     Temperature,
 )
+from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 
 if TYPE_CHECKING:
@@ -152,12 +153,10 @@ def _write_probe(calibration: Calibration, path: Path) -> None:
 
 
 def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) -> None:
-    import msgspec
-
     from cactus_actors.calibration.report_table import report_lines
 
     if as_json:
-        typer.echo(msgspec.json.encode(calibration.to_builtins()).decode())
+        print_json(calibration.to_builtins())
         return
     failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
     beside = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"

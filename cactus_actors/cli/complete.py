@@ -28,7 +28,7 @@ from cactus_actors.cli.shared_options import (
     TopK,
     TopP,
 )
-from cactus_actors.cli.terminal import AnswerWriter, show, summary
+from cactus_actors.cli.terminal import AnswerWriter, print_json, summary
 from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
@@ -140,7 +140,7 @@ def _answer(client: Client, request: dict[str, Any], writer: AnswerWriter, *, st
         for delta in deltas:
             notice.came()
             if as_json:
-                _print_json(delta)
+                print_json(delta)
             else:
                 writer.add(delta)
         _finish(deltas.result(), writer, as_json=as_json)
@@ -148,17 +148,11 @@ def _answer(client: Client, request: dict[str, Any], writer: AnswerWriter, *, st
 
 def _finish(result: Result, writer: AnswerWriter, *, as_json: bool) -> None:
     if as_json:
-        _print_json(result)
+        print_json(result)
         return
     writer.end()
     if sys.stderr.isatty() or result.handoff.status != "none":
         typer.secho(summary(result), dim=True, err=True)
-
-
-def _print_json(value: object) -> None:
-    import msgspec
-
-    show(msgspec.json.encode(value).decode() + "\n")
 
 
 def _standard_input() -> str:

@@ -65,18 +65,16 @@ def demo(
 def _report(tally: DemoSummary, output: Path, console: Console) -> None:
     from rich.table import Table
 
+    from cactus_actors.cli.bench_service import percentile
+
     table = Table(show_header=False)
     table.add_row("jobs", f"{len(tally.first_token_ms)} done, {tally.num_failed} failed")
     table.add_row("tokens/s", f"{tally.completion_tokens / tally.seconds:.0f}")
-    first = sorted(tally.first_token_ms)
-    table.add_row("time to first token", f"p50 {_percentile(first, 50):.0f} ms, p99 {_percentile(first, 99):.0f} ms")
+    first = tally.first_token_ms
+    table.add_row("time to first token", f"p50 {percentile(first, 50):.0f} ms, p99 {percentile(first, 99):.0f} ms")
     table.add_row("by worker", ", ".join(f"{name} {count}" for name, count in sorted(tally.workers.items())))
     table.add_row("escalated", f"{tally.handoffs.total()} of {len(first)} fell under their confidence threshold")
     for outcome, count in tally.handoffs.most_common():
         table.add_row("", f"{count} {outcome}")
     console.print(table)
     console.print(f"results in {output}; `cactus auth` lets unsure jobs go to a cloud model")
-
-
-def _percentile(ordered: list[float], percent: float) -> float:
-    return ordered[min(len(ordered) - 1, round(percent / 100 * (len(ordered) - 1)))]

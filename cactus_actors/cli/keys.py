@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cactus_actors.cli.shared_options import AsJson
+from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
 from cactus_actors.keys.key_store import KeyStore, keys_dir
@@ -69,11 +70,9 @@ def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
     """
     import time
 
-    import msgspec
-
     known = KeyStore(keys_dir(state_dir)).known()
     if as_json:
-        typer.echo(msgspec.json.encode(known).decode())
+        print_json(known)
         return
     if not known:
         typer.echo("no keys; make one: cactus keys new NAME")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cactus_actors.cli.shared_options import AsJson
+from cactus_actors.cli.terminal import print_json, wide_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +29,8 @@ def models(as_json: AsJson = False) -> None:
 
     Example: cactus models
     """
+    from rich.padding import Padding
+
     from cactus_actors.models.catalog import list_models, resolve_model
     from cactus_actors.models.hub_cache import cached_models
     from cactus_actors.workers.families.registry import FAMILIES
@@ -36,8 +38,6 @@ def models(as_json: AsJson = False) -> None:
     embedded = [(name, resolve_model(name)) for name in list_models()]
     cached = [(str(model), path) for model, path in cached_models()]
     if as_json:
-        import msgspec
-
         report = {
             "embedded": _records(embedded),
             "cached": _records(cached),
@@ -52,12 +52,12 @@ def models(as_json: AsJson = False) -> None:
             ],
             "sources": SOURCES,
         }
-        typer.echo(msgspec.json.encode(report).decode())
+        print_json(report)
         return
     _print_sizes("embedded", embedded)
     _print_sizes("in the cache of the hub", cached)
     typer.echo("families:")
-    _print_indented(_family_table(FAMILIES))
+    wide_console().print(Padding(_family_table(FAMILIES), (0, 0, 0, 2), expand=False))
     typer.echo("given with --model as:")
     for source in SOURCES:
         typer.echo(f"  {source}")
@@ -88,14 +88,6 @@ def _family_table(families: Iterable[Family]) -> Table:
             family.examples,
         )
     return table
-
-
-def _print_indented(table: Table) -> None:
-    from rich.console import Console
-    from rich.padding import Padding
-
-    # output to a script has a fixed width
-    Console(width=None if sys.stdout.isatty() else 200).print(Padding(table, (0, 0, 0, 2), expand=False))
 
 
 def _size(path: Path) -> int:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +30,6 @@ from cactus_actors.config_fields import config_fields
 
 if TYPE_CHECKING:
     from cactus_actors.fleet.start_phases import ShowPhase
-    from cactus_actors.service.service import Service
 
 MAX_MESSAGE = 2000
 
@@ -64,7 +63,7 @@ def serve(
     kv_cache: Annotated[CacheFormat | None, _setting(_MODEL, "kv_cache")] = None,
     workers: Annotated[int | None, _setting(_WORKERS, "workers")] = None,
     threads: Annotated[int | None, _setting(_WORKERS, "threads")] = None,
-    speculate: Annotated[int | None, _setting(_MODEL, "speculation")] = None,
+    speculation: Annotated[int | None, _setting(_MODEL, "speculation", "--speculate")] = None,
     jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint")] = None,
     stream_endpoint: Annotated[str | None, _setting(_ZEROMQ, "stream_endpoint")] = None,
     workers_endpoint: Annotated[str | None, _setting(_ZEROMQ, "workers_endpoint")] = None,
@@ -82,8 +81,8 @@ def serve(
     corpus: Annotated[Path | None, _setting(_MODEL, "corpus")] = None,
     state_dir: Annotated[Path | None, _setting(_STATE, "state_dir")] = None,
     journal: Annotated[bool | None, _setting(_STATE, "journal", "--journal/--no-journal")] = None,
-    drain_timeout: Annotated[float | None, _setting(_STATE, "drain_timeout_s")] = None,
-    ready_timeout: Annotated[float | None, _setting(_STATE, "ready_timeout_s")] = None,
+    drain_timeout_s: Annotated[float | None, _setting(_STATE, "drain_timeout_s", "--drain-timeout")] = None,
+    ready_timeout_s: Annotated[float | None, _setting(_STATE, "ready_timeout_s", "--ready-timeout")] = None,
     job_log: Annotated[str | None, _setting(_STATE, "job_log", default="jobs.jsonl in STATE_DIR")] = None,
     log_format: Annotated[LogFormat | None, _setting(_STATE, "log_format")] = None,
     otlp_endpoint: Annotated[str | None, _setting(_STATE, "otlp_endpoint")] = None,
@@ -102,58 +101,22 @@ def serve(
 
     Example: cactus serve --workers 2 --http 127.0.0.1:8080 --config cactus.toml
     """
-    flags: dict[str, object] = {
-        "model": model,
-        "chat_template": chat_template,
-        "tool_format": tool_format,
-        "weights": weights,
-        "kv_cache": kv_cache,
-        "workers": workers,
-        "threads": threads,
-        "speculation": speculate,
-        "jobs_endpoint": jobs_endpoint,
-        "stream_endpoint": stream_endpoint,
-        "workers_endpoint": workers_endpoint,
-        "http": "" if no_http else http,
-        "api_key_file": api_key_file,
-        "tls_cert": tls_cert,
-        "tls_key": tls_key,
-        "behind_proxy": behind_proxy,
-        "alias": alias,
-        "curve": curve,
-        "worker_key_file": worker_key_file,
-        "corpus": corpus,
-        "state_dir": state_dir,
-        "journal": journal,
-        "drain_timeout_s": drain_timeout,
-        "ready_timeout_s": ready_timeout,
-        "job_log": job_log,
-        "log_format": log_format,
-        "otlp_endpoint": otlp_endpoint,
-        "placement": placement,
-        "ray_address": ray_address,
-    }
+    given: dict[str, object] = locals()
+    flags = {name: given[name] for name in config_fields(ServeConfig) if name in given}
+    if no_http:
+        flags["http"] = ""
     run_service(make_config(read_config_file(config) if config else {}, flags))
-
-
-def _refuse_after(service: Service, stop: threading.Event) -> None:
-    stop.wait()
-    service.refuse()
 
 
 def run_service(config: ServeConfig) -> None:
     """Serve until SIGINT or SIGTERM, then let running jobs finish; a second signal ends the process at once."""
+    from cactus_actors.service.service import Service
+
     announce = _say_with_time if config.log_format == "text" else _say_as_json
     stdout = sys.stdout
 
     def tell(line: str) -> None:
         print(line, file=stdout, flush=True)
-
-    _run_service(config, announce, tell)
-
-
-def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Callable[[str], None]) -> None:
-    from cactus_actors.service.service import Service
 
     stop = threading.Event()
 
@@ -178,8 +141,12 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
         scheme = "http" if config.tls_cert is None else "https"
         listening += f" http={scheme}://{service.http}"
     tell(f"ready {listening} model={service.model_name} workers={config.workers}")
-    # A thread, because supervision may be blocked in a call.
-    threading.Thread(target=_refuse_after, args=(service, stop), daemon=True).start()
+
+    def refuse_at_the_end() -> None:
+        stop.wait()
+        service.refuse()
+
+    threading.Thread(target=refuse_at_the_end, daemon=True).start()  # supervision may be blocked in a call
     try:
         service.reconcile(stop)
         tell("stopping: what runs may finish; a second signal does not wait for it")
@@ -189,16 +156,13 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     tell("stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s")
 
 
-@contextlib.contextmanager
-def _start_display(config: ServeConfig) -> Iterator[ShowPhase | None]:
+def _start_display(config: ServeConfig) -> AbstractContextManager[ShowPhase | None]:
     """Progress bars on a terminal; None, for plain lines, elsewhere."""
     if config.log_format == "json" or not sys.stderr.isatty():
-        yield None
-        return
+        return contextlib.nullcontext()
     from cactus_actors.cli.start_display import StartDisplay
 
-    with StartDisplay() as display:
-        yield display
+    return StartDisplay()
 
 
 def _say(line: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.models import OptionInfo
 
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 
@@ -14,77 +15,50 @@ FIRST_ANSWER_S = 5.0  # interactive use
 CONNECTION, SAMPLING, REASONING = "Connection", "Answers", "Reasoning"
 """Headings in the help."""
 
+
+def _option(panel: str, text: str, *spellings: str, envvar: str | None = None) -> OptionInfo:
+    option: OptionInfo = typer.Option(*spellings, rich_help_panel=panel, envvar=envvar, help=text)
+    return option
+
+
 Endpoint = Annotated[
-    str,
-    typer.Option(
-        rich_help_panel=CONNECTION,
-        envvar="CACTUS_ENDPOINT",
-        help="The service's jobs endpoint, tcp://HOST:PORT.",
-    ),
+    str, _option(CONNECTION, "The service's jobs endpoint, tcp://HOST:PORT.", envvar="CACTUS_ENDPOINT")
 ]
 StreamEndpoint = Annotated[
     str | None,
-    typer.Option(
-        rich_help_panel=CONNECTION,
-        envvar="CACTUS_STREAM_ENDPOINT",
-        help="The service's stream endpoint; by default the next port.",
-    ),
+    _option(CONNECTION, "The service's stream endpoint; by default the next port.", envvar="CACTUS_STREAM_ENDPOINT"),
 ]
 KeyFile = Annotated[
     str | None,
-    typer.Option(
-        rich_help_panel=CONNECTION,
-        envvar="CACTUS_KEY_FILE",
-        help="Your key file, if the service requires keys (cactus keys).",
-    ),
+    _option(CONNECTION, "Your key file, if the service requires keys (cactus keys).", envvar="CACTUS_KEY_FILE"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
-MaxTokens = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Largest number of new tokens; -1 is up to the context's end."),
+MaxTokens = Annotated[int | None, _option(SAMPLING, "Largest number of new tokens; -1 is up to the context's end.")]
+Temperature = Annotated[float | None, _option(SAMPLING, "0 is greedy, up to 2.")]
+TopP = Annotated[float | None, _option(SAMPLING, "Keep the likeliest tokens up to this total probability, 0 to 1.")]
+TopK = Annotated[int | None, _option(SAMPLING, "Keep this number of the likeliest tokens; 0 keeps all.")]
+MinP = Annotated[float | None, _option(SAMPLING, "Drop tokens below this share of the likeliest one's probability.")]
+Seed = Annotated[int | None, _option(SAMPLING, "The same seed gives the same tokens.")]
+Stop = Annotated[list[str] | None, _option(SAMPLING, "End before this text; the option may be repeated.")]
+RepeatPenalty = Annotated[float | None, _option(SAMPLING, "Above 1 discourages repetition.")]
+HandoffThreshold = Annotated[
+    float | None, _option(SAMPLING, "Hand off to the cloud below this confidence; 0 is never.")
 ]
-Temperature = Annotated[float | None, typer.Option(rich_help_panel=SAMPLING, help="0 is greedy, up to 2.")]
-TopP = Annotated[
-    float | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Keep the likeliest tokens up to this total probability, 0 to 1."),
-]
-TopK = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Keep this number of the likeliest tokens; 0 keeps all."),
-]
-MinP = Annotated[
-    float | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Drop tokens below this share of the likeliest one's probability."),
-]
-Seed = Annotated[int | None, typer.Option(rich_help_panel=SAMPLING, help="The same seed gives the same tokens.")]
-Stop = Annotated[
-    list[str] | None, typer.Option(rich_help_panel=SAMPLING, help="End before this text; the option may be repeated.")
-]
-RepeatPenalty = Annotated[float | None, typer.Option(rich_help_panel=SAMPLING, help="Above 1 discourages repetition.")]
 Think = Annotated[
     bool | None,
-    typer.Option(
-        "--think/--no-think",
-        rich_help_panel=REASONING,
-        help="Whether the model reasons first; by default its template decides.",
-    ),
+    _option(REASONING, "Whether the model reasons first; by default its template decides.", "--think/--no-think"),
 ]
 ThinkingBudget = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=REASONING, help="End the reasoning after this number of tokens; -1 is no limit."),
+    int | None, _option(REASONING, "End the reasoning after this number of tokens; -1 is no limit.")
 ]
 ShowReasoning = Annotated[
     bool | None,
-    typer.Option(
+    _option(
+        REASONING,
+        "Write the reasoning to stderr, dimmed; by default at a terminal.",
         "--show-reasoning/--hide-reasoning",
-        rich_help_panel=REASONING,
-        help="Write the reasoning to stderr, dimmed; by default at a terminal.",
     ),
-]
-HandoffThreshold = Annotated[
-    float | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Hand off to the cloud below this confidence; 0 is never."),
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -12,15 +11,14 @@ import typer
 
 from cactus_actors.cli.shared_options import FIRST_ANSWER_S, AsJson, Endpoint, KeyFile
 from cactus_actors.cli.status_page import num_local, status_page, workers_told
-from cactus_actors.cli.terminal import counted
+from cactus_actors.cli.terminal import counted, print_json, wide_console
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import Unavailable
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
     from cactus_actors.client import Client
-    from cactus_actors.protocol.messages import Status
 
 LOOK_AGAIN_S = 0.2
 
@@ -47,18 +45,18 @@ def status(
         if watch:
             _watch(client, interval, as_json=as_json)
         elif as_json:
-            _print_json(client.status())
+            print_json(client.status())
         else:
-            _console().print(status_page(client.status()))
+            wide_console().print(status_page(client.status()))
 
 
 def _watch(client: Client, interval: float, *, as_json: bool) -> None:
     before, looked_at = client.status(with_totals=True), time.monotonic()
     if as_json:
-        _print_json(before)
+        print_json(before)
         while True:
             time.sleep(interval)
-            _print_json(client.status(with_totals=True))
+            print_json(client.status(with_totals=True))
     with _display() as show:
         show(status_page(before))
         while True:
@@ -75,7 +73,7 @@ def _watch(client: Client, interval: float, *, as_json: bool) -> None:
 @contextlib.contextmanager
 def _display() -> Iterator[Callable[[RenderableType], None]]:
     """Display successive pages: on the terminal's alternate screen, or as lines."""
-    console = _console()
+    console = wide_console()
     if not console.is_terminal:
         yield console.print
         return
@@ -83,12 +81,6 @@ def _display() -> Iterator[Callable[[RenderableType], None]]:
 
     with Live(console=console, auto_refresh=False, screen=True) as live:
         yield lambda shown: live.update(shown, refresh=True)
-
-
-def _print_json(answer: Status) -> None:
-    import msgspec
-
-    typer.echo(msgspec.json.encode(answer).decode())
 
 
 def _worker_count(text: str) -> int:
@@ -129,7 +121,7 @@ def scale(
             if num_running != before and not as_json:
                 typer.echo(workers_told(num_running, desired))
     if as_json:
-        typer.echo(f'{{"num_workers":{desired},"num_running":{num_running}}}')
+        print_json({"num_workers": desired, "num_running": num_running})
 
 
 def _scaled(num_running: int, desired: int, *, waits: bool) -> str:
@@ -156,15 +148,7 @@ def restart(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
 
     with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         num_workers = client.restart_workers()
-    typer.echo(f'{{"num_workers":{num_workers}}}' if as_json else _replaced(num_workers))
-
-
-def _replaced(num_workers: int) -> str:
-    return f"{counted(num_workers, 'worker')} {'is' if num_workers == 1 else 'are'} being replaced"
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    # output to a script has a fixed width
-    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    if as_json:
+        print_json({"num_workers": num_workers})
+    else:
+        typer.echo(f"{counted(num_workers, 'worker')} {'is' if num_workers == 1 else 'are'} being replaced")

@@ -5,18 +5,35 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from cactus_actors.cli.word_wrap import WordWrapper
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import Result
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 
 def show(text: str) -> None:
     """Write a piece of an answer and flush; on a terminal without control characters."""
     sys.stdout.write(_printable(text) if sys.stdout.isatty() else text)
     sys.stdout.flush()
+
+
+def print_json(value: object) -> None:
+    """Write a value as one line of JSON."""
+    show(msgspec.json.encode(value).decode() + "\n")
+
+
+def wide_console() -> Console:
+    """A console on stdout; output to a script has a fixed width."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
 
 
 class AnswerWriter:
