@@ -16,10 +16,12 @@ def queries_keys_values(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
     )
 
 
-def norm_queries_and_keys(g: Graph, c: ModelConfig, qkv: Value, name: str, *, plus_one: bool = False) -> None:
-    """RMS norm of each head of the queries and of the keys, in place (Henry et al. 2020)."""
+def normed_queries_keys_values(g: Graph, c: ModelConfig, h: Value, name: str, *, plus_one: bool = False) -> Value:
+    """The same with an RMS norm of each head of the queries and of the keys (Henry et al. 2020)."""
+    qkv = queries_keys_values(g, c, h, name)
     g.norm_heads(qkv, 0, c.num_heads, f"{name}.q_norm", plus_one=plus_one)
     g.norm_heads(qkv, c.query_size, c.num_kv_heads, f"{name}.k_norm", plus_one=plus_one)
+    return qkv
 
 
 def attention(g: Graph, c: ModelConfig, qkv: Value, layer: Layer, name: str) -> Value:
@@ -36,3 +38,15 @@ def gate_and_up(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
 def down(g: Graph, c: ModelConfig, activated: Value, name: str) -> Value:
     """The projection from a gated network back, (tokens, hidden)."""
     return g.linear(activated, [f"{name}.down_proj"], [c.hidden_size], bias=c.ffn_bias)
+
+
+def gated_network(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) -> Value:
+    """A SiLU-gated network, (tokens, hidden); `name` is that of the layer."""
+    return down(g, c, g.silu_gate(gate_and_up(g, c, h, f"{name}.mlp")), f"{name}.mlp")
+
+
+def experts(g: Graph, c: ModelConfig, h: Value, name: str, *, gate: str, up: str, down: str) -> Value:
+    """A mixture of experts below `name`, whose projections have these names, (tokens, hidden)."""
+    assert c.experts is not None, "the config describes them"
+    names = [f"{name}.experts.{index}" for index in range(c.experts.num_experts)]
+    return g.experts(h, f"{name}.gate", [(f"{each}.{gate}", f"{each}.{up}", f"{each}.{down}") for each in names])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ GGUF_NAMES: Mapping[str, str] = {
 
 Adjust = Callable[[ModelConfig, str, NDArray[np.float32]], NDArray[np.float32]]
 """(config, canonical name, tensor of a GGUF file) -> the tensor as in Hugging Face files."""
+
+
+Biases = Literal["none", "attention", "all"]
+"""The projections that may have biases; the config or the tensors say if they do."""
 
 
 def unchanged(_config: ModelConfig, _name: str, tensor: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -72,8 +76,13 @@ def build_graph(family: Family, config: ModelConfig) -> Graph:
     return graph
 
 
-def decoder_from_json(keys: ConfigKeys, family: str, **special: Any) -> ModelConfig:
-    """The config of a decoder from the usual keys of config.json; `special` overrides or adds to it."""
+def decoder_from_json(
+    keys: ConfigKeys, family: str, *, biases: Biases = "none", window: int = 0, **special: Any
+) -> ModelConfig:
+    """The config of a decoder from the usual keys of config.json; `special` overrides or adds to it.
+
+    Without `layers`, every layer has this window and, if the model has experts, experts.
+    """
     heads = heads_from_json(keys)
     num_layers = keys.integer("num_hidden_layers", "num_layers")
     keys.require_one_of("auto_map", None)  # it names custom code, which is never run
@@ -88,15 +97,18 @@ def decoder_from_json(keys: ConfigKeys, family: str, **special: Any) -> ModelCon
             **heads._asdict(),
             "norm_eps": keys.number("rms_norm_eps", "norm_eps", 1e-6),
             "max_context": keys.integer("max_position_embeddings", "max_context", 2048),
+            **_biases_from_json(keys, biases),
             "tie_embeddings": keys.boolean("tie_word_embeddings", default=False),
-            "layers": (Layer(),) * num_layers,
+            "layers": (Layer(window=window, has_experts="experts" in special),) * num_layers,
             "ropes": special.get("ropes") or (rope_from_json(keys, heads.head_dim),),
         },
         special,
     )
 
 
-def decoder_from_gguf(keys: ConfigKeys, file: GGUFFile, family: str, **special: Any) -> ModelConfig:
+def decoder_from_gguf(
+    keys: ConfigKeys, file: GGUFFile, family: str, *, biases: Biases = "none", window: int = 0, **special: Any
+) -> ModelConfig:
     """The same from GGUF metadata; the vocabulary size is the number of rows of the embedding."""
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
@@ -119,12 +131,25 @@ def decoder_from_gguf(keys: ConfigKeys, file: GGUFFile, family: str, **special: 
             **heads._asdict(),
             "norm_eps": keys.number("attention.layer_norm_rms_epsilon", "norm_eps"),
             "max_context": keys.integer("context_length", "max_context"),
+            **_biases_from_gguf(file, biases),
             "tie_embeddings": "output.weight" not in file.tensors,
-            "layers": (Layer(),) * num_layers,
+            "layers": (Layer(window=window, has_experts="experts" in special),) * num_layers,
             "ropes": special.get("ropes") or (rope_from_gguf(keys, file, heads.head_dim),),
         },
         special,
     )
+
+
+def _biases_from_json(keys: ConfigKeys, biases: Biases) -> dict[str, bool]:
+    has_attention_bias = biases != "none" and keys.boolean("attention_bias", default=False)
+    has_ffn_bias = biases == "all" and keys.boolean("mlp_bias", default=False)
+    return {"attention_bias": has_attention_bias, "output_bias": has_attention_bias, "ffn_bias": has_ffn_bias}
+
+
+def _biases_from_gguf(file: GGUFFile, biases: Biases) -> dict[str, bool]:
+    names = {"attention_bias": "attn_q", "output_bias": "attn_output", "ffn_bias": "ffn_down"}
+    num_read = {"none": 0, "attention": 2, "all": 3}[biases]
+    return {bias: f"blk.0.{name}.bias" in file.tensors for bias, name in list(names.items())[:num_read]}
 
 
 def _checked(keys: ConfigKeys, common: dict[str, Any], special: dict[str, Any]) -> ModelConfig:

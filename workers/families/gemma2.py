@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.decoder_parts import attention, down, gate_and_up, queries_keys_values
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
-from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import (
@@ -36,13 +37,15 @@ LARGEST_NUM_LAYERS = 46
 """Number of layers of the 27B model, the one whose queries are not scaled by the head size."""
 
 
-def forward(g: Graph, c: ModelConfig) -> None:
+def forward(
+    g: Graph, c: ModelConfig, *, project: Callable[[Graph, ModelConfig, Value, str], Value] = queries_keys_values
+) -> None:
     """Attention and a GELU-gated network, each with a norm before and after it; gains are 1 + weight."""
     x = g.embed("embed_tokens", scale=c.hidden_size**0.5)  # (tokens, hidden)
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"
         h = g.rms_norm(x, f"{name}.input_layernorm", plus_one=True)
-        qkv = queries_keys_values(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
+        qkv = project(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
         h = attention(g, c, qkv, layer, f"{name}.self_attn")
         x = x + g.rms_norm(h, f"{name}.post_attention_layernorm", plus_one=True)
 
@@ -58,16 +61,14 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     keys = keys.with_defaults(**DEFAULTS)
     check_supported(keys)
     windows = windows_from_json(keys, window_from_json(keys), lambda index: index % 2 == 0)
-    bias = keys.boolean("attention_bias", default=False)
     return decoder_from_json(
         keys,
         FAMILY.name,
         layers=tuple(Layer(window=window) for window in windows),
-        attention_bias=bias,
-        output_bias=bias,
         attention_scale=keys.number("query_pre_attn_scalar", "head_dim") ** -0.5,
         attention_softcap=keys.number("attn_logit_softcapping", "softcap", 0.0),
         logit_softcap=keys.number("final_logit_softcapping", "softcap", 0.0),
+        biases="attention",
     )
 
 

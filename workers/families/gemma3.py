@@ -6,18 +6,12 @@ Five layers with a window come before each layer without; the two kinds have sep
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families import gemma2
-from cactus_actors.workers.families.decoder_parts import (
-    attention,
-    down,
-    gate_and_up,
-    norm_queries_and_keys,
-    queries_keys_values,
-)
+from cactus_actors.workers.families.decoder_parts import normed_queries_keys_values
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
-from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
@@ -48,24 +42,6 @@ LARGEST_NUM_LAYERS = 62
 GLOBAL, LOCAL = 0, 1  # indices of the ropes
 
 
-def forward(g: Graph, c: ModelConfig) -> None:
-    """Attention and a GELU-gated network, each with a norm before and after it; gains are 1 + weight."""
-    x = g.embed("embed_tokens", scale=c.hidden_size**0.5)  # (tokens, hidden)
-    for index, layer in enumerate(c.layers):
-        name = f"layers.{index}"
-        h = g.rms_norm(x, f"{name}.input_layernorm", plus_one=True)
-        qkv = queries_keys_values(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
-        norm_queries_and_keys(g, c, qkv, f"{name}.self_attn", plus_one=True)
-        h = attention(g, c, qkv, layer, f"{name}.self_attn")
-        x = x + g.rms_norm(h, f"{name}.post_attention_layernorm", plus_one=True)
-
-        h = g.rms_norm(x, f"{name}.pre_feedforward_layernorm", plus_one=True)
-        gate_up = gate_and_up(g, c, h, f"{name}.mlp")  # (tokens, 2 ffn)
-        h = down(g, c, g.gelu_gate(gate_up), f"{name}.mlp")
-        x = x + g.rms_norm(h, f"{name}.post_feedforward_layernorm", plus_one=True)
-    g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head", plus_one=True)
-
-
 def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Gemma3ForCausalLM, or of the text part of Gemma3ForConditionalGeneration."""
     keys.require_one_of("quantization_config", None)
@@ -78,16 +54,14 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     keys.require_one_of("attn_logit_softcapping", None)
     period = keys.integer("sliding_window_pattern", "num_layers")
     windows = windows_from_json(keys, window_from_json(keys), lambda index: (index + 1) % period != 0)
-    bias = keys.boolean("attention_bias", default=False)
     return decoder_from_json(
         keys,
         FAMILY.name,
         layers=layers_of(windows),
         ropes=ropes_from_json(keys),
-        attention_bias=bias,
-        output_bias=bias,
         attention_scale=keys.number("query_pre_attn_scalar", "head_dim") ** -0.5,
         logit_softcap=keys.number("final_logit_softcapping", "softcap", 0.0),
+        biases="attention",
     )
 
 
@@ -130,7 +104,7 @@ FAMILY = Family(
     gguf_architectures=("gemma3",),
     read_json=read_json,
     read_gguf=read_gguf,
-    forward=forward,
+    forward=partial(gemma2.forward, project=partial(normed_queries_keys_values, plus_one=True)),
     gguf_names=gemma2.NAMES_OF_GGUF,
     adjust_gguf=gemma2.without_one,
 )

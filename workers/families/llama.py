@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.models.gguf_file import GGUFFile
-from cactus_actors.workers.families.decoder_parts import attention, down, gate_and_up, queries_keys_values
+from cactus_actors.workers.families.decoder_parts import attention, gated_network, queries_keys_values
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
-from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_gguf
 
 
-def forward(g: Graph, c: ModelConfig) -> None:
-    """Pre-norm blocks of grouped-query attention and a SiLU-gated network."""
+def forward(
+    g: Graph,
+    c: ModelConfig,
+    *,
+    project: Callable[[Graph, ModelConfig, Value, str], Value] = queries_keys_values,
+    feed_forward: Callable[[Graph, ModelConfig, Value, Layer, str], Value] = gated_network,
+) -> None:
+    """Pre-norm blocks of grouped-query attention and a SiLU-gated network; other families replace a part."""
     x = g.embed("embed_tokens")  # (tokens, hidden)
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"
         h = g.rms_norm(x, f"{name}.input_layernorm")
-        qkv = queries_keys_values(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
+        qkv = project(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
         x = x + attention(g, c, qkv, layer, f"{name}.self_attn")
 
         h = g.rms_norm(x, f"{name}.post_attention_layernorm")
-        gate_up = gate_and_up(g, c, h, f"{name}.mlp")  # (tokens, 2 ffn)
-        x = x + down(g, c, g.silu_gate(gate_up), f"{name}.mlp")
+        x = x + feed_forward(g, c, h, layer, name)
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
@@ -33,28 +40,18 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of LlamaForCausalLM."""
     keys.require_one_of("hidden_act", "silu", None)
     keys.require_one_of("rope_interleaved", False, None)
-    bias = keys.boolean("attention_bias", default=False)
-    return decoder_from_json(
-        keys,
-        FAMILY.name,
-        attention_bias=bias,
-        output_bias=bias,
-        ffn_bias=keys.boolean("mlp_bias", default=False),
-    )
+    return decoder_from_json(keys, FAMILY.name, biases="all")
 
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `llama.`, used by files of Mistral as well."""
     keys.require_one_of("expert_count", 0, None)
-    num_layers = keys.integer("block_count", "num_layers")
     return decoder_from_gguf(
         keys,
         file,
         FAMILY.name,
-        layers=(Layer(window=window_from_gguf(keys)),) * num_layers,
-        attention_bias="blk.0.attn_q.bias" in file.tensors,
-        output_bias="blk.0.attn_output.bias" in file.tensors,
-        ffn_bias="blk.0.ffn_down.bias" in file.tensors,
+        window=window_from_gguf(keys),
+        biases="all",
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.family import Family, decoder_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
-from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json
 
 # What MistralConfig of transformers assumes where a key is missing.
@@ -21,8 +21,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     keys.require_one_of("hidden_act", "silu", None)
     keys.require_one_of("attention_bias", False, None)
     keys.require_one_of("layer_types", None)
-    num_layers = keys.integer("num_hidden_layers", "num_layers")
-    return decoder_from_json(keys, FAMILY.name, layers=(Layer(window=window_from_json(keys)),) * num_layers)
+    return decoder_from_json(keys, FAMILY.name, window=window_from_json(keys))
 
 
 FAMILY = Family(

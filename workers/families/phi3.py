@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from cactus_actors.models.gguf_file import GGUFFile
-from cactus_actors.workers.families.decoder_parts import attention, down
+from cactus_actors.workers.families import llama
+from cactus_actors.workers.families.decoder_parts import down
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
-from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.attention_heads import heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
@@ -23,19 +25,15 @@ DEFAULTS = {
 ROPE_TYPES = ("default", "longrope", "su", None)
 
 
-def forward(g: Graph, c: ModelConfig) -> None:
-    """Pre-norm blocks of grouped-query attention and a SiLU-gated network."""
-    x = g.embed("embed_tokens")  # (tokens, hidden)
-    for index, layer in enumerate(c.layers):
-        name = f"layers.{index}"
-        h = g.rms_norm(x, f"{name}.input_layernorm")
-        qkv = g.linear(h, [f"{name}.self_attn.qkv_proj"], [c.query_size + 2 * c.kv_size])
-        x = x + attention(g, c, qkv, layer, f"{name}.self_attn")
+def project(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
+    """Queries, keys and values by one matrix."""
+    return g.linear(h, [f"{name}.qkv_proj"], [c.query_size + 2 * c.kv_size])
 
-        h = g.rms_norm(x, f"{name}.post_attention_layernorm")
-        gate_up = g.linear(h, [f"{name}.mlp.gate_up_proj"], [2 * c.ffn_size])
-        x = x + down(g, c, g.silu_gate(gate_up), f"{name}.mlp")
-    g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
+
+def feed_forward(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) -> Value:
+    """A SiLU-gated network with gate and up projections in one matrix."""
+    gate_up = g.linear(h, [f"{name}.mlp.gate_up_proj"], [2 * c.ffn_size])
+    return down(g, c, g.silu_gate(gate_up), f"{name}.mlp")
 
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
@@ -50,12 +48,11 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
         rope = keys.below(section)
         rope.require_one_of("type", *ROPE_TYPES)
         rope.require_one_of("rope_type", *ROPE_TYPES)
-    num_layers = keys.integer("num_hidden_layers", "num_layers")
     head_dim = heads_from_json(keys).head_dim
     return decoder_from_json(
         keys.replaced(auto_map=_foreign_code(keys)),
         FAMILY.name,
-        layers=(Layer(window=window_from_json(keys)),) * num_layers,
+        window=window_from_json(keys),
         ropes=(rope_from_json(keys, head_dim, rotates_part=True),),
     )
 
@@ -69,9 +66,7 @@ def _foreign_code(keys: ConfigKeys) -> Any:
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `phi3.`."""
-    num_layers = keys.integer("block_count", "num_layers")
-    layers = (Layer(window=window_from_gguf(keys)),) * num_layers
-    return decoder_from_gguf(keys, file, FAMILY.name, layers=layers)
+    return decoder_from_gguf(keys, file, FAMILY.name, window=window_from_gguf(keys))
 
 
 FAMILY = Family(
@@ -82,6 +77,6 @@ FAMILY = Family(
     gguf_architectures=("phi3",),
     read_json=read_json,
     read_gguf=read_gguf,
-    forward=forward,
+    forward=partial(llama.forward, project=project, feed_forward=feed_forward),
     gguf_names={**GGUF_NAMES, "attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"},
 )

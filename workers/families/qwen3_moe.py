@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cactus_actors.models.gguf_file import GGUFFile
-from cactus_actors.workers.families.decoder_parts import (
-    attention,
-    down,
-    gate_and_up,
-    norm_queries_and_keys,
-    queries_keys_values,
-)
+from cactus_actors.workers.families import llama
+from cactus_actors.workers.families.decoder_parts import experts, gated_network, normed_queries_keys_values
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.families.qwen2 import check_supported
-from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts_from_json, stack_names
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
@@ -32,26 +29,11 @@ DEFAULTS = {
 }
 
 
-def forward(g: Graph, c: ModelConfig) -> None:
-    """Pre-norm blocks of attention, its queries and keys normed, and of experts or one SiLU-gated network."""
-    assert c.experts is not None, "the config describes them"
-    x = g.embed("embed_tokens")  # (tokens, hidden)
-    for index, layer in enumerate(c.layers):
-        name = f"layers.{index}"
-        h = g.rms_norm(x, f"{name}.input_layernorm")
-        qkv = queries_keys_values(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
-        norm_queries_and_keys(g, c, qkv, f"{name}.self_attn")
-        x = x + attention(g, c, qkv, layer, f"{name}.self_attn")
-
-        h = g.rms_norm(x, f"{name}.post_attention_layernorm")
-        if layer.has_experts:
-            experts = [f"{name}.mlp.experts.{e}" for e in range(c.experts.num_experts)]
-            projections = [(f"{e}.gate_proj", f"{e}.up_proj", f"{e}.down_proj") for e in experts]
-            x = x + g.experts(h, f"{name}.mlp.gate", projections)
-        else:
-            gate_up = gate_and_up(g, c, h, f"{name}.mlp")  # (tokens, 2 ffn)
-            x = x + down(g, c, g.silu_gate(gate_up), f"{name}.mlp")
-    g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
+def feed_forward(g: Graph, c: ModelConfig, h: Value, layer: Layer, name: str) -> Value:
+    """Many small experts, or one SiLU-gated network."""
+    if not layer.has_experts:
+        return gated_network(g, c, h, layer, name)
+    return experts(g, c, h, f"{name}.mlp", gate="gate_proj", up="up_proj", down="down_proj")
 
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
@@ -59,7 +41,6 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     keys = keys.with_defaults(**DEFAULTS)
     check_supported(keys)
     normalised = keys.boolean("norm_topk_prob", default=False)
-    bias = keys.boolean("attention_bias", default=False)
     # transformers 5 writes num_local_experts
     count_key = "num_experts" if keys.get("num_local_experts") is None else "num_local_experts"
     return decoder_from_json(
@@ -67,8 +48,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
         FAMILY.name,
         layers=_layers(keys),
         experts=experts_from_json(keys, count_key, "moe_intermediate_size", normalised=normalised),
-        attention_bias=bias,
-        output_bias=bias,
+        biases="attention",
     )
 
 
@@ -88,15 +68,12 @@ def _layers(keys: ConfigKeys) -> tuple[Layer, ...]:
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `qwen3moe.`; every layer has experts there."""
     keys.require_one_of("attention.sliding_window", 0, None)
-    num_layers = keys.integer("block_count", "num_layers")
     return decoder_from_gguf(
         keys,
         file,
         FAMILY.name,
-        layers=(Layer(has_experts=True),) * num_layers,
         experts=experts_from_gguf(keys, "expert_feed_forward_length", normalised=True),
-        attention_bias="blk.0.attn_q.bias" in file.tensors,
-        output_bias="blk.0.attn_output.bias" in file.tensors,
+        biases="attention",
     )
 
 
@@ -109,7 +86,7 @@ FAMILY = Family(
     has_experts=True,
     read_json=read_json,
     read_gguf=read_gguf,
-    forward=forward,
+    forward=partial(llama.forward, project=normed_queries_keys_values, feed_forward=feed_forward),
     gguf_names={
         **GGUF_NAMES,
         "ffn_gate_inp": "mlp.gate",

@@ -27,16 +27,13 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     has_rope = rotated_layers(keys)
     window = window_from_json(keys) if keys.boolean("use_sliding_window", default=False) else 0
     windows = windows_from_json(keys, window, lambda index: window > 0 and not has_rope[index])
-    bias = keys.boolean("attention_bias", default=False)
     return decoder_from_json(
         keys,
         FAMILY.name,
         layers=tuple(
             Layer(window=window, rope=0 if rotates else None) for window, rotates in zip(windows, has_rope, strict=True)
         ),
-        attention_bias=bias,
-        output_bias=bias,
-        ffn_bias=keys.boolean("mlp_bias", default=False),
+        biases="all",
     )
 
 
@@ -61,9 +58,7 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
         file,
         FAMILY.name,
         layers=tuple(Layer(rope=0 if (index + 1) % INTERVAL_OF_GGUF else None) for index in range(num_layers)),
-        attention_bias="blk.0.attn_q.bias" in file.tensors,
-        output_bias="blk.0.attn_output.bias" in file.tensors,
-        ffn_bias="blk.0.ffn_down.bias" in file.tensors,
+        biases="all",
     )
 
 
