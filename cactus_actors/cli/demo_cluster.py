@@ -16,7 +16,7 @@ from cactus_actors.protocol.errors import ServerFailure
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cactus_actors.placement.ray.added_node import AddedNode
+    from cactus_actors.placement.ray.private_cluster import AddedNode
     from cactus_actors.process.health import Endpoints
 
 

@@ -10,7 +10,7 @@ from cactus_actors.gateway.http.certificate import check_certificate
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
-from cactus_actors.service.endpoint_forms import check_forms
+from cactus_actors.service.ports import check_forms
 from cactus_actors.service.service_keys import check_endpoints
 
 

@@ -26,13 +26,12 @@ from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.service.actor_settings import ActorSettings, overrides_of
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogTarget
-from cactus_actors.service.journal_directory import is_reusable, journal_directory
 from cactus_actors.service.model_check import check_model
 from cactus_actors.service.placement_choice import make_placement, uses_ray
 from cactus_actors.service.ports import check_ports
 from cactus_actors.service.preflight import check_settings
 from cactus_actors.service.service_keys import service_keys
-from cactus_actors.service.state_directory import StateDirectory
+from cactus_actors.service.state_directory import StateDirectory, is_reusable, journal_directory
 
 MAX_LOSSES_PER_WORKER = 2
 """Workers that may be lost during the start, for each desired worker: a node may have just died."""

@@ -1,16 +1,18 @@
-"""The state directory of a service: private, and locked by one service at a time."""
+"""The state directory of a service, private and locked by one service at a time, and the journal directory in it."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import re
+import secrets
 import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cactus_actors.config import DEFAULT_STATE_DIR
+from cactus_actors.config import DEFAULT_STATE_DIR, ServeConfig
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -88,6 +90,24 @@ class StateDirectory:
             "stop that one, or give this one its own with --state-dir",
             param="state_dir",
         )
+
+
+def journal_directory(config: ServeConfig) -> Path:
+    """The journal directory, which the next service on the same endpoint uses again.
+
+    A service on an automatically chosen port has a directory of its own, for restarts of its router only.
+    """
+    endpoint = config.jobs_endpoint
+    if is_reusable(endpoint):
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", endpoint)
+    else:  # one process may run several services
+        name = f"process-{os.getpid()}-{secrets.token_hex(4)}"
+    return config.state_dir.expanduser() / "journal" / name
+
+
+def is_reusable(endpoint: str) -> bool:
+    """Whether the endpoint is fixed, so that the next service can use the same one."""
+    return not endpoint.endswith((":*", ":0"))
 
 
 def _check_own(directory: Path) -> None:

@@ -6,14 +6,36 @@ import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from cactus_actors.placement.ray import ray_session
-from cactus_actors.placement.ray.added_node import AddedNode
-from cactus_actors.placement.ray.private_ray import PrivateRay
+from cactus_actors.placement.ray.private_ray import PrivateRay, start_ray
+from cactus_actors.placement.ray.ray_directory import make_ray_directory
 from cactus_actors.placement.ray.ray_output import RayOutput
-from cactus_actors.placement.ray.shared_memory import check_shared_memory
+from cactus_actors.placement.ray.reaper import Reaper
+
+
+class AddedNode:
+    """A second Ray node on this machine, which stands for another machine that can be lost.
+
+    It joins the Ray at `address`, and ends with this process, however that ends. It has joined when an actor is
+    placed on its `num_cpus`. Its output goes to `output`. Raises ConfigurationInvalid if it has no directory.
+    """
+
+    def __init__(self, address: str, num_cpus: int, output: RayOutput) -> None:
+        directory = make_ray_directory()
+        ports = ["--min-worker-port=0", "--max-worker-port=0"]  # the first node here uses the default ports
+        self._process = start_ray([f"--address={address}", f"--num-cpus={num_cpus}", *ports], directory, output)
+        self._reaper = Reaper(self._process.pid, directory)
+
+    def has(self, pid: int) -> bool:
+        """Whether a process runs on this node; False for all without /proc."""
+        return pid in self._reaper.processes()
+
+    def kill(self) -> None:
+        """Kill all its processes at once, like a power failure; a second call does nothing."""
+        self._reaper.reap()
+        self._process.wait()
 
 
 class PrivateCluster:
@@ -24,7 +46,6 @@ class PrivateCluster:
     """
 
     def __init__(self, num_workers: int, state_dir: Path, announce: Callable[[str], None]) -> None:
-        check_shared_memory()
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(contextlib.closing(RayOutput(state_dir, announce, sys.stdout)))
             stack.enter_context(contextlib.redirect_stdout(output))
@@ -40,10 +61,5 @@ class PrivateCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closing.close()

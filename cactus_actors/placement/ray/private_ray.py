@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from cactus_actors.placement.ray.ray_directory import OPEN, make_ray_directory
 from cactus_actors.placement.ray.ray_environment import RAY_TIMEOUTS
 from cactus_actors.placement.ray.ray_output import RayOutput
 from cactus_actors.placement.ray.reaper import Reaper, dead_child
-from cactus_actors.protocol.errors import Unavailable
+from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 START_TIMEOUT_S = 600.0
 """A starved machine may need minutes; a failed start is tried again within this time."""
@@ -26,19 +27,22 @@ PARTS = ("gcs_server", "raylet")
 MAX_REASON = 120
 # Ray transports no large objects: tokens go over ZeroMQ and weights through the page cache.
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  where Linux has it, shm_overview(7)
 
 
 class PrivateRay:
     """Starts in the constructor; ends with this process, however that ends.
 
     Its node has `num_cpus`, by default those of the machine. Its output goes to `output`; `announce` receives
-    progress messages. Raises ConfigurationInvalid if it has no directory, and Unavailable if it cannot be started.
+    progress messages. Raises ConfigurationInvalid without a directory or shared memory, and Unavailable if it cannot
+    be started.
     """
 
     def __init__(self, output: RayOutput, announce: Callable[[str], None], num_cpus: int | None = None) -> None:
         self._output = output
         self._announce = announce
         self._num_cpus = os.cpu_count() if num_cpus is None else num_cpus
+        check_shared_memory()
         self._launch()
         try:
             self.address = self._wait()
@@ -58,13 +62,7 @@ class PrivateRay:
     def _launch(self) -> None:
         directory = make_ray_directory()
         self._address_file = directory / OPEN / "ray_current_cluster"
-        self._process = subprocess.Popen(
-            _command(directory / OPEN, self._num_cpus),
-            stdin=subprocess.DEVNULL,
-            stdout=self._output.descriptor,
-            stderr=self._output.descriptor,
-            start_new_session=True,  # signals of the terminal are not meant for it
-        )
+        self._process = start_ray(_head_options(self._num_cpus), directory, self._output)
         self._reaper = Reaper(self._process.pid, directory)
 
     def _wait(self) -> str:
@@ -94,14 +92,39 @@ class PrivateRay:
         return f"{name} has ended" if name else ""
 
 
-def _command(directory: Path, num_cpus: int | None) -> list[str]:
-    words = ["start", "--head", "--block", "--port=0", f"--num-cpus={num_cpus}"]
-    words += ["--include-dashboard=false", "--disable-usage-stats", "--no-monitor"]
-    words += ["--include-log-monitor=false", f"--temp-dir={directory}"]
-    words += [f"--object-store-memory={OBJECT_STORE_BYTES}", f"--system-config={json.dumps(RAY_TIMEOUTS)}"]
+def start_ray(options: list[str], directory: Path, output: RayOutput) -> subprocess.Popen[bytes]:
+    """Run `ray start --block` in a process session of its own, with its files in `directory`."""
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options]
+    command += ["--disable-usage-stats", "--include-log-monitor=false", f"--temp-dir={directory / OPEN}"]
+    command += [f"--object-store-memory={OBJECT_STORE_BYTES}"]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output.descriptor,
+        stderr=output.descriptor,
+        start_new_session=True,  # signals of the terminal are not meant for it
+    )
+
+
+def check_shared_memory() -> None:
+    """Raise ConfigurationInvalid on Linux without writable shared memory: Ray would hang, and report another error."""
+    if sys.platform != "linux":
+        return
+    try:
+        tempfile.TemporaryFile(dir=SHARED_MEMORY).close()
+    except OSError as error:
+        raise ConfigurationInvalid(
+            f"{SHARED_MEMORY}: {error.strerror or error}; "
+            "Ray needs it for its object store; in a container, mount it (--shm-size)"
+        ) from None
+
+
+def _head_options(num_cpus: int | None) -> list[str]:
+    options = ["--head", "--port=0", f"--num-cpus={num_cpus}", "--include-dashboard=false", "--no-monitor"]
+    options.append(f"--system-config={json.dumps(RAY_TIMEOUTS)}")
     if importlib.util.find_spec("grpc") is not None:
-        words.append("--ray-client-server-port=0")  # with grpc installed, Ray would open a port to everybody
-    return [sys.executable, "-m", "ray.scripts.scripts", *words]
+        options.append("--ray-client-server-port=0")  # with grpc installed, Ray would open a port to everybody
+    return options
 
 
 def _read(path: Path) -> str:

@@ -14,7 +14,6 @@ from cactus_actors.placement.ray import ray_session
 from cactus_actors.placement.ray.private_ray import PrivateRay
 from cactus_actors.placement.ray.ray_actor import RayActor
 from cactus_actors.placement.ray.ray_output import RayOutput
-from cactus_actors.placement.ray.shared_memory import check_shared_memory
 from cactus_actors.process.backoff import Backoff
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, Unavailable
 
@@ -32,7 +31,6 @@ class PrivateRayPlacement:
         if ray.is_initialized():
             raise ConfigurationInvalid("this process is connected to a Ray already: give its address (ray_address)")
         self._announce = announce
-        check_shared_memory()
         self._output = RayOutput(state_dir, announce, sys.stdout)
         self._redirected = contextlib.redirect_stdout(self._output)
         self._redirected.__enter__()

@@ -20,12 +20,8 @@ from pathlib import Path
 PROCESSES = Path("/proc")
 KILL_WITHIN_S = 5.0
 POLL_INTERVAL_S = 0.01
-_STATE, _PARENT, _SESSION, _START = (
-    0,
-    1,
-    3,
-    19,
-)  # fields of /proc/PID/stat from the state on: proc_pid_stat(5)
+# fields of /proc/PID/stat from the state on: proc_pid_stat(5)
+_STATE, _PARENT, _SESSION, _START = 0, 1, 3, 19
 
 
 class Reaper:

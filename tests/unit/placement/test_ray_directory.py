@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.placement.ray import ray_directory, shared_memory
+from cactus_actors.placement.ray import private_ray, ray_directory
+from cactus_actors.placement.ray.private_ray import check_shared_memory
 from cactus_actors.placement.ray.ray_directory import LONGEST_BELOW, MAX_SOCKET_PATH, make_ray_directory
-from cactus_actors.placement.ray.shared_memory import check_shared_memory
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
@@ -61,7 +61,7 @@ def test_no_place_where_every_user_can_rename_what_others_have(parent: Path) -> 
 
 
 def test_shared_memory_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_memory, "SHARED_MEMORY", tmp_path / "missing")
-    monkeypatch.setattr(shared_memory.sys, "platform", "linux")
+    monkeypatch.setattr(private_ray, "SHARED_MEMORY", tmp_path / "missing")
+    monkeypatch.setattr(private_ray.sys, "platform", "linux")
     with pytest.raises(ConfigurationInvalid, match=f"{tmp_path}/missing: .*object store"):
         check_shared_memory()
