@@ -91,82 +91,71 @@ def run_bench(
                 f"{longest} tokens do not fit a context of {loaded.config.max_context}", param="prompt_tokens"
             )
         for batch in batches:
-            bench = Bench(loaded, tokenizer, batch, prompt_tokens, decode_tokens, longest, token_budget)
-            rounds = [bench.run_round(seed) for seed in range(num_rounds + 1)][1:]  # the first one warms up
-            yield BenchRecord(
-                batch=batch,
-                prompt_tokens=prompt_tokens,
-                decode_tokens=decode_tokens,
-                prefill_tokens_per_second=_median(batch * prompt_tokens / r.prefill_s for r in rounds),
-                decode_tokens_per_second=_median(batch * decode_tokens / sum(r.step_s) for r in rounds),
-                step_ms_p50=1000 * _median(step for r in rounds for step in r.step_s),
-                resident_mb=resident_mb(),
-                threads=threads,
-                kernels=loaded.kernels,
-                weights=weights,
-                share_outside_kernels=_median(1 - r.kernel_s / sum(r.step_s) for r in rounds),
-            )
-    finally:
-        loaded.close()
-
-
-class Bench:
-    """An engine with room for one batch of sequences of `longest` tokens."""
-
-    def __init__(
-        self,
-        model: Model,
-        tokenizer: TokenBytes,
-        batch: int,
-        prompt_tokens: int,
-        decode_tokens: int,
-        longest: int,
-        token_budget: int,
-    ) -> None:
-        self._model = model
-        self._batch = batch
-        self._prompt_tokens = prompt_tokens
-        self._decode_tokens = decode_tokens
-        self._longest = longest
-        self._engine = Engine(
-            model,
-            TextOptions(tokenizer, frozenset()),
-            EngineLimits(
+            limits = EngineLimits(
                 cache_blocks=batch * (longest // BLOCK_SIZE + 2),
                 block_size=BLOCK_SIZE,
                 max_sequences=batch,
                 token_budget=max(token_budget, batch),
                 max_step_s=math.inf,
-            ),
-        )
+            )
+            engine = Engine(loaded, TextOptions(tokenizer, frozenset()), limits)
+            bench = Bench(engine, loaded.config.vocab_size, batch, prompt_tokens, decode_tokens, longest)
+            rounds = [bench.run_round(seed) for seed in range(num_rounds + 1)][1:]  # the first one warms up
+            yield BenchRecord(
+                batch=batch,
+                prompt_tokens=prompt_tokens,
+                decode_tokens=decode_tokens,
+                prefill_tokens_per_second=statistics.median(batch * prompt_tokens / r.prefill_s for r in rounds),
+                decode_tokens_per_second=statistics.median(batch * decode_tokens / sum(r.step_s) for r in rounds),
+                step_ms_p50=1000 * statistics.median(step for r in rounds for step in r.step_s),
+                resident_mb=resident_mb(),
+                threads=threads,
+                kernels=loaded.kernels,
+                weights=weights,
+                share_outside_kernels=statistics.median(1 - r.kernel_s / sum(r.step_s) for r in rounds),
+            )
+    finally:
+        loaded.close()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measures batches of random prompts on an engine that has room for one batch."""
+
+    engine: Engine
+    vocab_size: int
+    batch: int
+    prompt_tokens: int
+    decode_tokens: int
+    longest: int  # tokens of a sequence
 
     def run_round(self, seed: int) -> BenchRound:
         """Prefill one batch of prompts, then decode another."""
         self._add_prompts(2 * seed, max_tokens=1)
         prefill_s = 0.0
-        while self._engine.has_work:
+        while self.engine.has_work:
             prefill_s += self._timed_step()[0]
 
-        self._add_prompts(2 * seed + 1, max_tokens=self._longest - self._prompt_tokens)
+        self._add_prompts(2 * seed + 1, max_tokens=self.longest - self.prompt_tokens)
         first_tokens: set[int] = set()
-        while len(first_tokens) < self._batch:
+        while len(first_tokens) < self.batch:
             first_tokens |= {delta.dispatch_id for delta in self._timed_step()[1]}
-        kernel_before = self._engine.counters.kernel_seconds
-        step_s = [self._timed_step()[0] for _ in range(self._decode_tokens)]
-        self._engine.abort_all()
-        return BenchRound(prefill_s, step_s, self._engine.counters.kernel_seconds - kernel_before)
+        kernel_before = self.engine.counters.kernel_seconds
+        step_s = [self._timed_step()[0] for _ in range(self.decode_tokens)]
+        self.engine.abort_all()
+        return BenchRound(prefill_s, step_s, self.engine.counters.kernel_seconds - kernel_before)
 
     def _timed_step(self) -> tuple[float, list[SequenceDelta]]:
         started = time.perf_counter()
-        deltas = self._engine.step()
+        deltas = self.engine.step()
         return time.perf_counter() - started, deltas
 
     def _add_prompts(self, seed: int, *, max_tokens: int) -> None:
         generator = np.random.default_rng(seed)
         params = SamplingParams(max_tokens=max_tokens, ignore_eos=True, cache_prompt=False)
-        for dispatch_id in range(self._batch):
-            prompt = generator.integers(0, self._model.config.vocab_size, self._prompt_tokens).tolist()
-            self._engine.add(Dispatch(dispatch_id, f"{dispatch_id:032x}", prompt, [], params))
+        for dispatch_id in range(self.batch):
+            prompt = generator.integers(0, self.vocab_size, self.prompt_tokens).tolist()
+            self.engine.add(Dispatch(dispatch_id, f"{dispatch_id:032x}", prompt, [], params))
 
 
 def _load(
@@ -179,7 +168,3 @@ def _load(
     path = resolve_model(model)
     loaded = load_model(path, weights=weights, kv_cache=kv_cache, threads=threads)
     return loaded, load_text_model(path).tokenizer
-
-
-def _median(values: Iterator[float]) -> float:
-    return statistics.median(values)

@@ -20,7 +20,6 @@ from cactus_actors.workers.engine.sequence_deltas import (
     DeltaBuilder,
     empty_final_delta,
     error_finish,
-    extras_delta,
     extras_for,
     final_delta,
     prompt_logprobs,
@@ -226,7 +225,7 @@ class Engine:
         self._scheduler.commit(chunk)
         if sequence.num_uncomputed_tokens == 0:  # the request was for the prefill only
             return self._end(sequence, length_finish(sequence), prompt_extras)
-        return extras_delta(sequence, prompt_extras) if prompt_extras is not None else None
+        return None if prompt_extras is None else DeltaBuilder(sequence).delta(None, prompt_extras)
 
     def _extend(
         self, chunk: SequenceChunk, samples: Samples, first_row: int, prompt_extras: SequenceExtras | None

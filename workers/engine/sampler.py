@@ -78,15 +78,17 @@ class Sampler:
         for chunk in chunks:
             if chunk.prompt_rows:
                 first = chunk.sequence.num_computed_tokens + 1
-                following = slice(first + chunk.prompt_rows.start, first + chunk.prompt_rows.stop)
-                for token_id in chunk.sequence.span(following.start, following.stop).tolist():
+                rows = chunk.prompt_rows
+                for token_id in chunk.sequence.span(first + rows.start, first + rows.stop).tolist():
                     builder.add_given(chunk.sequence, token_id)
             for num_drafts in range(chunk.num_rows):
                 builder.add_sampled(chunk.sequence, num_drafts)
         # One type for compiled code, whatever the model's padding.
         logits = np.ascontiguousarray(logits)
-        logit_stats = self._logit_stats_of(logits) if logit_stats is None else np.ascontiguousarray(logit_stats)
-        return self._run(logits, logit_stats, builder.rows(logits.shape[1]), builder.max_top)
+        if logit_stats is None:
+            logit_stats = np.empty((len(logits), logit_stats_width(logits.shape[1])), np.float32)
+            logit_stats_of_rows(logits, logit_stats)
+        return self._run(logits, np.ascontiguousarray(logit_stats), builder.rows(logits.shape[1]), builder.max_top)
 
     def _warm_up(self) -> None:
         """Compile the sampler by sampling no row."""
@@ -106,8 +108,3 @@ class Sampler:
             self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
         sample_rows(logits, logit_stats, rows, self._end_ids, self._scratch, outcomes)
         return Samples(*outcomes)
-
-    def _logit_stats_of(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        logit_stats = np.empty((len(logits), logit_stats_width(logits.shape[1])), np.float32)
-        logit_stats_of_rows(logits, logit_stats)
-        return logit_stats

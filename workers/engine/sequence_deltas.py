@@ -50,7 +50,8 @@ class DeltaBuilder:
         self._reasoning += shown.reasoning
 
     def delta(self, finish: Finish | None, extras: SequenceExtras | None) -> SequenceDelta:
-        """Build the delta."""
+        """The delta, with new or changed reasoning flags of the last tokens."""
+        reasoning = self._sequence.detokenizer.reasoning
         return SequenceDelta(
             dispatch_id=self._sequence.dispatch_id,
             position=self._position,
@@ -64,14 +65,8 @@ class DeltaBuilder:
             extras=extras,
             reasoning=self._reasoning,
             reasoning_cuts=self._reasoning_cuts if self._reasoning else [],
-            reasoning_flags=reasoning_flags_of(self._sequence),
+            reasoning_flags=[] if reasoning is None else reasoning.take_flags(),
         )
-
-
-def reasoning_flags_of(sequence: Sequence) -> list[int]:
-    """New or changed reasoning flags of the last tokens."""
-    reasoning = sequence.detokenizer.reasoning
-    return [] if reasoning is None else reasoning.take_flags()
 
 
 def extras_for(
@@ -106,13 +101,6 @@ def prompt_logprobs(chunk: SequenceChunk, samples: Samples, first_row: int) -> S
     return SequenceExtras(prompt=logprobs, prompt_position=position) if logprobs else None
 
 
-def extras_delta(sequence: Sequence, extras: SequenceExtras) -> SequenceDelta:
-    """A delta without tokens and without an end."""
-    cached_tokens = sequence.num_cached_prompt_tokens or 0
-    position = sequence.num_completion_tokens
-    return SequenceDelta(sequence.dispatch_id, position, [], "", [], [], cached_tokens, extras=extras)
-
-
 def error_finish(error: Exception, what: str = "a dispatch failed") -> Finish:
     """The finish of a sequence by an error; other errors than CactusError are logged and become ModelFailure."""
     if not isinstance(error, CactusError):
@@ -122,22 +110,12 @@ def error_finish(error: Exception, what: str = "a dispatch failed") -> Finish:
 
 
 def final_delta(sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
-    """The final delta of a sequence, with the text held back."""
-    shown = sequence.detokenizer.flush()
-    cached_tokens = sequence.num_cached_prompt_tokens or 0
-    delta = empty_final_delta(
-        sequence.dispatch_id, sequence.num_completion_tokens, finish, shown.text, cached_tokens, extras
-    )
-    return replace(delta, reasoning=shown.reasoning, reasoning_flags=reasoning_flags_of(sequence))
+    """The final delta of a sequence without new tokens, with the text held back."""
+    tokens = DeltaBuilder(sequence)
+    tokens.add_text(sequence.detokenizer.flush())
+    return tokens.delta(finish, extras)
 
 
-def empty_final_delta(
-    dispatch_id: int,
-    position: int,
-    finish: Finish,
-    text: str = "",
-    cached_tokens: int = 0,
-    extras: SequenceExtras | None = None,
-) -> SequenceDelta:
-    """A final delta without tokens."""
-    return SequenceDelta(dispatch_id, position, [], text, [], [], cached_tokens, finish, extras=extras)
+def empty_final_delta(dispatch_id: int, position: int, finish: Finish) -> SequenceDelta:
+    """A final delta without tokens and text."""
+    return SequenceDelta(dispatch_id, position, [], "", [], [], finish=finish)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
-from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families.family import Family, build_graph
 from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
 from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, open_safetensors
@@ -55,7 +54,7 @@ def _read_directory(directory: Path) -> ModelFiles:
     values = read_json_object(config_path)
     family = family_of_architectures(config_path, values.get("architectures"))
     check_model_type(config_path, family, values.get("model_type"))
-    config = _config(config_path, partial(family.read_json, ConfigKeys(config_path, values)))
+    config = family.read_json(ConfigKeys(config_path, values))
     places: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
         for stored_name in shard.tensors:
@@ -73,37 +72,33 @@ def _read_directory(directory: Path) -> ModelFiles:
         else:  # transformers uses it as well
             _log.warning("%s: tie_word_embeddings is true, but lm_head.weight is another matrix", config_path)
             config = replace(config, tie_embeddings=False)
-    shapes = {name: place.shape for name, place in places.items()}
-    stored = {name: StoredTensor(place.file.path, place.read) for name, place in places.items()}
-    return _complete(directory, family, config, stored, shapes)
+    stored = {name: StoredTensor(place.file.path, place.shape, place.read) for name, place in places.items()}
+    return _complete(directory, family, config, stored)
 
 
 def _read_gguf(path: Path) -> ModelFiles:
     file = open_gguf(path)
     family = family_of_gguf(path, file.metadata)
     prefix = f"{file.metadata['general.architecture']}."
-    config = _config(path, partial(family.read_gguf, ConfigKeys(path, file.metadata, prefix), file))
+    config = family.read_gguf(ConfigKeys(path, file.metadata, prefix), file)
     stored: dict[str, StoredTensor] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
     for stored_name, info in file.tensors.items():
         name = _name_of_gguf(stored_name, family.gguf_names)
         if name is None:
             continue
-        if name in shapes:
+        if name in stored:
             raise invalid(path, f"tensor {stored_name!r} is present twice, under two names")
         if STACK not in name:
-            shapes[name] = info.shape
             read = partial(_read_gguf_tensor, file, stored_name, family, config, name)
-            stored[name] = StoredTensor(path, read)
+            stored[name] = StoredTensor(path, info.shape, read)
             continue
         num_experts = config.experts.num_experts if config.experts else 0
         if len(info.shape) != 3 or info.shape[0] != num_experts:
             raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} matrices")
         for index in range(num_experts):
             entry = name.replace(STACK, f".{index}.")
-            shapes[entry] = info.shape[1:]
-            stored[entry] = StoredTensor(path, partial(file.read_entry, stored_name, index))
-    return _complete(path, family, config, stored, shapes)
+            stored[entry] = StoredTensor(path, info.shape[1:], partial(file.read_entry, stored_name, index))
+    return _complete(path, family, config, stored)
 
 
 def _read_gguf_tensor(
@@ -112,40 +107,20 @@ def _read_gguf_tensor(
     return family.adjust_gguf(config, name, file.read_tensor(stored_name))
 
 
-def _config(path: Path, read: Callable[[], ModelConfig]) -> ModelConfig:
-    """The config in `path`; errors of rotary embeddings get the name of the file."""
-    try:
-        config = read()
-        for rope in config.ropes:
-            rope.frequencies()
-    except ModelFileInvalid as error:
-        if error.param is not None:
-            raise
-        raise invalid(path, error.message) from error
-    return config
-
-
-def _complete(
-    path: Path,
-    family: Family,
-    config: ModelConfig,
-    stored: Mapping[str, StoredTensor],
-    shapes: Mapping[str, tuple[int, ...]],
-) -> ModelFiles:
-    _check_size(path, config, len(shapes))
+def _complete(path: Path, family: Family, config: ModelConfig, stored: Mapping[str, StoredTensor]) -> ModelFiles:
+    _check_size(path, config, len(stored))
     graph = build_graph(family, config)
     expected = graph.tensor_shapes
-    if missing := [name for name in expected if name not in shapes]:
+    if missing := [name for name in expected if name not in stored]:
         raise invalid(path, f"{len(missing)} tensors are missing, the first is {missing[0]!r}")
-    if unexpected := [name for name in shapes if name not in expected]:
+    if unexpected := [name for name in stored if name not in expected]:
         raise invalid(path, f"{len(unexpected)} tensors are not supported, the first is {unexpected[0]!r}")
     for name, shape in expected.items():
-        if _without_ones(shapes[name]) != _without_ones(shape):
-            raise invalid(
-                path, f"tensor {name!r} has the shape {list(shapes[name])}, the config asks for {list(shape)}"
-            )
+        given = stored[name].shape
+        if _without_ones(given) != _without_ones(shape):
+            raise invalid(path, f"tensor {name!r} has the shape {list(given)}, the config asks for {list(shape)}")
     tensors = {
-        name: stored[name]._replace(read=partial(_reshaped, stored[name].read, shape))
+        name: StoredTensor(stored[name].path, shape, partial(_reshaped, stored[name].read, shape))
         for name, shape in expected.items()
     }
     return ModelFiles(family, config, graph, TensorSource(tensors))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_named
+from cactus_actors.workers.loading.tensor_source import StoredTensor, TensorSource
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rotary import Rope
 
@@ -61,27 +63,18 @@ def parse_random_spec(spec: str) -> ModelConfig:
     )
 
 
-def random_tensors(config: ModelConfig, seed: int) -> RandomTensors:
-    """All tensors of a model."""
-    return RandomTensors(build_graph(family_named(config.family), config).tensor_shapes, seed)
+def random_tensors(config: ModelConfig, seed: int) -> TensorSource:
+    """All tensors of a model: normal weights that keep activations near unit size.
+
+    A tensor depends on the seed and its name only.
+    """
+    shapes = build_graph(family_named(config.family), config).tensor_shapes
+    reads = {name: partial(_random_tensor, name, shape, seed) for name, shape in shapes.items()}
+    return TensorSource({name: StoredTensor(Path(name), shapes[name], read) for name, read in reads.items()})
 
 
-class RandomTensors(Mapping[str, NDArray[np.float32]]):
-    """Normal weights that keep activations near unit size; a tensor depends on the seed and its name only."""
-
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]], seed: int) -> None:
-        self._shapes = shapes
-        self._seed = seed
-
-    def __getitem__(self, name: str) -> NDArray[np.float32]:
-        shape = self._shapes[name]
-        generator = np.random.default_rng([self._seed, zlib.crc32(name.encode())])
-        if len(shape) == 1:
-            return generator.uniform(0.8, 1.2, shape).astype(np.float32)
-        return generator.standard_normal(shape, dtype=np.float32) / np.float32(np.sqrt(shape[1]))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._shapes)
-
-    def __len__(self) -> int:
-        return len(self._shapes)
+def _random_tensor(name: str, shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
+    generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    if len(shape) == 1:
+        return generator.uniform(0.8, 1.2, shape).astype(np.float32)
+    return generator.standard_normal(shape, dtype=np.float32) / np.float32(np.sqrt(shape[1]))
