@@ -14,6 +14,7 @@ from cactus_actors.structured.gbnf.tree import (
     Reference,
     Repeat,
     Text,
+    leaves,
 )
 
 MAX_POSITIONS = 3000
@@ -42,16 +43,12 @@ class Alphabet:
 
 
 def _ranges(node: Node) -> Iterator[tuple[int, int]]:
-    match node:
-        case Characters(ranges):
-            yield from ranges
-        case Text(text):
-            yield from ((ord(one), ord(one)) for one in text)
-        case Concatenation(items) | Choice(items):
-            for item in items:
-                yield from _ranges(item)
-        case Repeat(item):
-            yield from _ranges(item)
+    for leaf in leaves(node):
+        match leaf:
+            case Characters(ranges):
+                yield from ranges
+            case Text(text):
+                yield from ((ord(one), ord(one)) for one in text)
 
 
 class TooLarge(Exception):  # it never leaves the package

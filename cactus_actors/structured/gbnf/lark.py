@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from cactus_actors.protocol.errors import SchemaTooComplex
 from cactus_actors.structured.components import longest_chain
@@ -10,17 +11,7 @@ from cactus_actors.structured.gbnf.automaton import TooLarge
 from cactus_actors.structured.gbnf.lexeme_conflicts import greedy_lexemes
 from cactus_actors.structured.gbnf.parser import PARAM, TokenLookup, parse_grammar
 from cactus_actors.structured.gbnf.rules import reachable
-from cactus_actors.structured.gbnf.shape import (
-    All,
-    Either,
-    Lexeme,
-    Rule,
-    RuleKey,
-    Shape,
-    Shaper,
-    Times,
-    rules_in,
-)
+from cactus_actors.structured.gbnf.shape import Lexeme, Rule, RuleKey, Shape, Shaper, rules_in
 from cactus_actors.structured.gbnf.tree import (
     Characters,
     Choice,
@@ -33,6 +24,8 @@ from cactus_actors.structured.gbnf.tree import (
     parts,
 )
 from cactus_actors.structured.limits import MAX_RULE_DEPTH, check_limit
+
+T = TypeVar("T")
 
 _NOTHING = '""'
 
@@ -73,12 +66,8 @@ def _check_depth(shapes: Mapping[RuleKey, Shape]) -> None:
 
 
 def _depth(shape: Shape) -> int:
-    match shape:
-        case All(items) | Either(items):
-            return 1 + max(map(_depth, items), default=0)
-        case Times(item):
-            return 1 + _depth(item)
-    return 0
+    is_group = isinstance(shape, Concatenation | Choice | Repeat)
+    return 1 + max(map(_depth, parts(shape)), default=0) if is_group else 0
 
 
 def _check_tokens(rules: Mapping[str, Node]) -> None:
@@ -101,34 +90,27 @@ class _Writer:
     def write(self, shapes: Mapping[RuleKey, Shape]) -> str:
         self._keys = {key: f"r{index}" for index, key in enumerate(shapes)}
         lines = ["start: r0"]
-        lines += [f"{self._keys[key]}: {self._body(shape)}" for key, shape in shapes.items()]
-        lines += [f"{name}: {self._expression(node)}" for node, name in self._terminals.items()]
+        lines += [f"{self._keys[key]}: {_written(shape, self._body)}" for key, shape in shapes.items()]
+        lines += [f"{name}: {_written(node, self._expression)}" for node, name in self._terminals.items()]
         written = 0
         while written < len(self._used):  # writing one may use others
             name = list(self._used)[written]
-            lines.append(f"{self._named[name]}: {self._expression(self._rules[name])}")
+            lines.append(f"{self._named[name]}: {_written(self._rules[name], self._expression)}")
             written += 1
         return "\n".join(lines)
 
-    def _body(self, shape: Shape) -> str:
-        match shape:
+    def _body(self, leaf: Shape) -> str:
+        match leaf:
             case Lexeme(node):
                 return self._terminals.setdefault(node, f"T{len(self._terminals)}")
             case Token(token_id, is_negated):
                 return f"<[{'^' if is_negated else ''}{token_id}]>"
             case Rule(key):
                 return self._keys[key]
-            case All(items):
-                return " ".join(f"({self._body(item)})" for item in items) or _NOTHING
-            case Either(items):
-                return " | ".join(f"({self._body(item)})" for item in items)
-            case Times(_, _, 0):
-                return _NOTHING
-            case Times(item, least, most):
-                return f"({self._body(item)}){_counts(least, most)}"
+        raise AssertionError("a group is no leaf")
 
-    def _expression(self, node: Node) -> str:
-        match node:
+    def _expression(self, leaf: Node) -> str:
+        match leaf:
             case Characters(ranges):
                 return f"/[{''.join(f'{_escaped(low)}-{_escaped(high)}' for low, high in ranges)}]/"
             case Text(text):
@@ -136,21 +118,22 @@ class _Writer:
             case Reference(name):
                 self._used[name] = None
                 return self._named[name]
-            case Concatenation(items):
-                return " ".join(f"({self._expression(item)})" for item in items) or _NOTHING
-            case Choice(items):
-                return " | ".join(f"({self._expression(item)})" for item in items)
-            case Repeat(_, _, 0):
-                return _NOTHING
-            case Repeat(item, least, most):
-                return f"({self._expression(item)}){_counts(least, most)}"
         raise AssertionError("a token is in no expression")
+
+
+def _written(node: T, write_leaf: Callable[[T], str]) -> str:
+    match node:
+        case Concatenation(items):
+            return " ".join(f"({_written(item, write_leaf)})" for item in items) or _NOTHING
+        case Choice(items):
+            return " | ".join(f"({_written(item, write_leaf)})" for item in items)
+        case Repeat(most=0):
+            return _NOTHING
+        case Repeat(item, least, most):
+            return f"({_written(item, write_leaf)}){{{least},{'' if most is None else most}}}"
+    return write_leaf(node)
 
 
 def _escaped(code_point: int) -> str:
     character = chr(code_point)
     return character if character.isascii() and character.isalnum() else rf"\x{{{code_point:X}}}"
-
-
-def _counts(least: int, most: int | None) -> str:
-    return f"{{{least},{'' if most is None else most}}}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cactus_actors.structured.gbnf.automaton import TooLarge, union
-from cactus_actors.structured.gbnf.shape import All, Either, Lexeme, Rule, RuleKey, Shape, Times, leaves_in
-from cactus_actors.structured.gbnf.tree import Node, Token
+from cactus_actors.structured.gbnf.shape import Lexeme, Rule, RuleKey, Shape, leaves_in
+from cactus_actors.structured.gbnf.tree import Choice, Concatenation, Node, Repeat, Token, has_text_of
 
 MAX_STEPS = 300_000
 
@@ -50,17 +50,14 @@ class Positions:
         return before != (list(self._behind_rule.values()), self.behind)
 
     def _is_nullable(self, shape: Shape) -> bool:
-        match shape:
+        return has_text_of(shape, self._is_nullable_leaf)
+
+    def _is_nullable_leaf(self, leaf: Shape) -> bool:
+        match leaf:
             case Lexeme(node):
                 return self._is_nullable_node(node)
             case Rule(key):
                 return key in self._nullable
-            case All(items):
-                return all(map(self._is_nullable, items))
-            case Either(items):
-                return any(map(self._is_nullable, items))
-            case Times(item, least):
-                return least == 0 or self._is_nullable(item)
         return False
 
     def _first_of(self, shape: Shape) -> int:
@@ -69,16 +66,16 @@ class Positions:
                 return 1 << self._places[id(shape)]
             case Rule(key):
                 return self._first[key]
-            case All(items):
+            case Concatenation(items):
                 places = 0
                 for item in items:
                     places |= self._first_of(item)
                     if not self._is_nullable(item):
                         break
                 return places
-            case Either(items):
+            case Choice(items):
                 return union(map(self._first_of, items))
-            case Times(item):
+            case Repeat(item):
                 return self._first_of(item)
 
     def _walk(self, shape: Shape, behind: int) -> None:
@@ -87,12 +84,12 @@ class Positions:
                 self.behind[self._places[id(shape)]] |= behind
             case Rule(key):
                 self._behind_rule[key] |= behind
-            case All(items):
+            case Concatenation(items):
                 for item in reversed(items):
                     self._walk(item, behind)
                     behind = self._first_of(item) | (behind if self._is_nullable(item) else 0)
-            case Either(items):
+            case Choice(items):
                 for item in items:
                     self._walk(item, behind)
-            case Times(item, _, most):
+            case Repeat(item, _, most):
                 self._walk(item, behind if most == 1 else behind | self._first_of(item))

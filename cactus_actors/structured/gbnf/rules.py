@@ -8,7 +8,6 @@ from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
 from cactus_actors.structured.gbnf.parser import PARAM
 from cactus_actors.structured.gbnf.tree import (
     Characters,
-    Choice,
     Concatenation,
     Grammar,
     Node,
@@ -16,6 +15,8 @@ from cactus_actors.structured.gbnf.tree import (
     Repeat,
     Text,
     Token,
+    has_text_of,
+    leaves,
     parts,
     references,
 )
@@ -69,28 +70,23 @@ def regular(rules: Rules) -> frozenset[str]:
 
 def is_regular(node: Node, names: Container[str]) -> bool:
     """True if an expression can replace `node`, given the rules for which one can."""
-    match node:
-        case Token():
-            return False
-        case Reference(name):
-            return name in names
-    return all(is_regular(part, names) for part in parts(node))
+    return not any(
+        isinstance(leaf, Token) or (isinstance(leaf, Reference) and leaf.name not in names) for leaf in leaves(node)
+    )
 
 
 def is_nullable(node: Node, names: Container[str]) -> bool:
     """True if the empty text obeys `node`, given the rules that it obeys."""
-    match node:
-        case Text(text):
-            return not text
-        case Reference(name):
-            return name in names
-        case Concatenation(items):
-            return all(is_nullable(item, names) for item in items)
-        case Choice(items):
-            return any(is_nullable(item, names) for item in items)
-        case Repeat(item, least):
-            return least == 0 or is_nullable(item, names)
-    return False
+
+    def holds(leaf: Node) -> bool:
+        match leaf:
+            case Text(text):
+                return not text
+            case Reference(name):
+                return name in names
+        return False
+
+    return has_text_of(node, holds)
 
 
 def _closure(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
@@ -123,14 +119,7 @@ def _check_ends(rules: Rules, places: Mapping[str, str]) -> None:
 
 
 def _ends(node: Node, names: Container[str]) -> bool:
-    match node:
-        case Reference(name):
-            return name in names
-        case Choice(items):
-            return any(_ends(item, names) for item in items)
-        case Repeat(item, least):
-            return least == 0 or _ends(item, names)
-    return all(_ends(part, names) for part in parts(node))
+    return has_text_of(node, lambda leaf: not isinstance(leaf, Reference) or leaf.name in names)
 
 
 def _check_left_recursion(rules: Rules, places: Mapping[str, str]) -> None:

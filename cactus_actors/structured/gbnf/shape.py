@@ -20,6 +20,7 @@ from cactus_actors.structured.gbnf.tree import (
     Repeat,
     Text,
     Token,
+    leaves,
 )
 
 RuleKey = tuple[str, bool]
@@ -40,30 +41,7 @@ class Rule:
     key: RuleKey
 
 
-@dataclass(frozen=True, slots=True)
-class All:
-    """One after the other."""
-
-    items: tuple[Shape, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """One of several."""
-
-    items: tuple[Shape, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """`least` to `most` times."""
-
-    item: Shape
-    least: int
-    most: int | None
-
-
-Shape = Lexeme | Token | Rule | All | Either | Times
+Shape = Lexeme | Token | Rule | Concatenation["Shape"] | Choice["Shape"] | Repeat["Shape"]
 
 
 class Shaper:
@@ -100,19 +78,19 @@ class Shaper:
             return Lexeme(node)
         match node:
             case Text(text):
-                return All(tuple(Lexeme(Characters(((ord(one), ord(one)),))) for one in text))
+                return Concatenation(tuple(Lexeme(Characters(((ord(one), ord(one)),))) for one in text))
             case Token():
                 return node
             case Reference(name):
                 return Rule((name, name in self.regular))
-            case Repeat(item, least, most):
-                return Times(self._shape(item, False, opened), least, most)
+            case Repeat(item, least, most, place):
+                return Repeat(self._shape(item, False, opened), least, most, place)
             case Concatenation(items):
                 runs = self._runs(items) if self._joins else items
-                return All(tuple(self._shape(item, False, opened) for item in runs))
+                return Concatenation(tuple(self._shape(item, False, opened) for item in runs))
             case Choice(items):
                 options = self._joined(items) if self._joins else items
-                return Either(tuple(self._shape(item, False, opened) for item in options))
+                return Choice(tuple(self._shape(item, False, opened) for item in options))
         return Lexeme(node)
 
     def _runs(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -132,23 +110,9 @@ class Shaper:
 
 def rules_in(shape: Shape) -> list[RuleKey]:
     """The rules that a shape leads to."""
-    match shape:
-        case Rule(key):
-            return [key]
-        case All(items) | Either(items):
-            return [key for item in items for key in rules_in(item)]
-        case Times(item):
-            return rules_in(item)
-    return []
+    return [leaf.key for leaf in leaves(shape) if isinstance(leaf, Rule)]
 
 
 def leaves_in(shape: Shape) -> list[Lexeme | Token]:
     """The lexemes and tokens of a shape, in order."""
-    match shape:
-        case Lexeme() | Token():
-            return [shape]
-        case All(items) | Either(items):
-            return [leaf for item in items for leaf in leaves_in(item)]
-        case Times(item):
-            return leaves_in(item)
-    return []
+    return [leaf for leaf in leaves(shape) if isinstance(leaf, Lexeme | Token)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
+T = TypeVar("T")
 Ranges = tuple[tuple[int, int], ...]
 """Code points, both ends included, in order and apart; no surrogates."""
 
@@ -48,30 +49,30 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Concatenation:
+class Concatenation(Generic[T]):
     """One after the other."""
 
-    items: tuple[Node, ...]
+    items: tuple[T, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Generic[T]):
     """One of several."""
 
-    items: tuple[Node, ...]
+    items: tuple[T, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Generic[T]):
     """`least` to `most` times, without bound if that is None."""
 
-    item: Node
+    item: T
     least: int
     most: int | None
     place: str = field(compare=False)
 
 
-Node = Characters | Text | Token | Reference | Concatenation | Choice | Repeat
+Node = Characters | Text | Token | Reference | Concatenation["Node"] | Choice["Node"] | Repeat["Node"]
 
 
 class Grammar(NamedTuple):
@@ -81,22 +82,41 @@ class Grammar(NamedTuple):
     places: Mapping[str, str]
 
 
-def parts(node: Node) -> tuple[Node, ...]:
+def parts(node: T) -> tuple[T, ...]:
     """The nodes directly inside of one."""
+    inside: tuple[T, ...] = ()
     match node:
         case Concatenation(items) | Choice(items):
-            return items
+            inside = items
         case Repeat(item):
-            return (item,)
-    return ()
+            inside = (item,)
+    return inside
+
+
+def leaves(node: T) -> Iterator[T]:
+    """The nodes in one that are neither concatenation, choice nor repetition, from left to right."""
+    if isinstance(node, Concatenation | Choice | Repeat):
+        for part in parts(node):
+            yield from leaves(part)
+    else:
+        yield node
 
 
 def references(node: Node) -> Iterator[Reference]:
     """The references in a node, from left to right."""
-    if isinstance(node, Reference):
-        yield node
-    for part in parts(node):
-        yield from references(part)
+    return (leaf for leaf in leaves(node) if isinstance(leaf, Reference))
+
+
+def has_text_of(node: T, holds: Callable[[T], bool]) -> bool:
+    """True if a text obeys `node` that needs only leaves for which `holds`."""
+    match node:
+        case Concatenation(items):
+            return all(has_text_of(item, holds) for item in items)
+        case Choice(items):
+            return any(has_text_of(item, holds) for item in items)
+        case Repeat(item, least):
+            return least == 0 or has_text_of(item, holds)
+    return holds(node)
 
 
 def merged(ranges: list[tuple[int, int]]) -> Ranges:
