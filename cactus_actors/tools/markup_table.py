@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cactus_actors.tools.form import Form
+from cactus_actors.tools.form import Body, Form
 from cactus_actors.tools.gemma_body import GemmaBody
 from cactus_actors.tools.json_body import JsonBody
 from cactus_actors.tools.markup import Markup
@@ -18,21 +18,36 @@ from cactus_actors.tools.parameter_body import TYPED, ParameterBody
 from cactus_actors.tools.python_body import PythonBody
 
 _JSON = JsonBody()
-_BARE_JSON = Form(body=_JSON, separator="\n")
-_PYTHON_LIST = Form(open=("[",), body=PythonBody(), separator=", ", close=("]",))
-_JSON_LIST = Form(open=("[",), body=_JSON, separator=", ", close=("]",))
-_JSON_FENCE = Form(open=("```json\n",), body=_JSON, separator="\n", close=("\n```",))
-_CALL_FENCE = Form(open=("```tool_call\n",), body=_JSON, separator="\n", close=("\n```",))
-_HERMES = Form(begin="<tool_call>\n", body=_JSON, end="\n</tool_call>", separator="\n")
+_PYTHON = PythonBody()
+
+
+def _forms(*bodies: Body, **marks: Any) -> tuple[Form, ...]:
+    """The same marks around calls in several notations."""
+    return tuple(Form(body=body, **marks) for body in bodies)
+
+
+def _lines(opening: str, closing: str, body: Body = _JSON) -> Form:
+    """Calls on lines of their own between marks."""
+    return Form(open=(opening,), body=body, separator="\n", close=(closing,))
+
+
+def _list(body: Body, opening: tuple[str, ...] = (), closing: tuple[str, ...] = ()) -> Form:
+    """A list of calls, which may stand between marks."""
+    return Form(open=(*opening, "["), body=body, separator=", ", close=("]", *closing))
 
 
 def _json_between(opening: str, closing: str, body: JsonBody = _JSON) -> tuple[Form, ...]:
     """A list of JSON objects between marks; one object is read there, too."""
     ends = (closing,) if closing else ()
-    return (
-        Form(open=(opening, "["), body=body, separator=", ", close=("]", *ends)),
-        Form(open=(opening,), body=body, close=ends),
-    )
+    return (_list(body, (opening,), ends), Form(open=(opening,), body=body, close=ends))
+
+
+_BARE_JSON = Form(body=_JSON, separator="\n")
+_PYTHON_LIST = _list(_PYTHON)
+_JSON_LIST = _list(_JSON)
+_JSON_FENCE = _lines("```json\n", "\n```")
+_CALL_FENCE = _lines("```tool_call\n", "\n```")
+_HERMES = Form(begin="<tool_call>\n", body=_JSON, end="\n</tool_call>", separator="\n")
 
 
 _COHERE = JsonBody(name_key="tool_name", arguments_key="parameters")
@@ -100,21 +115,12 @@ def _dsml(block: str) -> Markup:
         value_end="</｜DSML｜parameter>",
         after="</｜DSML｜invoke>",
     )
-    opening, closing = (f"<｜DSML｜{block}>\n",), (f"</｜DSML｜{block}>",)
-    return Markup(
-        detect=rf"｜DSML｜(?s:.*){block}>",
-        forms=tuple(Form(open=opening, body=one, end="\n", close=closing) for one in (body, _JSON)),
-    )
+    marks: dict[str, Any] = {"open": (f"<｜DSML｜{block}>\n",), "end": "\n", "close": (f"</｜DSML｜{block}>",)}
+    return Markup(detect=rf"｜DSML｜(?s:.*){block}>", forms=_forms(body, _JSON, **marks))
 
 
 def _gemma_tokens(begin: str, end: str, quote: str) -> Markup:
-    return Markup(
-        detect=re.escape(begin),
-        forms=(
-            Form(begin=begin, body=GemmaBody(quote=quote), end=end),
-            Form(begin=begin, body=_JSON, end=end),
-        ),
-    )
+    return Markup(detect=re.escape(begin), forms=_forms(GemmaBody(quote=quote), _JSON, begin=begin, end=end))
 
 
 def _tags(key: str, value_end: str = "</parameter>", **marks: Any) -> ParameterBody:
@@ -163,8 +169,7 @@ MARKUPS: dict[str, Markup] = {
     "solar_open": Markup(
         detect=r"<\|tool_call:begin\|>",
         forms=(
-            Form(open=("<|tool_calls|>",), body=_SOLAR, **_SOLAR_CALL),
-            Form(open=("<|tool_calls|>",), body=_JSON, **_SOLAR_CALL),
+            *_forms(_SOLAR, _JSON, open=("<|tool_calls|>",), **_SOLAR_CALL),
             Form(body=_SOLAR, **_SOLAR_CALL),
         ),
         hidden=("<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>", "<|calls|>"),
@@ -190,17 +195,11 @@ MARKUPS: dict[str, Markup] = {
     ),
     "seed_oss": Markup(
         detect="<seed:tool_call>",
-        forms=(
-            Form(begin="<seed:tool_call>\n", body=_SEED, end="\n</seed:tool_call>", separator="\n"),
-            Form(begin="<seed:tool_call>\n", body=_JSON, end="\n</seed:tool_call>", separator="\n"),
-        ),
+        forms=_forms(_SEED, _JSON, begin="<seed:tool_call>\n", end="\n</seed:tool_call>", separator="\n"),
     ),
     "minimax_m2": Markup(
         detect="<minimax:tool_call>",
-        forms=tuple(
-            Form(open=("<minimax:tool_call>\n",), body=body, end="\n", close=("</minimax:tool_call>",))
-            for body in (_MINIMAX, _JSON)
-        ),
+        forms=_forms(_MINIMAX, _JSON, open=("<minimax:tool_call>\n",), end="\n", close=("</minimax:tool_call>",)),
     ),
     "glm45": _glm("\n", r"</arg_key>(\\n|\s)+<arg_value>"),
     "glm47": _glm("", "<arg_key>"),
@@ -208,8 +207,7 @@ MARKUPS: dict[str, Markup] = {
         call_ids="numbered",
         detect=r"<\|tool_calls_section_begin\|>",
         forms=(
-            Form(body=_KIMI, **_KIMI_CALLS, **_KIMI_CALL),
-            Form(body=_JSON, **_KIMI_CALLS, **_KIMI_CALL),
+            *_forms(_KIMI, _JSON, **_KIMI_CALLS, **_KIMI_CALL),
             Form(body=_KIMI, close=("<|tool_calls_section_end|>",), **_KIMI_CALL),
         ),
     ),
@@ -222,7 +220,7 @@ MARKUPS: dict[str, Markup] = {
     "command_r_plus": Markup(
         detect=r"Action:(?s:.*)```json(?s:.*)tool_name",
         forms=(
-            Form(open=("Action:", "```json\n", "["), body=_COHERE, separator=", ", close=("]", "\n```")),
+            _list(_COHERE, ("Action:", "```json\n"), ("\n```",)),
             Form(open=("Action:", "```json\n"), body=_COHERE, close=("\n```",)),
         ),
     ),
@@ -271,7 +269,7 @@ MARKUPS: dict[str, Markup] = {
     ),
     "minimax_m1": Markup(
         detect="<tool_calls>",
-        forms=(Form(open=("<tool_calls>\n",), body=_JSON, separator="\n", close=("\n</tool_calls>",)),),
+        forms=(_lines("<tool_calls>\n", "\n</tool_calls>"),),
     ),
     "gigachat31": Markup(detect=r"<\|function_call\|>", forms=(Form(begin="<|function_call|>", body=_JSON),)),
     "gigachat3": Markup(
@@ -301,15 +299,7 @@ MARKUPS: dict[str, Markup] = {
     ),
     "olmo3": Markup(
         detect="<function_calls>",
-        forms=(
-            Form(
-                open=("<function_calls>\n",),
-                body=PythonBody(),
-                separator="\n",
-                close=("\n</function_calls>",),
-            ),
-            Form(open=("<function_calls>\n",), body=_JSON, separator="\n", close=("\n</function_calls>",)),
-        ),
+        forms=tuple(_lines("<function_calls>\n", "\n</function_calls>", body) for body in (_PYTHON, _JSON)),
     ),
     "internlm2": Markup(
         detect=r"<\|action_start\|>",
@@ -323,28 +313,14 @@ MARKUPS: dict[str, Markup] = {
     ),
     "llama4": Markup(
         detect=r"<\|python_start\|>",
-        forms=(
-            Form(
-                open=("<|python_start|>", "["),
-                body=PythonBody(),
-                separator=", ",
-                close=("]", "<|python_end|>"),
-            ),
-            _PYTHON_LIST,
-            _JSON_LIST,
-        ),
+        forms=(_list(_PYTHON, ("<|python_start|>",), ("<|python_end|>",)), _PYTHON_LIST, _JSON_LIST),
         bare=(_BARE_JSON,),
     ),
     "pythonic": Markup(detect=r"\[func_name1\(", forms=(_PYTHON_LIST, _JSON_LIST), bare=(_BARE_JSON,)),
     "lfm2": Markup(
         detect=r"<\|tool_call_start\|>|<\|tool_list_start\|>|List of tools: \[",
         forms=(
-            Form(
-                open=("<|tool_call_start|>", "["),
-                body=PythonBody(),
-                separator=", ",
-                close=("]", "<|tool_call_end|>"),
-            ),
+            _list(_PYTHON, ("<|tool_call_start|>",), ("<|tool_call_end|>",)),
             *_json_between("<|tool_call_start|>", "<|tool_call_end|>"),
             _PYTHON_LIST,
         ),
@@ -362,8 +338,8 @@ MARKUPS: dict[str, Markup] = {
         forms=(
             _JSON_FENCE,
             _CALL_FENCE,
-            Form(open=("```tool_code\n",), body=PythonBody(), separator="\n", close=("\n```",)),
-            Form(open=("```tool_code\n", "["), body=PythonBody(), separator=", ", close=("]", "\n```")),
+            _lines("```tool_code\n", "\n```", _PYTHON),
+            _list(_PYTHON, ("```tool_code\n",), ("\n```",)),
             _PYTHON_LIST,
         ),
         bare=(_BARE_JSON,),
@@ -372,7 +348,7 @@ MARKUPS: dict[str, Markup] = {
         detect=r"<\|python_tag\|>|ipython",
         forms=(
             Form(open=("<|python_tag|>",), body=JsonBody(arguments_key="parameters"), separator="; "),
-            Form(open=("<|python_tag|>",), body=PythonBody()),
+            Form(open=("<|python_tag|>",), body=_PYTHON),
         ),
         bare=(_BARE_JSON,),
     ),
