@@ -35,84 +35,63 @@ class ApiOperation(NamedTuple):
     method: str
     path: str
     summary: str
-    group: str
     answer: str
     body: str | None = None
     streams: bool = False
     is_listed: bool = False
 
 
-_OPENAI, _BATCHES, _LLAMA_CPP = "OpenAI", "Batches", "llama.cpp"
-_REQUESTS, _HEALTH = "Requests", "Health"
+def _completion(path: str, summary: str, answer: str, body: str) -> ApiOperation:
+    return ApiOperation("post", path, summary, answer, body, streams=True)
+
+
 _FILE, _BATCH, _REQUEST = "/v1/files/{file_id}", "/v1/batches/{batch_id}", "/v1/requests/{request_id}"
-OPERATIONS = (
-    ApiOperation(
-        "post",
-        "/v1/chat/completions",
-        "Answer a conversation",
-        _OPENAI,
-        "ChatCompletion",
-        "ChatBody",
-        streams=True,
+OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
+    "OpenAI": (
+        _completion("/v1/chat/completions", "Answer a conversation", "ChatCompletion", "ChatBody"),
+        _completion("/v1/completions", "Complete a prompt, or several", "TextCompletion", "CompletionBody"),
+        ApiOperation("post", "/v1/embeddings", "Texts as vectors", "Embeddings", "EmbeddingsBody"),
+        ApiOperation("get", "/v1/models", "The models that are served", "ModelList"),
+        ApiOperation("get", "/v1/models/{model}", "One model", "Model"),
     ),
-    ApiOperation(
-        "post",
-        "/v1/completions",
-        "Complete a prompt, or several",
-        _OPENAI,
-        "TextCompletion",
-        "CompletionBody",
-        streams=True,
+    "Batches": (
+        ApiOperation("post", "/v1/files", "Upload a prompt file", "File", "multipart/form-data"),
+        ApiOperation("get", "/v1/files", "List files", "FileList", is_listed=True),
+        ApiOperation("get", _FILE, "One file", "File"),
+        ApiOperation("get", f"{_FILE}/content", "A file's content", "application/octet-stream"),
+        ApiOperation("delete", _FILE, "Delete a file", "FileDeleted"),
+        ApiOperation("post", "/v1/batches", "Run a prompt file", "Batch", "BatchBody"),
+        ApiOperation("get", "/v1/batches", "List batches", "BatchList", is_listed=True),
+        ApiOperation("get", _BATCH, "One batch", "Batch"),
+        ApiOperation("post", f"{_BATCH}/cancel", "Stop a batch", "Batch"),
     ),
-    ApiOperation("post", "/v1/embeddings", "Texts as vectors", _OPENAI, "Embeddings", "EmbeddingsBody"),
-    ApiOperation("get", "/v1/models", "The models that are served", _OPENAI, "ModelList"),
-    ApiOperation("get", "/v1/models/{model}", "One model", _OPENAI, "Model"),
-    ApiOperation("post", "/v1/files", "Upload a prompt file", _BATCHES, "File", "multipart/form-data"),
-    ApiOperation("get", "/v1/files", "List files", _BATCHES, "FileList", is_listed=True),
-    ApiOperation("get", _FILE, "One file", _BATCHES, "File"),
-    ApiOperation("get", f"{_FILE}/content", "A file's content", _BATCHES, "application/octet-stream"),
-    ApiOperation("delete", _FILE, "Delete a file", _BATCHES, "FileDeleted"),
-    ApiOperation("post", "/v1/batches", "Run a prompt file", _BATCHES, "Batch", "BatchBody"),
-    ApiOperation("get", "/v1/batches", "List batches", _BATCHES, "BatchList", is_listed=True),
-    ApiOperation("get", _BATCH, "One batch", _BATCHES, "Batch"),
-    ApiOperation("post", f"{_BATCH}/cancel", "Stop a batch", _BATCHES, "Batch"),
-    ApiOperation(
-        "post",
-        "/completion",
-        "Complete a prompt, or several",
-        _LLAMA_CPP,
-        "LlamaCppCompletion",
-        "LlamaCppBody",
-        streams=True,
+    "llama.cpp": (
+        _completion("/completion", "Complete a prompt, or several", "LlamaCppCompletion", "LlamaCppBody"),
+        _completion("/infill", "Write between a prefix and a suffix", "LlamaCppCompletion", "InfillBody"),
+        ApiOperation("post", "/tokenize", "Text to token ids", "Tokens", "TokenizeBody"),
+        ApiOperation("post", "/detokenize", "Token ids to text", "Text", "DetokenizeBody"),
+        ApiOperation("post", "/apply-template", "A conversation as the prompt it becomes", "Prompt", "ChatBody"),
     ),
-    ApiOperation(
-        "post",
-        "/infill",
-        "Write between a prefix and a suffix",
-        _LLAMA_CPP,
-        "LlamaCppCompletion",
-        "InfillBody",
-        streams=True,
+    "Requests": (
+        ApiOperation("get", _REQUEST, "What became of a request", "Request"),
+        ApiOperation("delete", _REQUEST, "Cancel a request", "RequestCancelled"),
     ),
-    ApiOperation("post", "/tokenize", "Text to token ids", _LLAMA_CPP, "Tokens", "TokenizeBody"),
-    ApiOperation("post", "/detokenize", "Token ids to text", _LLAMA_CPP, "Text", "DetokenizeBody"),
-    ApiOperation(
-        "post", "/apply-template", "A conversation as the prompt it becomes", _LLAMA_CPP, "Prompt", "ChatBody"
+    "Health": (
+        ApiOperation("get", "/health", "Whether requests are answered", "Health"),
+        ApiOperation("get", "/readyz", "Whether to send requests here", "Health"),
+        ApiOperation("get", "/healthz", "Whether this process answers", "Health"),
+        ApiOperation("get", "/metrics", "Counters for Prometheus", "text/plain"),
     ),
-    ApiOperation("get", _REQUEST, "What became of a request", _REQUESTS, "Request"),
-    ApiOperation("delete", _REQUEST, "Cancel a request", _REQUESTS, "RequestCancelled"),
-    ApiOperation("get", "/health", "Whether requests are answered", _HEALTH, "Health"),
-    ApiOperation("get", "/readyz", "Whether to send requests here", _HEALTH, "Health"),
-    ApiOperation("get", "/healthz", "Whether this process answers", _HEALTH, "Health"),
-    ApiOperation("get", "/metrics", "Counters for Prometheus", _HEALTH, "text/plain"),
-)
+}
+"""By group."""
 
 
 def document() -> dict[str, Any]:
     """The whole document."""
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    for group, operations in OPERATIONS.items():
+        for one in operations:
+            paths.setdefault(one.path, {})[one.method] = _operation(one, group)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -136,21 +115,21 @@ def _version() -> str:
         return ""
 
 
-def _operation(operation: ApiOperation) -> dict[str, Any]:
+def _operation(operation: ApiOperation, group: str) -> dict[str, Any]:
     written: dict[str, Any] = {
         "operationId": f"{operation.method}{operation.path.translate(str.maketrans('/-{}', '____'))}",
         "summary": operation.summary,
-        "tags": [operation.group],
+        "tags": [group],
         "parameters": _parameters(operation),
         "responses": {
             "200": {"description": "The answer", "content": _answer(operation)},
             **{status: {"description": text, "content": _json(reference("Error"))} for status, text in _ERRORS.items()},
         },
     }
-    if operation.body == "multipart/form-data":
-        written["requestBody"] = {"required": True, "content": {operation.body: {"schema": UPLOAD}}}
-    elif operation.body is not None:
-        written["requestBody"] = {"required": True, "content": _json(reference(operation.body))}
+    if operation.body is not None:
+        is_form = operation.body == "multipart/form-data"
+        content = {operation.body: {"schema": UPLOAD}} if is_form else _json(reference(operation.body))
+        written["requestBody"] = {"required": True, "content": content}
     return written
 
 

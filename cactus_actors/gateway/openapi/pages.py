@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from html import escape
-from itertools import groupby
 from typing import Any
 
 from litestar import get
@@ -38,7 +37,7 @@ async def root(request: HttpRequest) -> ASGIResponse:
             "description": WHAT_THIS_IS,
             "version": _document()["info"]["version"],
             "model": gateway_of(request).model,
-            "apis": _paths_of_groups(),
+            "apis": {group: [*dict.fromkeys(one.path for one in ones)] for group, ones in OPERATIONS.items()},
             "docs": "/docs",
             "openapi": "/openapi.json",
             "health": "/health",
@@ -60,14 +59,6 @@ async def docs() -> ASGIResponse:
 
 
 @cache
-def _paths_of_groups() -> dict[str, list[str]]:
-    groups: dict[str, dict[str, None]] = {}
-    for operation in OPERATIONS:
-        groups.setdefault(operation.group, {})[operation.path] = None
-    return {group: [*paths] for group, paths in groups.items()}
-
-
-@cache
 def _document() -> dict[str, Any]:
     return document()
 
@@ -78,7 +69,7 @@ def _page() -> bytes:
     parts = [f"<!doctype html><title>cactus-actors</title><style>{_STYLE}</style><h1>cactus-actors</h1>"]
     parts.append(f"<p>{escape(WHAT_THIS_IS)}")
     parts.append('<p>The same for programs: <a href="openapi.json">openapi.json</a></p>')
-    for group, operations in groupby(OPERATIONS, key=lambda operation: operation.group):
+    for group, operations in OPERATIONS.items():
         parts.append(f"<h2>{escape(group)}</h2>")
         for one in operations:
             fields = schemas.get(one.body or "", {}).get("properties", {})

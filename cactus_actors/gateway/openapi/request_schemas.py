@@ -18,6 +18,7 @@ from cactus_actors.gateway.openapi.response_schemas import (
     list_of,
     object_of,
     or_null,
+    record_of,
     reference,
 )
 from cactus_actors.gateway.routes.batches import WINDOW, BatchBody
@@ -49,7 +50,7 @@ _PROMPT: Schema = {
         _PROMPT_LIST,
         {
             "type": "array",
-            "items": {"anyOf": [TEXT, _PROMPT_LIST, object_of({"prompt_string": TEXT})]},
+            "items": {"anyOf": [TEXT, _PROMPT_LIST, record_of(prompt_string=TEXT)]},
             "minItems": 1,
         },
     ]
@@ -67,11 +68,9 @@ _LLAMA_CPP: dict[str, Schema] = {
     "t_max_predict_ms": or_null(_ID),
     "return_tokens": or_null(BOOLEAN),
 }
-UPLOAD = object_of(
-    {
-        "purpose": {"const": PURPOSE},
-        "file": {"type": "string", "contentMediaType": "application/octet-stream"},
-    }
+UPLOAD = record_of(
+    purpose={"const": PURPOSE},
+    file={"type": "string", "contentMediaType": "application/octet-stream"},
 )
 
 

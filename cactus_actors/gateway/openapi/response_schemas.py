@@ -17,10 +17,14 @@ def reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def object_of(properties: dict[str, Schema], required: list[str] | None = None) -> Schema:
-    """An object that may have other properties; without `required` all of these are."""
-    names = [*properties] if required is None else required
-    return {"type": "object", "properties": properties, "required": names}
+def object_of(properties: dict[str, Schema], required: list[str]) -> Schema:
+    """An object that may have other properties."""
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def record_of(**properties: Schema) -> Schema:
+    """An object that has all of these properties, and may have others."""
+    return object_of(properties, [*properties])
 
 
 def list_of(items: Schema) -> Schema:
@@ -35,35 +39,25 @@ def or_null(schema: Schema) -> Schema:
 
 def _page_of(name: str) -> Schema:
     ends = {"first_id": or_null(TEXT), "last_id": or_null(TEXT), "has_more": BOOLEAN}
-    return object_of({"object": {"const": "list"}, "data": list_of(reference(name)), **ends})
+    return record_of(object={"const": "list"}, data=list_of(reference(name)), **ends)
 
 
 def _one_of(*values: str) -> Schema:
     return {"enum": list(values)}
 
 
-_CALL = object_of(
-    {
-        "id": TEXT,
-        "type": {"const": "function"},
-        "function": object_of({"name": TEXT, "arguments": TEXT}),
-    }
+_CALL = record_of(
+    id=TEXT,
+    type={"const": "function"},
+    function=record_of(name=TEXT, arguments=TEXT),
 )
-_TOKEN = object_of({"token": TEXT, "logprob": or_null(NUMBER), "bytes": list_of({"type": "integer"})})
-_CHAT_LOGPROBS = object_of(
-    {
-        "content": list_of(
-            object_of(_TOKEN["properties"] | {"top_logprobs": list_of(_TOKEN)}),
-        )
-    }
-)
-_TEXT_LOGPROBS = object_of(
-    {
-        "tokens": list_of(TEXT),
-        "token_logprobs": list_of(or_null(NUMBER)),
-        "top_logprobs": list_of(or_null({"type": "object", "additionalProperties": NUMBER})),
-        "text_offset": list_of(COUNT),
-    }
+_TOKEN = record_of(token=TEXT, logprob=or_null(NUMBER), bytes=list_of({"type": "integer"}))
+_CHAT_LOGPROBS = record_of(content=list_of(record_of(**_TOKEN["properties"], top_logprobs=list_of(_TOKEN))))
+_TEXT_LOGPROBS = record_of(
+    tokens=list_of(TEXT),
+    token_logprobs=list_of(or_null(NUMBER)),
+    top_logprobs=list_of(or_null({"type": "object", "additionalProperties": NUMBER})),
+    text_offset=list_of(COUNT),
 )
 _MESSAGE = object_of(
     {
@@ -75,140 +69,116 @@ _MESSAGE = object_of(
     },
     ["role", "content"],
 )
-_USAGE = object_of(
-    {
-        "prompt_tokens": COUNT,
-        "completion_tokens": COUNT,
-        "total_tokens": COUNT,
-        "prompt_tokens_details": object_of({"cached_tokens": COUNT}),
-        "completion_tokens_details": object_of({"reasoning_tokens": COUNT}),
-    }
+_USAGE = record_of(
+    prompt_tokens=COUNT,
+    completion_tokens=COUNT,
+    total_tokens=COUNT,
+    prompt_tokens_details=record_of(cached_tokens=COUNT),
+    completion_tokens_details=record_of(reasoning_tokens=COUNT),
 )
 _STOP = {"stop_reason": {"type": ["string", "integer", "null"]}}
-_CHAT_CHOICE = object_of(
-    {
-        "index": COUNT,
-        "message": _MESSAGE,
-        "logprobs": or_null(_CHAT_LOGPROBS),
-        "finish_reason": _one_of("stop", "length", "model_length", "tool_calls", "cancelled"),
-        **_STOP,
-    }
+_CHAT_CHOICE = record_of(
+    index=COUNT,
+    message=_MESSAGE,
+    logprobs=or_null(_CHAT_LOGPROBS),
+    finish_reason=_one_of("stop", "length", "model_length", "tool_calls", "cancelled"),
+    **_STOP,
 )
-_TEXT_CHOICE = object_of(
-    {
-        "index": COUNT,
-        "text": TEXT,
-        "logprobs": or_null(_TEXT_LOGPROBS),
-        "finish_reason": _one_of("stop", "length", "cancelled"),
-        **_STOP,
-    }
+_TEXT_CHOICE = record_of(
+    index=COUNT,
+    text=TEXT,
+    logprobs=or_null(_TEXT_LOGPROBS),
+    finish_reason=_one_of("stop", "length", "cancelled"),
+    **_STOP,
 )
 
 
 def _completion_of(kind: str, choice: Schema) -> Schema:
-    return object_of(
-        {
-            "id": TEXT,
-            "object": {"const": kind},
-            "created": COUNT,
-            "model": TEXT,
-            "choices": list_of(choice),
-            "usage": _USAGE,
-            "system_fingerprint": or_null(TEXT),
-        }
+    return record_of(
+        id=TEXT,
+        object={"const": kind},
+        created=COUNT,
+        model=TEXT,
+        choices=list_of(choice),
+        usage=_USAGE,
+        system_fingerprint=or_null(TEXT),
     )
 
 
-_LLAMA_CPP_ANSWER = object_of(
-    {
-        "index": COUNT,
-        "content": TEXT,
-        "tokens": list_of(COUNT),
-        "stop": BOOLEAN,
-        "stop_type": _one_of("limit", "word", "eos", "none"),
-        "stopping_word": TEXT,
-        "model": TEXT,
-        "tokens_predicted": COUNT,
-        "tokens_evaluated": COUNT,
-        "timings": {"type": "object"},
-    }
+_LLAMA_CPP_ANSWER = record_of(
+    index=COUNT,
+    content=TEXT,
+    tokens=list_of(COUNT),
+    stop=BOOLEAN,
+    stop_type=_one_of("limit", "word", "eos", "none"),
+    stopping_word=TEXT,
+    model=TEXT,
+    tokens_predicted=COUNT,
+    tokens_evaluated=COUNT,
+    timings={"type": "object"},
 )
-_PIECE = object_of({"id": COUNT, "piece": {"anyOf": [TEXT, list_of({"type": "integer"})]}})
+_PIECE = record_of(id=COUNT, piece={"anyOf": [TEXT, list_of({"type": "integer"})]})
 
 ANSWERS: dict[str, Schema] = {
     "ChatCompletion": _completion_of("chat.completion", _CHAT_CHOICE),
     "TextCompletion": _completion_of("text_completion", _TEXT_CHOICE),
     "LlamaCppCompletion": {"anyOf": [_LLAMA_CPP_ANSWER, list_of(_LLAMA_CPP_ANSWER)]},
-    "Embeddings": object_of(
-        {
-            "object": {"const": "list"},
-            "data": list_of(
-                object_of(
-                    {
-                        "object": {"const": "embedding"},
-                        "index": COUNT,
-                        "embedding": {"anyOf": [list_of(NUMBER), TEXT]},
-                    }
-                )
-            ),
-            "model": TEXT,
-            "usage": object_of({"prompt_tokens": COUNT, "total_tokens": COUNT}),
-        }
+    "Embeddings": record_of(
+        object={"const": "list"},
+        data=list_of(
+            record_of(
+                object={"const": "embedding"},
+                index=COUNT,
+                embedding={"anyOf": [list_of(NUMBER), TEXT]},
+            )
+        ),
+        model=TEXT,
+        usage=record_of(prompt_tokens=COUNT, total_tokens=COUNT),
     ),
-    "Model": object_of({"id": TEXT, "object": {"const": "model"}, "created": COUNT, "owned_by": TEXT}),
-    "ModelList": object_of({"object": {"const": "list"}, "data": list_of(reference("Model"))}),
-    "File": object_of(
-        {
-            "id": TEXT,
-            "object": {"const": "file"},
-            "bytes": COUNT,
-            "created_at": COUNT,
-            "expires_at": COUNT,
-            "filename": TEXT,
-            "purpose": TEXT,
-            "status": TEXT,
-        }
+    "Model": record_of(id=TEXT, object={"const": "model"}, created=COUNT, owned_by=TEXT),
+    "ModelList": record_of(object={"const": "list"}, data=list_of(reference("Model"))),
+    "File": record_of(
+        id=TEXT,
+        object={"const": "file"},
+        bytes=COUNT,
+        created_at=COUNT,
+        expires_at=COUNT,
+        filename=TEXT,
+        purpose=TEXT,
+        status=TEXT,
     ),
     "FileList": _page_of("File"),
-    "FileDeleted": object_of({"id": TEXT, "object": {"const": "file"}, "deleted": BOOLEAN}),
-    "Batch": object_of(
-        {
-            "id": TEXT,
-            "object": {"const": "batch"},
-            "endpoint": TEXT,
-            "input_file_id": TEXT,
-            "status": TEXT,
-            "output_file_id": or_null(TEXT),
-            "error_file_id": or_null(TEXT),
-            "created_at": COUNT,
-            "request_counts": object_of({"total": COUNT, "completed": COUNT, "failed": COUNT}),
-        }
+    "FileDeleted": record_of(id=TEXT, object={"const": "file"}, deleted=BOOLEAN),
+    "Batch": record_of(
+        id=TEXT,
+        object={"const": "batch"},
+        endpoint=TEXT,
+        input_file_id=TEXT,
+        status=TEXT,
+        output_file_id=or_null(TEXT),
+        error_file_id=or_null(TEXT),
+        created_at=COUNT,
+        request_counts=record_of(total=COUNT, completed=COUNT, failed=COUNT),
     ),
     "BatchList": _page_of("Batch"),
-    "Tokens": object_of({"tokens": list_of({"anyOf": [COUNT, _PIECE]})}),
-    "Text": object_of({"content": TEXT}),
-    "Prompt": object_of({"prompt": TEXT}),
-    "Request": object_of(
-        {
-            "id": TEXT,
-            "object": {"const": "request"},
-            "state": _one_of("running", "ended"),
-            "choices": list_of(object_of({"index": COUNT, "state": TEXT})),
-        }
+    "Tokens": record_of(tokens=list_of({"anyOf": [COUNT, _PIECE]})),
+    "Text": record_of(content=TEXT),
+    "Prompt": record_of(prompt=TEXT),
+    "Request": record_of(
+        id=TEXT,
+        object={"const": "request"},
+        state=_one_of("running", "ended"),
+        choices=list_of(record_of(index=COUNT, state=TEXT)),
     ),
-    "RequestCancelled": object_of({"id": TEXT, "object": {"const": "request"}, "states": list_of(TEXT)}),
-    "Health": object_of({"status": {"const": "ok"}}),
-    "Error": object_of(
-        {
-            "error": object_of(
-                {
-                    "message": TEXT,
-                    "type": TEXT,
-                    "code": {"type": "integer"},
-                    "param": or_null(TEXT),
-                    "request_id": TEXT,
-                }
-            )
-        }
+    "RequestCancelled": record_of(id=TEXT, object={"const": "request"}, states=list_of(TEXT)),
+    "Health": record_of(status={"const": "ok"}),
+    "Error": record_of(
+        error=record_of(
+            message=TEXT,
+            type=TEXT,
+            code={"type": "integer"},
+            param=or_null(TEXT),
+            request_id=TEXT,
+        )
     ),
 }
