@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,3 +20,8 @@ def converted(value: object, kind: type[S]) -> S:
     except msgspec.ValidationError as error:
         mismatch = mismatch_of(error)
         raise InvalidRequest(mismatch.message, param=mismatch.param) from None
+
+
+def typed(body: Mapping[str, Any], kind: type[S]) -> S:
+    """`body` as a `kind`, null standing for what is left out; raises as `converted` does."""
+    return converted({name: value for name, value in body.items() if value is not None}, kind)

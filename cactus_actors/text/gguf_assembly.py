@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tokenizers
 from tokenizers import AddedToken
+from tokenizers.models import Model
 
 from cactus_actors.text.gguf_vocabulary import GGUFVocabulary, TokenType
-from cactus_actors.text.tokenizer import Tokenizer
+from cactus_actors.text.tokenizer import Tokenizer, guarded
 
 _PHI3_PLAIN_TOKENS = frozenset({"<unk>", "<s>", "<|endoftext|>"})
 
@@ -40,6 +43,11 @@ def assembled(
         end_id=end_id,
         byte_level=byte_level,
     )
+
+
+def inner_of(vocabulary: GGUFVocabulary, model: Callable[[], Model]) -> tokenizers.Tokenizer:
+    """The tokenizer of a model; ModelFileInvalid if the vocabulary makes none."""
+    return guarded(vocabulary.path, "the vocabulary is not usable", lambda: tokenizers.Tokenizer(model()))
 
 
 def first_ids(tokens: list[str]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from tokenizers import models, normalizers
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.models.pooling import pooling_of_gguf
-from cactus_actors.text.gguf_assembly import assembled, first_ids
+from cactus_actors.text.gguf_assembly import assembled, first_ids, inner_of
 from cactus_actors.text.gguf_unigram import unigram
 from cactus_actors.text.gguf_vocabulary import GGUFVocabulary, TokenType
 from cactus_actors.text.gguf_word_piece import word_piece
@@ -53,18 +53,9 @@ def _sentencepiece(vocabulary: GGUFVocabulary) -> Tokenizer:
         if token[:cut] in joinable and token[cut:] in joinable
     ]
     unknown = vocabulary.token_id("unknown")
-    inner = guarded(
-        vocabulary.path,
-        "the vocabulary is not usable",
-        lambda: tokenizers.Tokenizer(
-            models.BPE(
-                ids,
-                merges,
-                unk_token=None if unknown is None else vocabulary.tokens[unknown],
-                fuse_unk=True,
-                byte_fallback=True,
-            )
-        ),
+    unknown_token = None if unknown is None else vocabulary.tokens[unknown]
+    inner = inner_of(
+        vocabulary, lambda: models.BPE(ids, merges, unk_token=unknown_token, fuse_unk=True, byte_fallback=True)
     )
     space = normalizers.Replace(" ", "\u2581")
     # Gemma is trained without a space in front of a text; its first files do not say so.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import tokenizers
 from tokenizers import Regex, models, normalizers
 from tokenizers.normalizers import Normalizer
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.text.character_map import fault_in_character_map
-from cactus_actors.text.gguf_assembly import assembled
+from cactus_actors.text.gguf_assembly import assembled, inner_of
 from cactus_actors.text.gguf_vocabulary import GGUFVocabulary, TokenType
 from cactus_actors.text.tokenizer import Tokenizer, guarded, sentencepiece_bytes
 
@@ -23,15 +22,12 @@ def unigram(vocabulary: GGUFVocabulary) -> Tokenizer:
     if not np.isfinite(scores).all():
         raise invalid(vocabulary.path, "tokenizer.ggml.scores are not all finite")
     unknown = vocabulary.unknown_id()
-    inner = guarded(
-        vocabulary.path,
-        "the vocabulary is not usable",
-        lambda: tokenizers.Tokenizer(
-            models.Unigram(
-                list(zip(vocabulary.tokens, map(float, scores), strict=True)),
-                unk_id=unknown,
-                byte_fallback=bool(vocabulary.ids_of(TokenType.BYTE)),
-            )
+    inner = inner_of(
+        vocabulary,
+        lambda: models.Unigram(
+            list(zip(vocabulary.tokens, map(float, scores), strict=True)),
+            unk_id=unknown,
+            byte_fallback=bool(vocabulary.ids_of(TokenType.BYTE)),
         ),
     )
     inner.normalizer = normalizers.Sequence(_normalizers(vocabulary))

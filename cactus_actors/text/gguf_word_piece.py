@@ -5,12 +5,11 @@ A file has the tokens that begin a word with U+2581 in front, and the others wit
 
 from __future__ import annotations
 
-import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers
 
-from cactus_actors.text.gguf_assembly import assembled, first_ids
+from cactus_actors.text.gguf_assembly import assembled, first_ids, inner_of
 from cactus_actors.text.gguf_vocabulary import GGUFVocabulary
-from cactus_actors.text.tokenizer import BREAK, Tokenizer, guarded, sentencepiece_bytes
+from cactus_actors.text.tokenizer import BREAK, Tokenizer, sentencepiece_bytes
 
 WORD = "\u2581"
 MAX_WORD_CHARACTERS = 100
@@ -23,16 +22,13 @@ def word_piece(vocabulary: GGUFVocabulary) -> Tokenizer:
     A text is put between the tokens `cls` (or `bos`) and `seperator`, whose key is spelled like that.
     """
     unknown = vocabulary.unknown_id()
-    inner = guarded(
-        vocabulary.path,
-        "the vocabulary is not usable",
-        lambda: tokenizers.Tokenizer(
-            models.WordPiece(
-                first_ids(vocabulary.tokens),
-                unk_token=vocabulary.tokens[unknown],
-                max_input_chars_per_word=len(WORD) + MAX_WORD_CHARACTERS,
-                continuing_subword_prefix="",
-            )
+    inner = inner_of(
+        vocabulary,
+        lambda: models.WordPiece(
+            first_ids(vocabulary.tokens),
+            unk_token=vocabulary.tokens[unknown],
+            max_input_chars_per_word=len(WORD) + MAX_WORD_CHARACTERS,
+            continuing_subword_prefix="",
         ),
     )
     lower_case = vocabulary.flag("normalizer.lowercase", default=True)

@@ -48,7 +48,7 @@ def tokenizer_from_json(path: Path, tokenizer_config: Mapping[str, Any], *, ends
             token_bytes[token_id] = b"" if added[token_id].special else token.encode()
         else:
             token_bytes[token_id] = byte_level_bytes(token, table) if byte_level else sentencepiece_bytes(token)
-    first_id = _first_special_id(path, inner)
+    first_id, last_id = _special_ids_around(path, inner)
     bos_text = token_text(tokenizer_config.get("bos_token"))
     add_bos = tokenizer_config.get("add_bos_token")
     return Tokenizer(
@@ -58,7 +58,7 @@ def tokenizer_from_json(path: Path, tokenizer_config: Mapping[str, Any], *, ends
         bos_id=inner.token_to_id(bos_text) if bos_text is not None else first_id,
         add_bos=add_bos if isinstance(add_bos, bool) else first_id is not None,
         byte_level=byte_level,
-        end_id=_last_special_id(path, inner) if ends_texts else None,
+        end_id=last_id if ends_texts else None,
     )
 
 
@@ -138,13 +138,8 @@ def _vocab_size(path: Path, vocabulary: Mapping[str, int]) -> int:
     return size
 
 
-def _first_special_id(path: Path, inner: tokenizers.Tokenizer) -> int | None:
-    """The token that the tokenizer itself puts before a text, None if it puts none."""
+def _special_ids_around(path: Path, inner: tokenizers.Tokenizer) -> tuple[int | None, int | None]:
+    """The tokens that the tokenizer itself puts before and after a text; None where it puts none."""
     probe = guarded(path, "not a usable tokenizer", lambda: inner.encode("a", add_special_tokens=True))
-    return probe.ids[0] if probe.special_tokens_mask[:1] == [1] else None
-
-
-def _last_special_id(path: Path, inner: tokenizers.Tokenizer) -> int | None:
-    """The token that the tokenizer itself appends to a text; None if there is none."""
-    probe = guarded(path, "not a usable tokenizer", lambda: inner.encode("a", add_special_tokens=True))
-    return probe.ids[-1] if probe.special_tokens_mask[-1:] == [1] else None
+    is_special = probe.special_tokens_mask
+    return probe.ids[0] if is_special[:1] == [1] else None, probe.ids[-1] if is_special[-1:] == [1] else None

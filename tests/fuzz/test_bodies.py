@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cactus_actors.api.conversion import typed
 from cactus_actors.api.openai import BodyRequest, request_from_body
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.input_scan import InputScanner
@@ -17,7 +18,6 @@ from cactus_actors.batch.prompt_lines import decode_line, request_of_line
 from cactus_actors.client.submit import new_job_id, ready_to_send
 from cactus_actors.gateway.http.request_body import strict_json
 from cactus_actors.gateway.http.stream_positions import read_event_id
-from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.gateway.routes.batches import BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody, _inputs
 from cactus_actors.gateway.routes.infill import InfillBody, infill_ids

@@ -90,7 +90,10 @@ def prepared_jobs(asked: BodyRequest, names: FieldNames, identity: Identity) -> 
 async def read_jobs(
     gateway: GatewayContext, request: HttpRequest, identity: Identity, convert: ConvertBody
 ) -> PreparedJobs:
-    """The jobs that `convert` makes of the body, which hold their part of the memory for bodies while they run."""
+    """The jobs that `convert` makes of the body, which hold their part of the memory for bodies while they run.
+
+    Raises Unavailable if no worker could answer.
+    """
 
     def prepare(body: dict[str, Any]) -> PreparedJobs:
         check_prompt_fits(body, gateway.text.max_context)
@@ -99,6 +102,8 @@ async def read_jobs(
 
     jobs = await read_json(request, gateway.settings.max_body_bytes, prepare)
     hold_bytes(request, jobs.num_bytes)
+    await check_serves(gateway, identity)
+    gateway.metrics.note_ignored(jobs.asked.ignored)
     return jobs
 
 

@@ -7,6 +7,7 @@ from litestar import get, post
 from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.conversion import typed
 from cactus_actors.gateway.answers.job_responses import json_response
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.files.batch_record import Endpoint
@@ -14,7 +15,6 @@ from cactus_actors.gateway.files.metadata import check_metadata
 from cactus_actors.gateway.http.identity import tenant_name
 from cactus_actors.gateway.http.pagination import page
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest
 
 WINDOW = "24h"

@@ -11,6 +11,7 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.conversion import typed
 from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.openai.prompt_field import Prompt, prompts_of
 from cactus_actors.client.submit import EncodedSubmit, encoded
@@ -18,7 +19,6 @@ from cactus_actors.gateway.answers.job_responses import check_serves, hold_bytes
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options

@@ -11,9 +11,9 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.conversion import typed
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
-from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.gateway.routes.llama_cpp import complete
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import TextModel

@@ -10,13 +10,7 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given, given_names
 from cactus_actors.api.openai import BodyRequest, request_from_completion
-from cactus_actors.gateway.answers.job_responses import (
-    check_serves,
-    read_jobs,
-    streamed_answer,
-    whole_answer,
-    with_model,
-)
+from cactus_actors.gateway.answers.job_responses import read_jobs, streamed_answer, whole_answer, with_model
 from cactus_actors.gateway.answers.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
 from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.identity import Identity
@@ -57,8 +51,6 @@ async def complete(
 
     jobs = await read_jobs(gateway, request, identity, convert)
     asked = jobs.asked
-    await check_serves(gateway, identity)
-    gateway.metrics.note_ignored(asked.ignored)
     written = LlamaCppBody(asked, gateway.model, returns_tokens=returns_tokens)
     if asked.stream:
         chunks = LlamaCppChunks(written)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from litestar import post
@@ -17,15 +18,8 @@ from cactus_actors.api.openai import (
     request_from_chat,
     request_from_completion,
 )
-from cactus_actors.gateway.answers.job_responses import (
-    PreparedJobs,
-    check_serves,
-    read_jobs,
-    streamed_answer,
-    whole_answer,
-    with_model,
-)
-from cactus_actors.gateway.context import GatewayContext, gateway_of
+from cactus_actors.gateway.answers.job_responses import read_jobs, streamed_answer, whole_answer, with_model
+from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.results import Result
@@ -34,40 +28,27 @@ from cactus_actors.protocol.results import Result
 @post("/v1/completions", status_code=200)
 async def completions(request: HttpRequest) -> ASGIResponse:
     """Complete a prompt, or several."""
-    gateway, identity = gateway_of(request), Identity.of(request)
-    settings = gateway.settings
-
-    def convert(body: dict[str, Any]) -> tuple[BodyRequest, FieldNames]:
-        body = with_model(gateway, body)
-        profile, strict = settings.completions_profile, settings.strict
-        asked = request_from_completion(body, identity.job_id, profile=profile, strict=strict)
-        return asked, asked.field_names
-
-    jobs = await read_jobs(gateway, request, identity, convert)
-    return await _answer(gateway, request, identity, jobs, f"cmpl-{identity.request_id}")
+    profile = gateway_of(request).settings.completions_profile
+    return await _answer(request, partial(request_from_completion, profile=profile), "cmpl")
 
 
 @post("/v1/chat/completions", status_code=200)
 async def chat_completions(request: HttpRequest) -> ASGIResponse:
     """Answer a conversation."""
+    profile = gateway_of(request).settings.chat_profile
+    return await _answer(request, partial(request_from_chat, profile=profile), "chatcmpl")
+
+
+async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest], id_prefix: str) -> ASGIResponse:
+    """The answer to the request that `request_from` makes of the body."""
     gateway, identity = gateway_of(request), Identity.of(request)
-    settings = gateway.settings
 
     def convert(body: dict[str, Any]) -> tuple[BodyRequest, FieldNames]:
-        body = with_model(gateway, body)
-        asked = request_from_chat(body, identity.job_id, profile=settings.chat_profile, strict=settings.strict)
+        asked = request_from(with_model(gateway, body), identity.job_id, strict=gateway.settings.strict)
         return asked, asked.field_names
 
     jobs = await read_jobs(gateway, request, identity, convert)
-    return await _answer(gateway, request, identity, jobs, f"chatcmpl-{identity.request_id}")
-
-
-async def _answer(
-    gateway: GatewayContext, request: HttpRequest, identity: Identity, jobs: PreparedJobs, completion_id: str
-) -> ASGIResponse:
-    asked = jobs.asked
-    await check_serves(gateway, identity)
-    gateway.metrics.note_ignored(asked.ignored)
+    asked, completion_id = jobs.asked, f"{id_prefix}-{identity.request_id}"
     created = int(time.time())
     if asked.stream:
         # llama.cpp's chunks of text name no fingerprint

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import delete, get
@@ -19,6 +19,8 @@ from cactus_actors.gateway.http.request_ids import job_id_of
 from cactus_actors.protocol.errors import JobNotFound
 from cactus_actors.protocol.messages import Finished
 
+T = TypeVar("T")
+
 
 @get("/v1/requests/{request_id:str}")
 async def get_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIResponse:
@@ -26,14 +28,7 @@ async def get_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIRe
     gateway = gateway_of(request)
     name = identity_named(request, request_id)
     choices: list[dict[str, Any]] = []
-    for job_id in _jobs(name):
-        try:
-            found = await gateway.client.look(job_id)
-        except JobNotFound:
-            if not choices:
-                raise JobNotFound(f"no request {name!r} is remembered") from None
-            break
-        index = len(choices)
+    for index, found in enumerate(await _of_all_jobs(name, gateway.client.look)):
         if isinstance(found, Finished):
             choices.append({"index": index, "state": "ended", "result": msgspec.to_builtins(found.result)})
         else:
@@ -47,21 +42,21 @@ async def cancel_request(request: HttpRequest, request_id: FromPath[str]) -> ASG
     """Cancel every job of a request; one that has ended stays as it is."""
     gateway = gateway_of(request)
     name = identity_named(request, request_id)
-    states: list[str] = []
-    for job_id in _jobs(name):
-        try:
-            states.append(await gateway.client.cancel(job_id))
-        except JobNotFound:
-            if not states:
-                raise JobNotFound(f"no request {name!r} is remembered") from None
-            break
+    states = await _of_all_jobs(name, gateway.client.cancel)
     return json_response({"id": name, "object": "request", "states": states})
 
 
-def _jobs(request_id: str) -> Iterator[str]:
-    """The ids that jobs of a request have, without an end."""
+async def _of_all_jobs(request_id: str, ask: Callable[[str], Awaitable[T]]) -> list[T]:
+    """The reply to `ask` for each job of a request; raises JobNotFound for a request without any."""
+    replies: list[T] = []
     for choice in itertools.count():
-        yield job_id_of(request_id, choice)
+        try:
+            replies.append(await ask(job_id_of(request_id, choice)))
+        except JobNotFound:
+            break
+    if not replies:
+        raise JobNotFound(f"no request {request_id!r} is remembered")
+    return replies
 
 
 HANDLERS = [get_request, cancel_request]

@@ -9,13 +9,13 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.conversion import typed
 from cactus_actors.api.openai import request_from_chat
 from cactus_actors.api.option_rules import given_options
 from cactus_actors.api.reasoning_options import reasoning_request
 from cactus_actors.gateway.answers.job_responses import json_response
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest, RequestTooComplex
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.text import TextModel
