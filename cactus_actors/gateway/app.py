@@ -22,24 +22,13 @@ from cactus_actors.gateway.routes import (
     text,
 )
 
+PARTS = (openai, embeddings, llama_cpp, infill, models, text, requests, pages, files, batches, health)
+
 
 def build_app(gateway: GatewayContext) -> RequestGuard:
     """The application that answers for `gateway`."""
-    handlers = [
-        *openai.HANDLERS,
-        *embeddings.HANDLERS,
-        *llama_cpp.HANDLERS,
-        *infill.HANDLERS,
-        *models.HANDLERS,
-        *text.HANDLERS,
-        *requests.HANDLERS,
-        *pages.HANDLERS,
-        *files.HANDLERS,
-        *batches.HANDLERS,
-        *health.HANDLERS,
-    ]
     app = Litestar(
-        handlers,
+        [handler for part in PARTS for handler in part.HANDLERS],
         state=State({"gateway": gateway}),
         exception_handlers={Exception: exception_handler(is_mistral=gateway.is_mistral)},
         openapi_config=None,

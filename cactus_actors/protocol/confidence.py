@@ -80,16 +80,10 @@ def answer_prob(_entropies: Sequence[float], logprobs: Sequence[float]) -> float
 
 def signal_named(name: SignalName, probe: Probe | None = None) -> Signal:
     """The signal of that name; `probe` is there for the one that needs it."""
-    match name:
-        case "entropy":
-            return entropy_confidence
-        case "min_token_prob":
-            return min_token_prob
-        case "answer_prob":
-            return answer_prob
-        case "probe":
-            assert probe is not None
-            return probe
+    signals = {"entropy": entropy_confidence, "min_token_prob": min_token_prob, "answer_prob": answer_prob}
+    signal = signals.get(name, probe)
+    assert signal is not None
+    return signal
 
 
 def _logarithm(value: float) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from cactus_actors.reasoning import MARKUPS, ReasoningMarkup, Start
 from cactus_actors.structured.compiled import Grammar, lark_grammar, param_of
-from cactus_actors.tools.grammar_builder import TokenNames
+from cactus_actors.tools.grammar_builder import TokenNames, control_ids
 
 _ANSWER = "answer"
 _SPACE = r"\s{0,8}"
@@ -36,9 +36,8 @@ class _Marks:
     def __init__(self, markup: ReasoningMarkup, tokenizer: TokenNames) -> None:
         self.markup = markup
         self.terminals: list[str] = []
-        ids = {text: tokenizer.id_of(text) for text in markup.tokens}
-        self._control = {i: text for text, i in ids.items() if i is not None and tokenizer.is_special(i)}
-        texts = "|".join(map(re.escape, self._control.values()))
+        self._control = control_ids(markup.tokens, tokenizer)
+        texts = "|".join(map(re.escape, self._control))
         self._split = re.compile(f"({texts})") if texts else None
 
     def tags(self, start: Start) -> str:
@@ -93,7 +92,7 @@ class _Marks:
 
     def _terms(self, mark: str) -> str:
         pieces = [mark] if self._split is None else self._split.split(mark)
-        ids = {text: i for i, text in self._control.items()}
+        ids = self._control
         return " ".join(f"<[{ids[piece]}]>" if piece in ids else json.dumps(piece) for piece in pieces if piece)
 
 

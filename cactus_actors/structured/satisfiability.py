@@ -91,10 +91,11 @@ def _is_finite(schema: Schema, finite: set[str]) -> bool:
 
 def _type_is_finite(kind: str, schema: dict[str, object], finite: set[str]) -> bool:
     if kind == "object":
-        properties = _mapping(schema.get("properties"))
+        properties = schema.get("properties", {})
         others = _schema(schema.get("additionalProperties", True))
         patterns = bool(schema.get("patternProperties"))
         required = schema.get("required", [])
+        assert isinstance(properties, dict)
         assert isinstance(required, list)
         return all(
             _is_finite(properties[name], finite) if name in properties else patterns or _is_finite(others, finite)
@@ -145,10 +146,6 @@ def _in_place(schema: Schema) -> Iterator[str]:
 
 def _depth(schema: Schema) -> int:
     return 1 + max((_depth(part) for part in _parts(schema)), default=0)
-
-
-def _mapping(value: object) -> dict[str, Schema]:
-    return value if isinstance(value, dict) else {}
 
 
 def _schema(value: object) -> Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cactus_actors.text.tokenizer import Tokenizer
+from cactus_actors.tools.grammar_builder import control_ids
 
 
 class FillTokens(NamedTuple):
@@ -50,7 +51,4 @@ def fill_tokens_of(tokenizer: Tokenizer) -> FillTokens | None:
 
 def fill_ends_of(tokenizer: Tokenizer) -> frozenset[int]:
     """Control tokens that end a filled middle; none for a model that cannot fill."""
-    if fill_tokens_of(tokenizer) is None:
-        return frozenset()
-    ids = (tokenizer.id_of(text) for text in _ENDS)
-    return frozenset(i for i in ids if i is not None and tokenizer.is_special(i))
+    return frozenset() if fill_tokens_of(tokenizer) is None else frozenset(control_ids(_ENDS, tokenizer).values())

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.text.tokenizer import Tokenizer
+from cactus_actors.tools.grammar_builder import control_ids
 
 SWITCHES = ("enable_thinking", "thinking", "reasoning")
 """Variables of templates that make a model reason: Qwen and SmolLM; Granite and DeepSeek; Command-A."""
@@ -34,8 +35,7 @@ def markup_in_vocabulary(tokenizer: Tokenizer) -> str | None:
 
 def reasoning_tokens_of(markup: str, tokenizer: Tokenizer) -> tuple[tuple[int, str], ...]:
     """Id and text of the control tokens of `markup`: what has to be shown for its marks to be seen."""
-    ids = ((tokenizer.id_of(text), text) for text in MARKUPS[markup].tokens)
-    return tuple((i, text) for i, text in ids if i is not None and tokenizer.is_special(i))
+    return tuple((i, text) for text, i in control_ids(MARKUPS[markup].tokens, tokenizer).items())
 
 
 class PastReasoning:

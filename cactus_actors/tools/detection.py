@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cactus_actors.tools.grammar_builder import TokenNames
+from cactus_actors.tools.grammar_builder import TokenNames, control_ids
 from cactus_actors.tools.markup_table import MARKUPS, markup_named
 
 _IN_VOCABULARY = (("<|tool_call_start|>", "lfm2"), ("[TOOL_CALLS]", "mistral"), ("<tool_call>", "hermes"))
@@ -26,5 +26,4 @@ def markup_of(template_source: str, tokenizer: TokenNames, *, is_for_tools: bool
 
 def tool_tokens_of(markup: str, tokenizer: TokenNames) -> tuple[tuple[int, str], ...]:
     """Id and text of the control tokens of `markup`: what has to be shown for its calls to be seen."""
-    ids = ((tokenizer.id_of(text), text) for text in markup_named(markup).tokens)
-    return tuple((i, text) for i, text in ids if i is not None and tokenizer.is_special(i))
+    return tuple((i, text) for text, i in control_ids(markup_named(markup).tokens, tokenizer).items())

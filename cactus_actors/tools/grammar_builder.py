@@ -22,15 +22,17 @@ class TokenNames(Protocol):
     def is_special(self, token_id: int) -> bool: ...
 
 
+def control_ids(texts: Iterable[str], tokenizer: TokenNames) -> dict[str, int]:
+    """The ids of those of `texts` that are control tokens of the vocabulary."""
+    ids = {text: tokenizer.id_of(text) for text in texts}
+    return {text: i for text, i in ids.items() if i is not None and tokenizer.is_special(i)}
+
+
 class GrammarBuilder:
     """Collects rules and schemas under names of its own."""
 
     def __init__(self, control_tokens: Iterable[str], tokenizer: TokenNames | None) -> None:
-        self._control: dict[str, int] = {}
-        for token in control_tokens:
-            token_id = None if tokenizer is None else tokenizer.id_of(token)
-            if tokenizer is not None and token_id is not None and tokenizer.is_special(token_id):
-                self._control[token] = token_id
+        self._control = {} if tokenizer is None else control_ids(control_tokens, tokenizer)
         self.rules: list[str] = []
         self.schemas: dict[str, Any] = {}
         """By the name that a rule refers to, without its `@`."""

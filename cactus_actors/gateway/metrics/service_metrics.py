@@ -12,8 +12,8 @@ from typing import get_args
 from prometheus_client.metrics_core import InfoMetricFamily, Metric
 
 from cactus_actors.gateway.metrics.metric_families import by_name, counter, gauge, histogram
-from cactus_actors.protocol.messages import JobCounts, Status, WorkerStatus
-from cactus_actors.protocol.totals import BreakerState, Distribution, Held, Totals
+from cactus_actors.protocol.messages import Status, WorkerStatus
+from cactus_actors.protocol.totals import BreakerState, Totals
 
 _REFUSALS = (
     "handshake",
@@ -26,25 +26,6 @@ _REFUSALS = (
     "unfinished",
     "large_messages",
     "foreign_worker",
-)
-_HELD: Sequence[tuple[str, Callable[[Held], float], str]] = (
-    ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
-    ("live_jobs", lambda held: held.live_jobs, "Jobs that have not ended."),
-    ("live_dispatches", lambda held: held.dispatches, "Dispatches that run or are on their way."),
-    ("subscribed_jobs", lambda held: held.topics, "Jobs with a subscriber."),
-    ("waiting_prompt_tokens", lambda held: held.waiting_tokens, "Prompt tokens of waiting requests."),
-    ("waiting_bytes", lambda held: held.waiting_bytes, "Memory of waiting requests."),
-    ("ended_jobs", lambda held: held.ended_jobs, "Ended jobs that can still be read."),
-    ("oldest_waiting_seconds", lambda held: held.oldest_waiting_s, "Age of the oldest waiting job."),
-    ("result_bytes", lambda held: held.result_bytes, "Memory of results that can still be read."),
-)
-_JOBS: Sequence[tuple[str, Callable[[JobCounts], int]]] = (
-    ("accepted", lambda jobs: jobs.accepted),
-    ("finished", lambda jobs: jobs.finished),
-    ("failed", lambda jobs: jobs.failed),
-    ("cancelled", lambda jobs: jobs.cancelled),
-    ("rejected", lambda jobs: jobs.rejected),
-    ("redispatched", lambda jobs: jobs.redispatched),
 )
 _OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
     ("worker_running", lambda worker: worker.num_running, "Running sequences."),
@@ -80,37 +61,6 @@ _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] =
         "Draft tokens that were accepted.",
     ),
 )
-_DISTRIBUTIONS: Sequence[tuple[str, Callable[[Totals], Distribution], str]] = (
-    (
-        "time_to_first_token_seconds",
-        lambda totals: totals.first_token_seconds,
-        "Seconds from a job's arrival to the first token of its answer.",
-    ),
-    ("inter_token_latency_seconds", lambda totals: totals.inter_token_seconds, "Seconds between tokens of a job."),
-    ("e2e_request_latency_seconds", lambda totals: totals.job_seconds, "Seconds from a job's arrival to its end."),
-    (
-        "request_queue_time_seconds",
-        lambda totals: totals.queue_seconds,
-        "Seconds from a job's arrival to its first dispatch.",
-    ),
-    (
-        "request_prefill_time_seconds",
-        lambda totals: totals.prefill_seconds,
-        "Seconds from a job's first dispatch to its first token.",
-    ),
-    (
-        "request_decode_time_seconds",
-        lambda totals: totals.decode_seconds,
-        "Seconds from the first token of a job's answer to the last.",
-    ),
-    ("request_prompt_tokens", lambda totals: totals.prompt_tokens, "Tokens of a prompt."),
-    ("request_generation_tokens", lambda totals: totals.completion_tokens, "Tokens of an answer."),
-    (
-        "request_params_max_tokens",
-        lambda totals: totals.max_tokens,
-        "The `max_tokens` of a job.",
-    ),
-)
 
 
 def families_of(status: Status | None) -> Iterator[Metric]:
@@ -133,8 +83,16 @@ def _of_service(status: Status) -> Iterator[Metric]:
     yield gauge("draining", "1 while the service drains and refuses new jobs.", status.draining)
     yield gauge("workers_desired", "Desired number of local workers.", status.desired_workers)
     yield gauge("storage_writable", "1 if the journal can be written, else 0.", not status.storage_error)
-    for name, value, meaning in _HELD:
-        yield gauge(name, meaning, value(status.held))
+    held = status.held
+    yield gauge("arrivals", "Requests in preparation.", held.arrivals)
+    yield gauge("live_jobs", "Jobs that have not ended.", held.live_jobs)
+    yield gauge("live_dispatches", "Dispatches that run or are on their way.", held.dispatches)
+    yield gauge("subscribed_jobs", "Jobs with a subscriber.", held.topics)
+    yield gauge("waiting_prompt_tokens", "Prompt tokens of waiting requests.", held.waiting_tokens)
+    yield gauge("waiting_bytes", "Memory of waiting requests.", held.waiting_bytes)
+    yield gauge("ended_jobs", "Ended jobs that can still be read.", held.ended_jobs)
+    yield gauge("oldest_waiting_seconds", "Age of the oldest waiting job.", held.oldest_waiting_s)
+    yield gauge("result_bytes", "Memory of results that can still be read.", held.result_bytes)
     refused = dict.fromkeys(_REFUSALS, 0) | status.refused
     yield counter("access_refused", "Refused actions of connections.", by_name(refused), "reason")
 
@@ -142,8 +100,8 @@ def _of_service(status: Status) -> Iterator[Metric]:
 def _of_jobs(status: Status) -> Iterator[Metric]:
     jobs = status.jobs
     yield gauge("jobs", "Jobs by state.", by_name({"queued": jobs.queued, "running": jobs.running}), "state")
-    for name, value in _JOBS:
-        yield counter(f"jobs_{name}", f"Jobs {name}.", value(jobs))
+    for name in ("accepted", "finished", "failed", "cancelled", "rejected", "redispatched"):
+        yield counter(f"jobs_{name}", f"Jobs {name}.", getattr(jobs, name))
     outcomes = {
         "recommended": jobs.handoffs_recommended,
         "completed": jobs.handoffs_completed,
@@ -192,8 +150,30 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
 
 
 def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
-    for name, value, meaning in _DISTRIBUTIONS:
-        yield histogram(name, meaning, value(totals), model_name=model)
+    for name, distribution, meaning in (
+        (
+            "time_to_first_token_seconds",
+            totals.first_token_seconds,
+            "Seconds from a job's arrival to the first token of its answer.",
+        ),
+        ("inter_token_latency_seconds", totals.inter_token_seconds, "Seconds between tokens of a job."),
+        ("e2e_request_latency_seconds", totals.job_seconds, "Seconds from a job's arrival to its end."),
+        ("request_queue_time_seconds", totals.queue_seconds, "Seconds from a job's arrival to its first dispatch."),
+        (
+            "request_prefill_time_seconds",
+            totals.prefill_seconds,
+            "Seconds from a job's first dispatch to its first token.",
+        ),
+        (
+            "request_decode_time_seconds",
+            totals.decode_seconds,
+            "Seconds from the first token of a job's answer to the last.",
+        ),
+        ("request_prompt_tokens", totals.prompt_tokens, "Tokens of a prompt."),
+        ("request_generation_tokens", totals.completion_tokens, "Tokens of an answer."),
+        ("request_params_max_tokens", totals.max_tokens, "The `max_tokens` of a job."),
+    ):
+        yield histogram(name, meaning, distribution, model_name=model)
     ended = [((model, reason), count) for reason, count in totals.ended.items()]
     yield counter("request_success", "Jobs that ended.", ended, "model_name", "finished_reason")
     tokens = {"prompt": totals.prompt_tokens_done, "generation": totals.generated_tokens}

@@ -12,16 +12,12 @@ from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.metrics.gateway_metrics import CONTENT_TYPE
 
 
-@get("/health")
+@get(["/health", "/readyz"])
 async def health(request: HttpRequest) -> ASGIResponse:
-    """200 if requests are answered, 503 while the model loads and while the service stops."""
-    await gateway_of(request).check_ready()
-    return json_response({"status": "ok"})
+    """200 if requests are answered, 503 while the model loads and while the service stops.
 
-
-@get("/readyz")
-async def readyz(request: HttpRequest) -> ASGIResponse:
-    """As /health, for load balancers."""
+    Load balancers ask for the second path.
+    """
     await gateway_of(request).check_ready()
     return json_response({"status": "ok"})
 
@@ -43,4 +39,4 @@ async def metrics(request: HttpRequest) -> ASGIResponse:
     return ASGIResponse(body=text, media_type=CONTENT_TYPE)
 
 
-HANDLERS = [health, readyz, healthz, metrics]
+HANDLERS = [health, healthz, metrics]

@@ -71,11 +71,8 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
             raise InvalidRequest(
                 f"tokens[{place}] is {token!s:.40}, token ids are 0 to {vocab_size - 1}", param="tokens"
             )
-
-    def work() -> str:
-        return gateway.text.tokenizer.decode(body.tokens)
-
-    return json_response({"content": await _done(request, work, len(body.tokens))})
+    text = await _done(request, lambda: gateway.text.tokenizer.decode(body.tokens), len(body.tokens))
+    return json_response({"content": text})
 
 
 @post("/apply-template", status_code=200)

@@ -125,8 +125,8 @@ def _ends(node: Node, names: Container[str]) -> bool:
 def _check_left_recursion(rules: Rules, places: Mapping[str, str]) -> None:
     nullable = _closure(rules, is_nullable)
     edges = {name: set(_leftmost(node, nullable)) for name, node in rules.items()}
-    while leaves := {name for name, targets in edges.items() if not targets}:
-        edges = {name: targets - leaves for name, targets in edges.items() if name not in leaves}
+    while done := {name for name, targets in edges.items() if not targets}:
+        edges = {name: targets - done for name, targets in edges.items() if name not in done}
     if edges:
         name, seen = next(iter(edges)), set[str]()
         while name not in seen:  # whatever is left leads to a loop
