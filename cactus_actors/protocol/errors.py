@@ -1,41 +1,6 @@
 """Every error that crosses a socket or ends a command.
 
-::
-
-    CactusError                     status  type
-    ├── InvalidRequest              400     invalid_request_error
-    │   ├── ContextExceeded         400     exceed_context_size_error
-    │   ├── TemplateInvalid         400     template_error
-    │   ├── NotSupported            400     not_supported_error
-    │   ├── SchemaInvalid           400     schema_invalid
-    │   │   ├── SchemaTooComplex    400     schema_too_complex
-    │   │   └── SchemaUnsatisfiable 400     schema_unsatisfiable
-    │   ├── RequestTooComplex       400     request_too_complex
-    │   ├── InvalidJSON             400     invalid_json
-    │   └── InvalidMessage          400     invalid_message
-    │       └── UnsupportedVersion  400     unsupported_version
-    ├── AuthenticationFailed        401     authentication_error
-    ├── PermissionDenied            403     permission_error
-    ├── QuotaExceeded               403     quota_exceeded_error
-    ├── JobNotFound                 404     not_found_error
-    ├── ResourceNotFound            404     resource_not_found_error
-    ├── ModelNotFound               404     model_not_found
-    ├── MethodNotAllowed            405     method_not_allowed
-    ├── RequestTimedOut             408     request_timeout
-    ├── JobConflict                 409     idempotency_conflict
-    ├── ResultDropped               410     result_dropped
-    ├── PayloadTooLarge             413     payload_too_large
-    ├── UnsupportedMediaType        415     unsupported_media_type
-    ├── Overloaded                  429     rate_limit_error
-    ├── ServerFailure               500     server_error
-    │   ├── ModelFailure            500     model_error
-    │   └── PoisonJob               500     poison_job
-    ├── HandoffFailed               502     handoff_error
-    ├── Unavailable                 503     unavailable_error
-    ├── DeadlineExceeded            504     timeout_error
-    ├── StorageFailure              507     storage_error
-    └── ConfigurationInvalid        -       configuration_error  (raised before anything starts)
-        └── ModelFileInvalid        -       model_file_invalid
+docs/reference/errors.md, which is written from this file, shows their tree with types and statuses.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ import re
 from typing import Literal
 
 from cactus_actors.reasoning.marks import Marks
-from cactus_actors.reasoning.phased_splitter import PhasedSplitter
-from cactus_actors.reasoning.split import Start, State
+from cactus_actors.reasoning.split import ReasoningSplitter, Start, State
 
 Kind = Literal["reasoning", "answer", "call"]
 
@@ -19,7 +18,7 @@ _BETWEEN = "\n\n"
 """Stands between two messages of one kind."""
 
 
-class ChannelSplitter(PhasedSplitter):
+class ChannelSplitter(ReasoningSplitter):
     """Messages of the channel `analysis` are reasoning, those to somebody are calls, all others the answer.
 
     A call stays in the text unchanged, from its heading (`to=` or `<|channel|>`) to its `<|call|>`,

@@ -1,10 +1,12 @@
-"""The interface of reasoning splitters."""
+"""What reasoning splitters have in common: they go through a text phase by phase."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Literal, NamedTuple
 
 from cactus_actors.protocol.sampling_params import ReasoningStart as Start
+from cactus_actors.reasoning.trimmed import TrimmedText
 
 __all__ = ["ReasoningSplitter", "Split", "Start", "State"]
 
@@ -19,30 +21,47 @@ class Split(NamedTuple):
     text: str = ""
 
 
-class ReasoningSplitter(Protocol):
+class ReasoningSplitter(ABC):
     """Takes reasoning and its marks out of a text that arrives in chunks.
 
-    Both parts, joined, do not depend on where the text was cut, and no piece is ever revoked. White
-    space around the reasoning is dropped, also between it and the answer.
+    Text is held until a phase can tell if it is reasoning or the answer's. Both parts, joined, do not depend on
+    where the text was cut, and no piece is ever revoked. White space around the reasoning is dropped, also
+    between it and the answer. `has_reasoned` is true once reasoning has begun.
     """
 
+    has_reasoned: bool
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._trimmed = TrimmedText()
+        self._reasoning: list[str] = []
+        self._text: list[str] = []
+
     @property
+    @abstractmethod
     def state(self) -> State: ...
 
     @property
-    def has_reasoned(self) -> bool:
-        """True once reasoning has begun."""
-        ...
-
-    @property
+    @abstractmethod
     def is_over(self) -> bool:
         """True once only the answer can follow."""
-        ...
 
     def feed(self, text: str) -> Split:
         """The parts that are certain after `text`."""
-        ...
+        self._held += text
+        return self._told(is_over=False)
 
     def finish(self) -> Split:
         """The rest, when the text has ended; reasoning that nothing closed stays reasoning."""
-        ...
+        return self._told(is_over=True)
+
+    def _told(self, *, is_over: bool) -> Split:
+        while self._held and self._advance(is_over=is_over):
+            pass
+        told = Split("".join(self._reasoning), "".join(self._text))
+        self._reasoning, self._text = [], []
+        return told
+
+    @abstractmethod
+    def _advance(self, *, is_over: bool) -> bool:
+        """One change of phase, if what is held allows one."""

@@ -6,12 +6,11 @@ import re
 from typing import Literal
 
 from cactus_actors.reasoning.marks import Marks
-from cactus_actors.reasoning.phased_splitter import PhasedSplitter
 from cactus_actors.reasoning.reasoning_markup import ReasoningMarkup
-from cactus_actors.reasoning.split import Start, State
+from cactus_actors.reasoning.split import ReasoningSplitter, Start, State
 
 
-class TagSplitter(PhasedSplitter):
+class TagSplitter(ReasoningSplitter):
     """Splits at the marks of a markup; there is one reasoning, at the beginning."""
 
     def __init__(self, markup: ReasoningMarkup, start: Start, *, keeps_space: bool) -> None:

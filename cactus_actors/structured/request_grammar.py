@@ -108,10 +108,9 @@ def _compile(
     parallel: bool,
 ) -> str:
     match wanted:
-        case {"json_schema": schema}:
-            return _checked(json_grammar(schema, param="json_schema"), "json_schema")
-        case {"response_format": schema}:
-            return _checked(json_grammar(schema, param="response_format"), "response_format")
+        case {"json_schema": schema} | {"response_format": schema}:
+            (param,) = wanted
+            return _checked(json_grammar(schema, param=param), param)
         case {"regex": pattern}:
             _check_text(pattern, "regex")
             return _checked(lark_grammar(f"start: {terminal_of(pattern, param='regex')}"), "regex")

@@ -9,7 +9,7 @@ from cactus_actors.protocol.errors import SchemaTooComplex
 from cactus_actors.structured.components import longest_chain
 from cactus_actors.structured.gbnf.automaton import TooLarge
 from cactus_actors.structured.gbnf.lexeme_conflicts import greedy_lexemes
-from cactus_actors.structured.gbnf.parser import PARAM, TokenLookup, parse_grammar
+from cactus_actors.structured.gbnf.parser import PARAM, parse_grammar
 from cactus_actors.structured.gbnf.rules import reachable
 from cactus_actors.structured.gbnf.shape import Lexeme, Rule, RuleKey, Shape, Shaper, rules_in
 from cactus_actors.structured.gbnf.tree import (
@@ -24,13 +24,14 @@ from cactus_actors.structured.gbnf.tree import (
     parts,
 )
 from cactus_actors.structured.limits import MAX_RULE_DEPTH, check_limit
+from cactus_actors.tools.grammar_builder import TokenNames
 
 T = TypeVar("T")
 
 _NOTHING = '""'
 
 
-def lark_of_gbnf(text: str, start: str, vocabulary: TokenLookup) -> str:
+def lark_of_gbnf(text: str, start: str, vocabulary: TokenNames) -> str:
     """The language of the rule `start` of the grammar `text`.
 
     Raises SchemaInvalid with line and column, SchemaTooComplex and SchemaUnsatisfiable.

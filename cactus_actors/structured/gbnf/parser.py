@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import Protocol
 
 from cactus_actors.protocol.errors import SchemaInvalid
 from cactus_actors.structured.gbnf.tree import (
@@ -23,6 +22,7 @@ from cactus_actors.structured.gbnf.tree import (
     merged,
 )
 from cactus_actors.structured.limits import MAX_BYTES, MAX_DEPTH, MAX_REPEATS, MAX_RULES, check_limit, short
+from cactus_actors.tools.grammar_builder import TokenNames
 
 PARAM = "grammar"
 
@@ -36,25 +36,14 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r"}
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
-class TokenLookup(Protocol):
-    """The part of a tokenizer that is needed here."""
-
-    @property
-    def vocab_size(self) -> int: ...
-
-    def id_of(self, token: str) -> int | None: ...
-
-    def is_special(self, token_id: int) -> bool: ...
-
-
-def parse_grammar(text: str, vocabulary: TokenLookup) -> Grammar:
+def parse_grammar(text: str, vocabulary: TokenNames) -> Grammar:
     """The rules of a text; raises SchemaInvalid with line and column, and SchemaTooComplex."""
     check_limit(len(text.encode()), MAX_BYTES, "bytes of the grammar", PARAM)
     return _Parser(text, vocabulary).read()
 
 
 class _Parser:
-    def __init__(self, text: str, vocabulary: TokenLookup) -> None:
+    def __init__(self, text: str, vocabulary: TokenNames) -> None:
         self._text = text
         self._vocabulary = vocabulary
         self._at = 0
