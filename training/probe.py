@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.calibration import fitted_probe
+from cactus_actors.calibration.fitting import fitted_probe
 from cactus_actors.models.confidence_probe import FILE_NAME
 from cactus_actors.protocol.confidence import probe_features
 from training.answering import Question

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
@@ -27,3 +31,12 @@ class OutputLocked(OutputRefused, type="output_locked"):
 
 class OutputFailed(ConfigurationInvalid, type="output_failed"):
     """A write failed; finished lines are kept, and the run can be resumed."""
+
+
+@contextlib.contextmanager
+def naming_file(path: Path, kind: type[ConfigurationInvalid] = OutputFailed) -> Iterator[None]:
+    """Raise an OSError within the context as `kind`, naming the file."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path}: {error.strerror}") from None

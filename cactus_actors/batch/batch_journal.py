@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.batch.batch_errors import InputChanged, OptionsChanged, OutputFailed, OutputRefused
+from cactus_actors.batch.batch_errors import InputChanged, OptionsChanged, OutputFailed, OutputRefused, naming_file
 from cactus_actors.batch.locked_file import open_locked, write_at
 from cactus_actors.batch.option_changes import changes_in_words
 from cactus_actors.batch.paths import BatchPaths, sync_directory
@@ -113,9 +113,9 @@ class BatchJournal:
 
     def begin_again(self, run: BatchRun) -> None:
         """Record that the failed lines of the run are retried."""
-        number = self.round + 1
+        num_retries = self.round + 1
         self.begin(run)
-        self.round = number
+        self.round = num_retries
 
     def mark_complete(self) -> None:
         """Record that every line is on disk."""
@@ -128,10 +128,8 @@ class BatchJournal:
         os.close(self._descriptor)
 
     def _whole_lines(self) -> bytes:
-        try:
+        with naming_file(self.path):
             content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
-        except OSError as error:
-            raise OutputFailed(f"{self.path}: {error.strerror}") from None
         return content[: content.rfind(b"\n") + 1]
 
     def _add(self, line: bytes) -> None:

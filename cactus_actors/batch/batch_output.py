@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cactus_actors.batch.batch_errors import OutputFailed
+from cactus_actors.batch.batch_errors import naming_file
 from cactus_actors.batch.custom_id_set import custom_id_hash
 from cactus_actors.batch.paths import BatchPaths, sync_directory
 from cactus_actors.batch.result_file import ResultFile
@@ -59,10 +59,7 @@ def num_results(paths: BatchPaths) -> tuple[int | None, int | None]:
 
     Raises OutputLocked while a run writes them, or OutputFailed.
     """
-    return (
-        _num_lines(paths.partial_output, paths.output),
-        _num_lines(paths.partial_errors, paths.errors),
-    )
+    return _num_lines(paths.partial_output, paths.output), _num_lines(paths.partial_errors, paths.errors)
 
 
 def _num_lines(partial: Path, final: Path) -> int | None:
@@ -77,29 +74,23 @@ def _num_lines(partial: Path, final: Path) -> int | None:
 def discard_partial(paths: BatchPaths) -> None:
     """Remove the partial files of an abandoned run."""
     for path in (paths.partial_output, paths.partial_errors):
-        try:
+        with naming_file(path):
             path.unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputFailed(f"{path}: {error.strerror}") from None
 
 
 def reopen_failed(paths: BatchPaths) -> None:
     """Rename final files back to partial ones; can be repeated."""
-    try:
+    with naming_file(paths.output):
         for partial, final in ((paths.partial_output, paths.output), (paths.partial_errors, paths.errors)):
             if final.exists():
                 final.replace(partial)
         sync_directory(paths.output.parent)
-    except OSError as error:
-        raise OutputFailed(f"{paths.output}: {error.strerror}") from None
 
 
 def discard_failed(paths: BatchPaths) -> None:
     """Discard the failed lines, so that they are run again."""
-    try:
+    with naming_file(paths.partial_errors):
         paths.partial_errors.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputFailed(f"{paths.partial_errors}: {error.strerror}") from None
 
 
 def publish(paths: BatchPaths) -> None:
@@ -107,18 +98,13 @@ def publish(paths: BatchPaths) -> None:
 
     An empty error file is removed, together with one of an earlier run.
     """
-    try:
+    with naming_file(paths.output):
         if paths.partial_errors.exists() and not paths.partial_errors.stat().st_size:
             if paths.errors.exists():
                 paths.errors.unlink()
                 sync_directory(paths.output.parent)  # before the partial file is removed, so that it cannot reappear
             paths.partial_errors.unlink()
-        for partial, final in (
-            (paths.partial_errors, paths.errors),
-            (paths.partial_output, paths.output),
-        ):
+        for partial, final in ((paths.partial_errors, paths.errors), (paths.partial_output, paths.output)):
             if partial.exists():
                 partial.replace(final)
         sync_directory(paths.output.parent)
-    except OSError as error:
-        raise OutputFailed(f"{paths.output}: {error.strerror}") from None

@@ -14,10 +14,9 @@ from cactus_actors.batch.batch_journal import BatchJournal, BatchRun
 from cactus_actors.batch.batch_output import BatchOutput, discard_failed, discard_partial, publish, reopen_failed
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, Observer, check_for_all
 from cactus_actors.batch.finished_output import finished_before
-from cactus_actors.batch.input_scan import InputScan, check_unchanged, scan
+from cactus_actors.batch.input_scan import InputScan, PendingLines, check_unchanged, scan
 from cactus_actors.batch.line_runner import LineRunner
 from cactus_actors.batch.paths import BatchPaths
-from cactus_actors.batch.pending_lines import PendingLines
 from cactus_actors.batch.prompt_file import Format, PromptFile
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.client import AsyncClient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from cactus_actors.batch.batch_errors import OutputRefused
+from cactus_actors.batch.batch_errors import OutputRefused, naming_file
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest
 from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
@@ -46,11 +46,9 @@ def finished_before(request: BatchRequest, form: Format, wanted: BatchRun, made_
 
 def _keys_in(path: Path) -> CustomIdSet:
     keys = CustomIdSet()
-    try:
+    with naming_file(path, OutputRefused):
         if path.exists():
             with path.open("rb") as results:
                 for line in result_lines(results):
                     keys.add(line.key)
-    except OSError as error:
-        raise OutputRefused(f"{path}: {error.strerror}") from None
     return keys

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from cactus_actors.batch.batch_errors import OutputRefused
+from cactus_actors.batch.batch_errors import OutputRefused, naming_file
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,11 @@ class BatchPaths:
     def check(self) -> None:
         """Raise OutputRefused if the output cannot be written or is not a result file."""
         check_name(self.output)
-        try:
+        with naming_file(self.output, OutputRefused):
             if not self.output.parent.is_dir():
                 raise OutputRefused(f"{self.output}: there is no directory {self.output.parent}")
             for path in (self.output, self.errors, self.journal, self.partial_output, self.partial_errors):
                 _check_replaceable(path, self.source)
-        except OSError as error:
-            raise OutputRefused(f"{self.output}: {error.strerror}") from None
 
     def check_none_is_lost(self) -> None:
         """Raise OutputRefused if there are result files without a journal."""

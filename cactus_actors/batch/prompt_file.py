@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
-from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.batch.batch_errors import InputInvalid, naming_file
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 Format = Literal["jsonl", "text"]
@@ -142,11 +142,9 @@ class PromptFile:
 
 
 def _open_regular(path: Path) -> BinaryIO:
-    try:
+    with naming_file(path, InputInvalid):
         # O_NONBLOCK: opening a FIFO without a writer would block
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise InputInvalid(f"{path}: {error.strerror}") from None
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +12,7 @@ from cactus_actors.api.option_rules import with_defaults, with_seed
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, RawLine
-from cactus_actors.client.submit import make_submit
+from cactus_actors.client.submit import make_submit, similar_name
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
@@ -123,12 +121,7 @@ def _check_known(fields: dict[str, Any]) -> None:
     known = (*sorted(_NATIVE_FIELDS), *Options.__struct_fields__)
     for name in fields:
         if name not in known:
-            raise InvalidRequest(f"unknown field {name!r:.80}{_similar(name, known)}", param=name)
-
-
-def _similar(name: str, known: Collection[str]) -> str:
-    nearest = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {nearest[0]!r}?" if nearest else ""
+            raise InvalidRequest(f"unknown field {name!r:.80}{similar_name(name, known)}", param=name)
 
 
 def _with_system(messages: Any, system: str | None) -> Any:
@@ -147,7 +140,7 @@ def _request_of_batch_line(
     if unknown := sorted(fields.keys() - _BATCH_FIELDS):
         raise InvalidRequest(
             f"unknown field {unknown[0]!r:.80} beside custom_id, method, url and body"
-            f"{_similar(unknown[0], _BATCH_FIELDS)}",
+            f"{similar_name(unknown[0], _BATCH_FIELDS)}",
             param="line",
         )
     if fields.get("method") != "POST":

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from cactus_actors.batch.batch_errors import OutputFailed
+from cactus_actors.batch.batch_errors import OutputFailed, naming_file
 from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
 from cactus_actors.batch.locked_file import open_locked, write_at
 
@@ -42,7 +42,7 @@ class ResultFile:
         self._changing = threading.Lock()
         self._syncing = threading.Lock()
         self._is_sound = True
-        with _as_output_failed(path):
+        with naming_file(path):
             self._descriptor = open_locked(path)
             try:
                 self._size = self._keep_what_counts()
@@ -144,11 +144,3 @@ def result_lines(file: BinaryIO) -> Iterator[ResultLine]:
             with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                 yield ResultLine(custom_id_hash(decoder.decode(line).custom_id), offset, line)
         offset += len(line)
-
-
-@contextlib.contextmanager
-def _as_output_failed(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputFailed(f"{path}: {error.strerror}") from None

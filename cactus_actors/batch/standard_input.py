@@ -11,18 +11,13 @@ from cactus_actors.batch.batch_errors import OutputFailed
 from cactus_actors.batch.paths import BatchPaths, check_name, sync_directory
 
 
-def kept_input(output: Path) -> Path:
-    """The path of a stored input."""
-    return output.with_name(f"{output.name}.input")
-
-
 def keep_input(stream: BinaryIO, output: Path, *, overwrite: bool) -> Path:
     """Copy `stream` to a file and return its path; an unfinished run keeps the input that it has.
 
     Raises OutputRefused or OutputFailed.
     """
     check_name(output)
-    path = kept_input(output)
+    path = output.with_name(f"{output.name}.input")
     if path.exists() and BatchPaths(path, output).journal.exists() and not overwrite:
         return path
     BatchPaths(path, output).check()  # before anything is written

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.batch.batch_errors import InputInvalid, naming_file
 from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.protocol.results import Result, ToolCall
 from cactus_actors.protocol.type_mismatch import mismatch_of
@@ -47,10 +47,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def read_examples(path: Path) -> list[Example]:
     """Read the examples of a JSONL file; raises InputInvalid, naming the line."""
-    try:
+    with naming_file(path, InputInvalid):
         lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputInvalid(f"{path}: {error.strerror}") from None
     examples = [_decode(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
     if not examples:
         raise InputInvalid(f"{path}: there is no example in it")

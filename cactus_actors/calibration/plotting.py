@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cactus_actors.batch.batch_errors import naming_file
 from cactus_actors.calibration.report import NEW_PROBE, Calibration
 from cactus_actors.calibration.signal_scores import SIGNALS
 from cactus_actors.protocol.errors import ConfigurationInvalid
@@ -33,7 +34,5 @@ def write_plot(calibration: Calibration, path: Path) -> None:
         axes.axhline(calibration.second_accuracy, color="grey", linewidth=0.8, label="second service alone")
         axes.set_ylabel("accuracy: of what stays —, of everything - -")
     axes.legend()
-    try:
+    with naming_file(path, ConfigurationInvalid):
         figure.savefig(path, format="png", dpi=150)
-    except OSError as error:
-        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None

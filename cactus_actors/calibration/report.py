@@ -10,9 +10,9 @@ import msgspec
 
 from cactus_actors.calibration.example_runner import ExampleOutcome
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
-from cactus_actors.calibration.interval import CONFIDENCE
 from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
 from cactus_actors.calibration.thresholds import (
+    CONFIDENCE,
     Cut,
     area_under_curve,
     cut_for_precision,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cactus_actors.calibration.interval import CONFIDENCE
 from cactus_actors.calibration.report import Calibration, SignalReport, ThresholdTarget
-from cactus_actors.calibration.thresholds import Cut
+from cactus_actors.calibration.thresholds import CONFIDENCE, Cut
 
 WARNING = (
     "Estimates from these answers, by which the thresholds were chosen, too: of other",

@@ -142,14 +142,13 @@ def _progress() -> Progress:
 def _write_probe(calibration: Calibration, path: Path) -> None:
     import msgspec
 
+    from cactus_actors.batch.batch_errors import naming_file
     from cactus_actors.protocol.errors import ConfigurationInvalid
 
     if calibration.probe is None:
         raise ConfigurationInvalid("no probe was fitted: there are too few right or wrong answers")
-    try:
+    with naming_file(path, ConfigurationInvalid):
         path.write_bytes(msgspec.json.format(msgspec.json.encode(calibration.probe)) + b"\n")
-    except OSError as error:
-        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
 
 
 def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -18,7 +17,6 @@ from cactus_actors.client.stream import AsyncTokenStream
 from cactus_actors.client.submit import EncodedSubmit, Messages, Prompt, Tools, check_job_id, encoded, make_submit
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import find_credentials
-from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import (
     Cancel,
     Fetch,
@@ -77,9 +75,7 @@ class AsyncClient:
         self._connection.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -150,13 +146,7 @@ class AsyncClient:
             make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         )
         job = await self._connection.follow(submit.job_id, submit, streamed=False)
-        while job.follower.accepted is None:
-            outcome = job.follower.outcome
-            if isinstance(outcome, CactusError):
-                raise outcome
-            if outcome is not None:
-                break
-            await job.wait_changed()
+        await job.accepted()
         self._submitted[submit.job_id] = job
         if len(self._submitted) > MAX_UNREAD_RESULTS:
             self._submitted.popitem(last=False)

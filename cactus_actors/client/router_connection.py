@@ -34,19 +34,8 @@ from cactus_actors.client.reply_watchdog import ReplyWatchdog
 from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.client.subscriptions import Subscriptions
 from cactus_actors.keys.key_file import Credentials
-from cactus_actors.protocol.errors import (
-    CactusError,
-    InvalidMessage,
-    Unavailable,
-    error_from_info,
-)
-from cactus_actors.protocol.messages import (
-    Cancel,
-    ClientMessage,
-    Rejected,
-    RouterReply,
-    Submit,
-)
+from cactus_actors.protocol.errors import CactusError, InvalidMessage, Unavailable, error_from_info
+from cactus_actors.protocol.messages import Accepted, Cancel, ClientMessage, Rejected, RouterReply, Submit
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import encode, router_reply_decoder, stream_message_decoder
 
@@ -74,6 +63,17 @@ class JobHandle:
         """Return after the next change. Callers check their condition before and after."""
         self._changed.clear()
         await self._changed.wait()
+
+    async def accepted(self) -> Accepted | None:
+        """Wait until the service has accepted the job; None if it ended before that was seen.
+
+        Raises the error of a refused job.
+        """
+        while self.follower.accepted is None and self.follower.outcome is None:
+            await self.wait_changed()
+        if self.follower.accepted is None and isinstance(self.follower.outcome, CactusError):
+            raise self.follower.outcome
+        return self.follower.accepted
 
     async def outcome(self) -> Result:
         """Return the job's result, or raise its error."""

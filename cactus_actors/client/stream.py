@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from cactus_actors.client.router_connection import JobHandle, RouterConnection
@@ -48,9 +47,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
     async def __aenter__(self) -> Self:
         return await self._begun()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def __aiter__(self) -> Self:
@@ -84,12 +81,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
 
         Raises the error of a refused job.
         """
-        job = await self._following()
-        while job.follower.accepted is None and job.follower.outcome is None:
-            await job.wait_changed()
-        if job.follower.accepted is None and isinstance(job.follower.outcome, CactusError):
-            raise job.follower.outcome
-        return job.follower.accepted
+        return await (await self._following()).accepted()
 
     async def watch(self, on_change: Callable[[], None]) -> None:
         """Submit the job; call `on_change` at once and whenever `update` may return something new."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ def make_options(given: Mapping[str, Any]) -> Options:
     types = {field.name: field.type for field in msgspec.structs.fields(Options)}
     for name, value in given.items():
         if name not in types:
-            raise InvalidRequest(f"unknown option {name!r}{_similar(name)}", param=name)
+            raise InvalidRequest(f"unknown option {name!r}{similar_name(name, types)}", param=name)
         try:
             msgspec.convert(value, types[name])
         except msgspec.ValidationError:
@@ -152,6 +152,7 @@ def _convert(value: Any, wanted: Any, param: str) -> Any:
         raise InvalidRequest(f"{param}: {mismatch_of(error).message}", param=param) from None
 
 
-def _similar(name: str) -> str:
-    nearest = difflib.get_close_matches(name, Options.__struct_fields__, n=1)
+def similar_name(name: str, known: Iterable[str]) -> str:
+    """A hint for an unknown name: the most similar known one, "" if there is none."""
+    nearest = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {nearest[0]!r}?" if nearest else ""

@@ -6,7 +6,6 @@ import functools
 import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
-from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from cactus_actors.client.async_client import AsyncClient
@@ -29,9 +28,7 @@ class _Blocking(Generic[A]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

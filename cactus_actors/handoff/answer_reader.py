@@ -49,9 +49,6 @@ class _Choice(msgspec.Struct, frozen=True):
 
 class _TokenDetails(msgspec.Struct, frozen=True):
     cached_tokens: int | None = None
-
-
-class _CompletionDetails(msgspec.Struct, frozen=True):
     reasoning_tokens: int | None = None
 
 
@@ -59,7 +56,7 @@ class _Usage(msgspec.Struct, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     prompt_tokens_details: _TokenDetails | None = None
-    completion_tokens_details: _CompletionDetails | None = None
+    completion_tokens_details: _TokenDetails | None = None
 
 
 class _Chunk(msgspec.Struct, frozen=True):
@@ -94,15 +91,16 @@ class AnswerReader:
     """Reads one answer; every method raises CloudFailure on a protocol violation.
 
     `redact` masks secrets in error messages of the cloud. Tool calls become text in the format `tool_markup`, as calls
-    of `tools`. An answer `is_complete` after its finish_reason, whether or not anything follows.
+    of `tools`. An answer `is_complete` after its finish_reason, whether or not anything follows; `usage` is what the
+    cloud reported, if anything.
     """
 
     redact: Callable[[str], str] = str
     tool_markup: str = "hermes"
     tools: list[dict[str, Any]] | None = None
     is_done: bool = False
+    usage: Usage | None = None
     _finish_reason: str | None = None
-    _usage: Usage | None = None
     _num_bytes: int = 0
     _tool_calls: dict[int, _ToolCallText] = field(default_factory=dict)
 
@@ -119,7 +117,7 @@ class AnswerReader:
                 return AnswerPiece()
             raise _protocol_error("a chunk is not a chat completion chunk") from None
         if chunk.usage is not None:
-            self._usage = _counts(chunk.usage)
+            self.usage = _counts(chunk.usage)
         if was_complete:
             return AnswerPiece()
         if chunk.error is not None:
@@ -133,11 +131,6 @@ class AnswerReader:
         """Whether the finish_reason has arrived."""
         return self._finish_reason is not None
 
-    @property
-    def usage(self) -> Usage | None:
-        """The usage that the cloud reported, if any."""
-        return self._usage
-
     def rest(self) -> AnswerPiece:
         """The text added at the end of the stream: the complete tool calls."""
         return self._within_limit(AnswerPiece(self._tool_call_text()))
@@ -150,7 +143,7 @@ class AnswerReader:
             raise CloudFailure("cloud_rejected", "the cloud filtered its answer")
         if self._finish_reason not in _FINISH_REASONS:
             raise _protocol_error("the finish_reason is unknown")
-        return CloudAnswer(_FINISH_REASONS[self._finish_reason], self._usage)
+        return CloudAnswer(_FINISH_REASONS[self._finish_reason], self.usage)
 
     def _take(self, choice: _Choice) -> AnswerPiece:
         self._finish_reason = choice.finish_reason or self._finish_reason

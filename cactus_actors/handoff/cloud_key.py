@@ -1,4 +1,4 @@
-"""The cloud key, from the environment or from a private file."""
+"""The cloud key, from the environment or from a private file, and whether a cloud is configured."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from cactus_actors.config import HandoffSettings
 from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 CLOUD_KEY_VARIABLE = "CACTUS_CLOUD_KEY"
 HOME_VARIABLE = "CACTUS_HOME"
+_DEFAULTS = HandoffSettings()
 
 
 class CloudKey:
@@ -52,6 +54,17 @@ def credentials_path(environment: Mapping[str, str] = os.environ) -> Path:
 def has_cloud_key(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether there is a key or a credentials file; the file is not read."""
     return bool(environment.get(CLOUD_KEY_VARIABLE, "").strip()) or os.path.lexists(credentials_path(environment))
+
+
+def is_cloud_configured(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
+    """Whether there is a cloud key, or any setting of the handoff actor differs from its default.
+
+    The actor decides whether they can be used. `cactus auth` may store a key at any time.
+    """
+    of_router = {
+        name: getattr(settings, name) for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")
+    }
+    return has_cloud_key(environment) or settings != msgspec.structs.replace(_DEFAULTS, **of_router)
 
 
 def load_cloud_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:

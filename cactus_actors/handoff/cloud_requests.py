@@ -45,7 +45,6 @@ class CloudRequests:
         self._budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
         self._prices = Prices.of(settings)
         self._spending = _spending_of(settings)
-        self._currency = settings.currency
         self._cloud = CloudClient(settings, self._breaker, self._budget)
         self._access = CloudAccess(refusal="not started")
         self._access_read_at = -math.inf
@@ -93,7 +92,7 @@ class CloudRequests:
 
     def spent(self) -> list[CloudSpending]:
         """The spending at the cloud."""
-        return self._spending.told(self._currency)
+        return self._spending.told(self._settings.currency)
 
     def free_slots(self) -> int:
         """How many more jobs could start now."""

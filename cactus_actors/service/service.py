@@ -17,7 +17,7 @@ from cactus_actors.fleet.readiness import StallTimeout, await_result
 from cactus_actors.fleet.singleton import Singleton
 from cactus_actors.fleet.start_phases import PhaseAnnouncer, ShowPhase, StartPhase
 from cactus_actors.fleet.worker_pool import WorkerPool
-from cactus_actors.handoff.configured import is_cloud_configured
+from cactus_actors.handoff.cloud_key import is_cloud_configured
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.placement.interface import Actor, ActorKind, Placement

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
-from cactus_actors.batch.input_scan import InputScan, scan
-from cactus_actors.batch.pending_lines import PendingLines
+from cactus_actors.batch.input_scan import InputScan, PendingLines, scan
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported

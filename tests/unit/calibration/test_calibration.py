@@ -14,24 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.batch.batch_errors import InputInvalid
-from cactus_actors.calibration import (
-    Calibration,
-    Cut,
-    Example,
-    ExampleOutcome,
-    ThresholdTarget,
-    area_under_curve,
-    cross_validated,
-    cut_for_precision,
-    cut_for_share,
-    exact_interval,
-    fitted_probe,
-    read_examples,
-)
+from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget, read_examples
+from cactus_actors.calibration.fitting import cross_validated, fitted_probe
 from cactus_actors.calibration.plotting import write_plot
 from cactus_actors.calibration.report import NEW_PROBE
 from cactus_actors.calibration.report_table import report_lines
-from cactus_actors.calibration.thresholds import cuts, surest_cut
+from cactus_actors.calibration.thresholds import (
+    Cut,
+    area_under_curve,
+    cut_for_precision,
+    cut_for_share,
+    cuts,
+    exact_interval,
+    surest_cut,
+)
 from cactus_actors.config import make_config, read_config_file
 from cactus_actors.protocol.confidence import probe_features
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest

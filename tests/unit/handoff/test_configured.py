@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.config import CloudBudget, HandoffSettings
-from cactus_actors.handoff.cloud_key import CloudKey, credentials_path, forget_cloud_key, store_cloud_key
-from cactus_actors.handoff.configured import is_cloud_configured
+from cactus_actors.handoff.cloud_key import (
+    CloudKey,
+    credentials_path,
+    forget_cloud_key,
+    is_cloud_configured,
+    store_cloud_key,
+)
 
 
 @pytest.mark.parametrize(
