@@ -1,13 +1,5 @@
 """Prompt files: lines in, OpenAI batch lines out, each exactly once even if processes are killed."""
 
-from cactus_actors.batch.batch_errors import (
-    InputChanged,
-    InputInvalid,
-    OptionsChanged,
-    OutputFailed,
-    OutputLocked,
-    OutputRefused,
-)
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, check_for_all
 from cactus_actors.batch.batch_runner import run_batch
 from cactus_actors.batch.failure_reasons import Reason, reasons_of
@@ -19,12 +11,6 @@ __all__ = [
     "BatchPaths",
     "BatchProgress",
     "BatchRequest",
-    "InputChanged",
-    "InputInvalid",
-    "OptionsChanged",
-    "OutputFailed",
-    "OutputLocked",
-    "OutputRefused",
     "PromptLine",
     "Reason",
     "check_for_all",

@@ -32,7 +32,6 @@ class BatchOutput:
         return len(self._errors.done)
 
     def has(self, custom_id: str) -> bool:
-        """Whether the line is done."""
         key = custom_id_hash(custom_id)
         return key in self._results.done or key in self._errors.done
 

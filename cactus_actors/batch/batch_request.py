@@ -62,7 +62,6 @@ class BatchRequest:
 
     @property
     def paths(self) -> BatchPaths:
-        """The files of this run."""
         return BatchPaths(self.source, self.output)
 
     def parameters(self, form: Format) -> dict[str, Any]:
@@ -99,7 +98,6 @@ class BatchProgress:
 
     @property
     def tokens_per_second(self) -> float:
-        """Completion tokens per second of this process."""
         return self.completion_tokens / max(1e-9, time.monotonic() - self.started)
 
 

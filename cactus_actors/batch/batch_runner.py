@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 
 import msgspec
 
@@ -90,7 +91,7 @@ async def run_batch(
         output = await _opened_output(paths)
         try:
             line_runner = LineRunner(client, request, begun, scanned.model, journal.round)
-            progress = await _Runner(request, form, scanned, line_runner, output, observe, slot).run()
+            progress = await _Runner(request, form, scanned, line_runner, output, observe, slot or nullcontext()).run()
             await asyncio.to_thread(output.sync)
         finally:
             output.close()
@@ -125,67 +126,59 @@ def _close_unwanted(opening: asyncio.Task[BatchOutput]) -> None:
         opening.result().close()
 
 
+@dataclass
 class _Runner:
-    def __init__(
-        self,
-        request: BatchRequest,
-        form: Format,
-        scanned: InputScan,
-        line_runner: LineRunner,
-        output: BatchOutput,
-        observe: Observer | None,
-        slot: AbstractAsyncContextManager[None] | None,
-    ) -> None:
-        self._request = request
-        self._form = form
-        self._scanned = scanned
-        self._line_runner = line_runner
-        self._output = output
-        self._observe = observe
-        self._slot = nullcontext() if slot is None else slot
+    request: BatchRequest
+    form: Format
+    scanned: InputScan
+    line_runner: LineRunner
+    output: BatchOutput
+    observe: Observer | None
+    slot: AbstractAsyncContextManager[None]
+
+    def __post_init__(self) -> None:
+        num_resumed = self.output.num_succeeded + self.output.num_failed
         self._progress = BatchProgress(
-            num_lines=scanned.num_lines,
-            num_succeeded=output.num_succeeded,
-            num_failed=output.num_failed,
-            num_resumed=output.num_succeeded + output.num_failed,
+            num_lines=self.scanned.num_lines,
+            num_succeeded=self.output.num_succeeded,
+            num_failed=self.output.num_failed,
+            num_resumed=num_resumed,
             completion_tokens=0,
             started=time.monotonic(),
         )
 
     async def run(self) -> BatchProgress:
         self._tell(None, None)
-        with PromptFile(self._request.source) as file:
-            lines = PendingLines(
-                file, self._form, self._scanned, self._output.has, self._request.limits.max_ahead_bytes
-            )
+        with PromptFile(self.request.source) as file:
+            lines = PendingLines(file, self.form, self.scanned, self.output.has, self.request.limits.max_ahead_bytes)
             try:
                 async with asyncio.TaskGroup() as tasks:
                     syncing = tasks.create_task(self._keep_synced())
                     async with asyncio.TaskGroup() as workers:
-                        for _ in range(self._request.max_in_flight):
+                        for _ in range(self.request.max_in_flight):
                             workers.create_task(self._work(lines))
                     syncing.cancel()
             except BaseExceptionGroup as group:
                 raise _first_error(group) from None
-        await asyncio.to_thread(check_unchanged, self._request.source, self._scanned)
+        await asyncio.to_thread(check_unchanged, self.request.source, self.scanned)
         return self._progress
 
     async def _keep_synced(self) -> None:
         while True:
             await asyncio.sleep(SYNC_EVERY_S)
-            await asyncio.to_thread(self._output.sync)
+            await asyncio.to_thread(self.output.sync)
 
     async def _work(self, lines: PendingLines) -> None:
         while True:
-            async with self._slot:
+            async with self.slot:
                 line = await lines.next()
                 if line is None:
                     return
                 await self._run_line(line)
 
     async def _run_line(self, line: PromptLine) -> None:
-        outcome = await self._line_runner.answer(line)
-        self._output.add(line.custom_id, outcome.rendered, succeeded=outcome.succeeded)
+        outcome = await self.line_runner.answer(line)
+        self.output.add(line.custom_id, outcome.rendered, succeeded=outcome.succeeded)
         self._progress.num_succeeded += outcome.succeeded
         self._progress.num_failed += not outcome.succeeded
         for result in outcome.results:
@@ -193,8 +186,8 @@ class _Runner:
         self._tell(line, outcome.results[0] if outcome.results else None)
 
     def _tell(self, line: PromptLine | None, result: Result | None) -> None:
-        if self._observe is not None:
-            self._observe(self._progress, line, result)
+        if self.observe is not None:
+            self.observe(self._progress, line, result)
 
 
 def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -18,7 +18,6 @@ class BatchPaths:
 
     @property
     def errors(self) -> Path:
-        """The error file."""
         return self.output.with_name(f"{self.output.stem}.errors.jsonl")
 
     @property

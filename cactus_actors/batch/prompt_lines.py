@@ -43,7 +43,6 @@ class PromptLine:
 
     @property
     def model(self) -> str | None:
-        """The model named in the line, if any."""
         fields = self.value.get("body") if self.is_batch_line else self.value
         model = fields.get("model") if isinstance(fields, dict) else None
         return model if isinstance(model, str) else None

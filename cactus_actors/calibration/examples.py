@@ -32,7 +32,6 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     calls: list[ToolCall] | None = None
 
     def is_right(self, result: Result) -> bool:
-        """Whether `result` is correct."""
         if not result.success or result.finish_reason not in ("stop", "tool_calls"):
             return False
         text = result.text

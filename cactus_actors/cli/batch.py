@@ -21,6 +21,7 @@ from cactus_actors.cli.shared_options import (
     Seed,
     StreamEndpoint,
     Temperature,
+    given_options,
     schema_of,
 )
 from cactus_actors.cli.terminal import print_json
@@ -102,17 +103,13 @@ def batch(
 
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
+    given = given_options(locals())
     from cactus_actors.batch import BatchRequest, check_for_all, keep_input
     from cactus_actors.protocol.options import Options
 
-    options = Options(
-        json_schema=None if json_schema is None else schema_of(json_schema),
-        max_tokens=max_tokens,
-        temperature=temperature,
-        seed=seed,
-        priority=priority,
-        cloud_handoff_threshold=cloud_handoff_threshold,
-    )
+    if json_schema is not None:
+        given["json_schema"] = schema_of(json_schema)
+    options = Options(**given)
     check_for_all(options, system)  # before a pipe is read
     if str(source) == "-":
         source = keep_input(sys.stdin.buffer, output, overwrite=overwrite)

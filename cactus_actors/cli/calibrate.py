@@ -17,6 +17,7 @@ from cactus_actors.cli.shared_options import (
     Seed,
     StreamEndpoint,
     Temperature,
+    given_options,
 )
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
@@ -78,6 +79,7 @@ def calibrate(
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
+    options = given_options(locals())
     from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
     from cactus_actors.calibration.plotting import write_plot
 
@@ -85,10 +87,8 @@ def calibrate(
         raise typer.BadParameter("give --precision or --cloud-share, not both")
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
-    options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-    given = {name: value for name, value in options.items() if value is not None}
     services = [(endpoint, stream_endpoint)] + ([(second, None)] if second else [])
-    answered = asyncio.run(_ask(services, key_file, examples, given, max_in_flight))
+    answered = asyncio.run(_ask(services, key_file, examples, options, max_in_flight))
     calibration = Calibration.of(answered[0], target, answered[1] if second else None)
     if plot is not None:
         write_plot(calibration, plot)

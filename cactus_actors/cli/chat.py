@@ -23,6 +23,7 @@ from cactus_actors.cli.shared_options import (
     Temperature,
     Think,
     ThinkingBudget,
+    given_options,
 )
 from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.cli.wait_notice import WaitNotice
@@ -50,7 +51,7 @@ def chat(
     max_tokens: MaxTokens = None,
     temperature: Temperature = None,
     seed: Seed = None,
-    think: Think = None,
+    enable_thinking: Think = None,
     thinking_budget: ThinkingBudget = None,
     show_reasoning: ShowReasoning = None,
     cloud_handoff_threshold: HandoffThreshold = None,
@@ -62,15 +63,7 @@ def chat(
 
     Example: cactus chat --system "Answer briefly." --temperature 0.3
     """
-    given = {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "seed": seed,
-        "enable_thinking": think,
-        "thinking_budget": thinking_budget,
-        "cloud_handoff_threshold": cloud_handoff_threshold,
-    }
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = given_options(locals())
     from cactus_actors.client import Client
 
     resolve_options(Options(**options))  # check the options before the first message
@@ -197,7 +190,7 @@ class ChatSession:
                     notice.came()
                     answer += delta.text
                     reasoning += delta.reasoning_content
-                    writer.add(delta)
+                    writer.add(delta.text, delta.reasoning_content)
                 result = stream.result()
             writer.end()
             _whisper(summary(result))

@@ -27,12 +27,12 @@ from cactus_actors.cli.shared_options import (
     ThinkingBudget,
     TopK,
     TopP,
+    given_options,
 )
 from cactus_actors.cli.terminal import AnswerWriter, print_json, summary
 from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import Result
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def complete(
     seed: Seed = None,
     stop: Stop = None,
     repeat_penalty: RepeatPenalty = None,
-    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Continue after an end token.")] = False,
-    think: Think = None,
+    ignore_eos: Annotated[bool | None, typer.Option("--ignore-eos", help="Continue after an end token.")] = None,
+    enable_thinking: Think = None,
     thinking_budget: ThinkingBudget = None,
     show_reasoning: ShowReasoning = None,
     cloud_handoff_threshold: HandoffThreshold = None,
@@ -74,27 +74,14 @@ def complete(
 
     Example: cactus complete "What is the capital of France?" --stream --temperature 0
     """
+    request = given_options(locals())
     text = " ".join(words) if words else _standard_input()
     if not text:
         raise InvalidRequest("the prompt is empty", param="prompt")
-    options = {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_p": top_p,
-        "top_k": top_k,
-        "min_p": min_p,
-        "seed": seed,
-        "stop": stop or None,
-        "repeat_penalty": repeat_penalty,
-        "ignore_eos": ignore_eos or None,
-        "enable_thinking": think,
-        "thinking_budget": thinking_budget,
-        "cloud_handoff_threshold": cloud_handoff_threshold,
-        "allow_cloud": False if no_cloud else None,
-        "timeout_ms": timeout_ms,
-        "model": model,
-    }
-    request: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if model is not None:
+        request["model"] = model
+    if no_cloud:
+        request["allow_cloud"] = False
     if raw:
         if system is not None:
             raise InvalidRequest("--system needs the chat template that --raw leaves out", param="system")
@@ -125,15 +112,7 @@ def _answer(client: Client, request: dict[str, Any], writer: AnswerWriter, *, st
         with WaitNotice(client):
             result = client.complete(**request)
         if not as_json:
-            writer.add(
-                Delta(
-                    job_id="",
-                    index=0,
-                    token_ids=[],
-                    text=result.text,
-                    reasoning_content=result.reasoning_content or "",
-                )
-            )
+            writer.add(result.text, result.reasoning_content or "")
         _finish(result, writer, as_json=as_json)
         return
     with client.stream(**request) as deltas, WaitNotice(client) as notice:
@@ -142,7 +121,7 @@ def _answer(client: Client, request: dict[str, Any], writer: AnswerWriter, *, st
             if as_json:
                 print_json(delta)
             else:
-                writer.add(delta)
+                writer.add(delta.text, delta.reasoning_content)
         _finish(deltas.result(), writer, as_json=as_json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 from typer.models import OptionInfo
 
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
+from cactus_actors.protocol.options import Options
 
 FIRST_ANSWER_S = 5.0  # interactive use
 
@@ -62,10 +64,14 @@ ShowReasoning = Annotated[
 ]
 
 
+def given_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a command that are options of a job and were given, by the names of their fields."""
+    return {name: arguments[name] for name in Options.__struct_fields__ if arguments.get(name) not in (None, [])}
+
+
 def schema_of(given: str) -> Any:
     """A JSON Schema from JSON text or a file name; raises InvalidRequest."""
     from cactus_actors.api.strict_json import decode_strictly
-    from cactus_actors.protocol.options import Options
     from cactus_actors.structured.request_grammar import check_form
 
     text, name = given.strip(), "--json-schema"

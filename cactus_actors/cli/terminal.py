@@ -11,7 +11,6 @@ import msgspec
 import typer
 
 from cactus_actors.cli.word_wrap import WordWrapper
-from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import Result
 
 if TYPE_CHECKING:
@@ -47,18 +46,14 @@ class AnswerWriter:
         self._is_reasoning = False
         self._wrapper = WordWrapper(shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
 
-    def add(self, delta: Delta) -> None:
-        """Write a delta."""
-        self.think(delta.reasoning_content)
-        if delta.text:
-            self._end_reasoning()
-            show(delta.text if self._wrapper is None else self._wrapper.add(_printable(delta.text)))
-
-    def think(self, text: str) -> None:
-        """Write reasoning, if it is shown."""
-        if text and self._shows_reasoning:
+    def add(self, text: str, reasoning: str) -> None:
+        """Write a piece of the reasoning, if it is shown, then a piece of the answer."""
+        if reasoning and self._shows_reasoning:
             self._is_reasoning = True
-            typer.secho(_printable(text), dim=True, err=True, nl=False)
+            typer.secho(_printable(reasoning), dim=True, err=True, nl=False)
+        if text:
+            self._end_reasoning()
+            show(text if self._wrapper is None else self._wrapper.add(_printable(text)))
 
     def end(self) -> None:
         """End the last line."""

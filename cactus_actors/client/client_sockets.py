@@ -61,7 +61,6 @@ def reconnect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
 
 
 def leave(socket: zmq.asyncio.Socket, endpoint: str) -> None:
-    """Disconnect from an endpoint."""
     with contextlib.suppress(zmq.ZMQError):  # a refused connection is gone already
         socket.disconnect(endpoint)
 
@@ -77,7 +76,6 @@ def events_of(context: zmq.asyncio.Context, socket: zmq.asyncio.Socket) -> zmq.a
 
 
 def refusal(event: int, endpoint: str, credentials: Credentials | None) -> AuthenticationFailed:
-    """The error for a refusal event."""
     if credentials is None:
         reason = f"{endpoint} requires a key: give a key file (key_file, or {KEY_FILE_VARIABLE})"
     elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:

@@ -30,7 +30,6 @@ class Handshakes:
         self._is_open = True
 
     def on_succeeded(self) -> None:
-        """The handshake succeeded."""
         self._is_open = False
         self.num_broken = 0
 

@@ -16,7 +16,6 @@ class ReplyWatchdog:
         self._timeout_s = REPLY_TIMEOUT_S
 
     def on_sent(self, num_bytes: int, now: float) -> None:
-        """A request was sent."""
         if self._since is None:
             self._since = now
         self._num_bytes += num_bytes

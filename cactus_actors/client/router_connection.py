@@ -54,7 +54,6 @@ class JobHandle:
         self._changed = asyncio.Event()
 
     def wake(self) -> None:
-        """Wake every waiter."""
         self._changed.set()
         if self.on_change is not None:
             self.on_change()

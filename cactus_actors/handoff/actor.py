@@ -33,5 +33,4 @@ class HandoffActor:
         self._worker.stop()
 
     def health(self) -> HandoffHealth:
-        """The state of the handoff."""
         return self._worker.health()

@@ -79,7 +79,6 @@ class CloudRequests:
         )
 
     def breaker_state(self) -> BreakerState:
-        """The state of the breaker now."""
         return self._breaker.state(time.monotonic())
 
     def unavailable(self) -> str | None:
@@ -91,7 +90,6 @@ class CloudRequests:
         return self._spending.refusal() or ("breaker open" if self.breaker_state() == "open" else None)
 
     def spent(self) -> list[CloudSpending]:
-        """The spending at the cloud."""
         return self._spending.told(self._settings.currency)
 
     def free_slots(self) -> int:

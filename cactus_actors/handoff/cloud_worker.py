@@ -69,7 +69,6 @@ class CloudWorker:
         self._wake_threadsafe()
 
     def health(self) -> HandoffHealth:
-        """A snapshot of the state."""
         desk = self._requests
         return HandoffHealth(
             worker_id=self._settings.worker_id,

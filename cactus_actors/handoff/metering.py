@@ -38,7 +38,6 @@ class Prices:
         return None
 
     def cost(self, usage: Usage) -> float:
-        """The cost of these tokens."""
         total = usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion
         return round(total / TOKENS_OF_A_PRICE, NUM_DECIMALS)
 
@@ -62,7 +61,6 @@ class Meter:
         return self._spending.refusal(self._tenant)
 
     def on_request(self) -> None:
-        """Record a request."""
         self._spending.add(self._tenant, requests=1)
 
     def counted(self) -> Usage | None:

@@ -65,7 +65,6 @@ class Spending:
         return None
 
     def add(self, tenant: str, *, requests: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
-        """Record spending of `tenant`."""
         for key in dict.fromkeys(self._keys_now(tenant)):
             spent = self._spent.get(key)
             if spent is None:
@@ -91,7 +90,6 @@ class Spending:
         ]
 
     def rows(self) -> list[Spent]:
-        """All counters."""
         return list(self._spent.values())
 
     def _keys_now(self, tenant: str) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,6 @@ class KeyPair:
 
     @classmethod
     def generate(cls) -> Self:
-        """A new pair."""
         _, secret = zmq.curve_keypair()
         return cls(secret.decode())
 

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +19,8 @@ from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, MAX_WEIGHT, KeyGrants, Weight
 from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
+
+T = TypeVar("T")
 
 SERVICE_TOPICS = 65_536
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
@@ -68,11 +71,7 @@ class KeyStore:
 
     def server_pair(self) -> KeyPair:
         """The service's own pair, which must exist."""
-        content = read_private(self._server_path)
-        try:
-            return KeyPair(msgspec.json.decode(content, type=_ServerFile).secret_key)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ConfigurationInvalid(f"{self._server_path} is damaged; restore it from a copy") from None
+        return KeyPair(_decoded(self._server_path, _ServerFile).secret_key)
 
     def make_server_pair(self) -> KeyPair:
         """The service's own pair, created if needed."""
@@ -85,12 +84,7 @@ class KeyStore:
 
     def known(self) -> list[KnownKey]:
         """Every key that the service accepts, oldest first."""
-        if not self.known_path.exists():
-            return []
-        try:
-            return msgspec.json.decode(read_private(self.known_path), type=_KnownFile).keys
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ConfigurationInvalid(f"{self.known_path} is damaged; restore it from a copy") from None
+        return _decoded(self.known_path, _KnownFile).keys if self.known_path.exists() else []
 
     def add(
         self,
@@ -185,6 +179,13 @@ class KeyStore:
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _decoded(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(read_private(path), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ConfigurationInvalid(f"{path} is damaged; restore it from a copy") from None
 
 
 def _check_terms(role: Role, terms: KeyGrants) -> None:

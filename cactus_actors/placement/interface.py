@@ -30,7 +30,6 @@ class ActorKind:
     answers: Mapping[str, Any]
 
     def answer_type(self, method: str) -> Any:
-        """The return type of `method`."""
         return str if method == "run" else self.answers.get(method, type(None))
 
 

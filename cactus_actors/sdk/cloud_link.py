@@ -38,7 +38,6 @@ class CloudLink:
 
     @property
     def hello(self) -> Hello:
-        """The Hello of this worker."""
         return self._requests.hello()
 
     @property

@@ -22,7 +22,6 @@ class LastError:
 
     @classmethod
     def note(cls, message: str) -> None:
-        """Remember a failure."""
         cls.message = message
 
 

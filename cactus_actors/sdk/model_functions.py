@@ -20,7 +20,7 @@ from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.retrieval import NUM_SOURCES
-from cactus_actors.sdk.backend_choice import is_service, model_here, service_at
+from cactus_actors.sdk.backend_choice import backend_of
 from cactus_actors.sdk.corpus_index import index_of
 from cactus_actors.sdk.last_error import CallFailed, LastError, noted
 from cactus_actors.sdk.model_handle import CactusModel, OnToken, window_logprob
@@ -54,11 +54,7 @@ def cactus_init(
     `cache_index` their embeddings are kept on disk for the next time.
     """
     with noted():
-        name = os.fspath(model_path)
-        if is_service(name):
-            backend = service_at(name, stream_endpoint)
-        else:
-            backend = model_here(name, weights, threads, handoff or HandoffSettings())
+        backend = backend_of(os.fspath(model_path), stream_endpoint, weights, threads, handoff)
         try:
             index = None if corpus_dir is None else index_of(Path(corpus_dir), backend, kept=cache_index)
         except BaseException:

@@ -46,7 +46,6 @@ class ActorSettings:
     otlp_endpoint: str | None
 
     def router(self, *, jobs: str, stream: str, workers: str, desired_workers: int, has_cloud: bool) -> RouterSettings:
-        """The router's settings."""
         config = self.config
         return RouterSettings(
             model=self.model,
@@ -77,7 +76,6 @@ class ActorSettings:
         )
 
     def worker(self, worker_id: str) -> WorkerSettings:
-        """The settings of a local worker."""
         config = self.config
         return WorkerSettings(
             worker_id=worker_id,
@@ -93,7 +91,6 @@ class ActorSettings:
         )
 
     def handoff(self) -> HandoffSettings:
-        """The settings of the handoff actor."""
         spending_file = self.config.handoff.spending_file or str(
             self.config.state_dir.expanduser().resolve() / "cloud-spending.json"
         )

@@ -61,7 +61,6 @@ class RunDirectory:
         return None
 
     def remove(self) -> None:
-        """Remove the directory."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._descriptor)
         os.close(self._lock)

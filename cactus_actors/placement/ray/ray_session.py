@@ -65,7 +65,6 @@ def node_socket() -> str:
 
 
 def disconnect() -> None:
-    """Disconnect from Ray."""
     ray.shutdown()
 
 

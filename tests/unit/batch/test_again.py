@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import typer.testing
 
-from cactus_actors.batch import BatchProgress, BatchRequest, OutputRefused, keep_input, reasons_of, run_batch
+from cactus_actors.batch import BatchProgress, BatchRequest, keep_input, reasons_of, run_batch
+from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.cli.batch_progress import shown_progress
 from cactus_actors.cli.main import EXIT_USAGE, exit_code
 from cactus_actors.client import AsyncClient

@@ -17,18 +17,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from cactus_actors.batch import (
-    BatchProgress,
-    BatchRequest,
+from cactus_actors.batch import BatchProgress, BatchRequest, run_batch
+from cactus_actors.batch import batch_runner as runner
+from cactus_actors.batch.batch_errors import (
     InputChanged,
     InputInvalid,
     OptionsChanged,
     OutputFailed,
     OutputLocked,
     OutputRefused,
-    run_batch,
 )
-from cactus_actors.batch import batch_runner as runner
 from cactus_actors.batch.batch_output import BatchOutput
 from cactus_actors.batch.batch_request import BatchLimits
 from cactus_actors.batch.paths import BatchPaths
