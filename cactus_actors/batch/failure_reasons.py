@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.batch.batch_errors import OutputFailed
+from cactus_actors.batch.batch_errors import naming_file
 
 MAX_KINDS = 100
 """Beyond this many kinds of messages, lines are grouped by code and param only."""
@@ -45,19 +45,14 @@ def reasons_of(path: Path) -> list[Reason]:
     """
     reasons: dict[_Key, Reason] = {}
     decoder = msgspec.json.Decoder(_ErrorLine)
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                    error = decoder.decode(line).error
-                    key = _key(error)
-                    if key not in reasons and len(reasons) >= MAX_KINDS:
-                        key = error.code, error.param, ""
-                    reasons[key] = _with(reasons.get(key), error)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise OutputFailed(f"{path}: {error.strerror}") from None
+    with naming_file(path), contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                error = decoder.decode(line).error
+                key = _key(error)
+                if key not in reasons and len(reasons) >= MAX_KINDS:
+                    key = error.code, error.param, ""
+                reasons[key] = _with(reasons.get(key), error)
     return sorted(reasons.values(), key=lambda reason: (-reason.count, reason.code, reason.param or ""))
 
 

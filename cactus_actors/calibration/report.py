@@ -112,36 +112,18 @@ class Calibration:
 
     def to_builtins(self) -> dict[str, Any]:
         """The report for JSON, without the curves."""
-        signals = [
-            {
-                "name": signal.name,
-                "auroc": signal.auroc,
-                "cut": _cut_to_builtins(signal.cut),
-                "surest": _cut_to_builtins(signal.surest),
-                "accuracy_of_all": signal.accuracy_of_all,
-            }
-            for signal in self.signals
-        ]
-        return {
-            "num_answers": self.num_answers,
-            "num_failed": self.num_failed,
-            "accuracy": self.accuracy,
-            "second_accuracy": self.second_accuracy,
-            "confidence_of_intervals": CONFIDENCE,
-            "signals": signals,
-            "probe": msgspec.to_builtins(self.probe),
-        }
+        report: dict[str, Any] = msgspec.to_builtins(self)
+        for fields, signal in zip(report["signals"], self.signals, strict=True):
+            del fields["curve"]
+            fields |= {"cut": _cut_to_builtins(signal.cut), "surest": _cut_to_builtins(signal.surest)}
+        return report | {"confidence_of_intervals": CONFIDENCE}
 
 
 def _cut_to_builtins(cut: Cut | None) -> dict[str, Any] | None:
     if cut is None:
         return None
-    return {
-        **asdict(cut),
-        "handed_off": cut.handed_off,
-        "accuracy": cut.accuracy,
-        "interval": list(cut.interval),
-    }
+    derived = {"handed_off": cut.handed_off, "accuracy": cut.accuracy, "interval": list(cut.interval)}
+    return asdict(cut) | derived
 
 
 def _report(

@@ -311,13 +311,9 @@ class RouterConnection:
                 self._watchdog.on_idle()
                 self._has_pending.clear()
             elif self._refusal is None and self._watchdog.has_expired(now):
-                self._reconnect()
+                for socket, endpoint in self._connected():  # they may be dead; messages in flight are asked for again
+                    reconnect(socket, endpoint)
                 self._watchdog.on_reconnected(now)
-
-    def _reconnect(self) -> None:
-        """Replace connections that may be dead; messages in flight are asked for again."""
-        for socket, endpoint in self._connected():
-            reconnect(socket, endpoint)
 
     def _connected(self) -> list[tuple[zmq.asyncio.Socket, str]]:
         streams = [(stream, self._stream_endpoint) for stream in self._subscriptions.sockets]

@@ -42,10 +42,10 @@ class CloudRequests:
         self._environment = environment
         self._wake = wake
         self._breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
-        self._budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
+        self.budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
         self._prices = Prices.of(settings)
         self._spending = _spending_of(settings)
-        self._cloud = CloudClient(settings, self._breaker, self._budget)
+        self._cloud = CloudClient(settings, self._breaker, self.budget)
         self._access = CloudAccess(refusal="not started")
         self._access_read_at = -math.inf
         self._requests: set[asyncio.Task[None]] = set()
@@ -53,16 +53,6 @@ class CloudRequests:
         self.num_completion_tokens = 0
         self.num_answered = 0
         self.num_failed: dict[FailureKind, int] = dict.fromkeys(get_args(FailureKind), 0)
-
-    @property
-    def num_started(self) -> int:
-        """Number of jobs sent to the cloud."""
-        return self._budget.num_started
-
-    @property
-    def num_requests(self) -> int:
-        """Number of HTTP requests sent, retries included."""
-        return self._budget.num_requests
 
     def hello(self) -> Hello:
         """The message with which this worker introduces itself to the router."""
@@ -85,7 +75,7 @@ class CloudRequests:
         """Why no job can be sent now; None if it can."""
         if self._access.refusal is not None:
             return self._access.refusal
-        if self._budget.is_spent:
+        if self.budget.is_spent:
             return "budget spent"
         return self._spending.refusal() or ("breaker open" if self.breaker_state() == "open" else None)
 
@@ -129,7 +119,7 @@ class CloudRequests:
             spent = self._spending.refusal(job.dispatch.tenant)
             refusal = self.unavailable() or spent
             if refusal is not None:
-                is_spent = self._budget.is_spent or spent is not None
+                is_spent = self.budget.is_spent or spent is not None
                 kind: FailureKind = "cloud_budget_spent" if is_spent else "cloud_unavailable"
                 self._fail(job, CloudFailure(kind, refusal, is_refused=True))
             elif self._startable():
@@ -174,13 +164,13 @@ class CloudRequests:
 
     def _startable(self) -> int:
         """The number of jobs that may start; one at a time through a half-open breaker."""
-        free = self._budget.free_slots
+        free = self.budget.free_slots
         if self.breaker_state() == "closed":
             return free
         return min(free, 1) if self._breaker.admits(time.monotonic()) else 0
 
     def _start(self, job: CloudJob) -> None:
-        self._budget.start()
+        self.budget.start()
         job.task = asyncio.create_task(self._ask(job))
         self._requests.add(job.task)
         # a callback, because a task that is cancelled before its first step runs no finally
@@ -188,7 +178,7 @@ class CloudRequests:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._requests.discard(task)
-        self._budget.end()
+        self.budget.end()
         self._wake()
 
     async def _ask(self, job: CloudJob) -> None:

@@ -76,8 +76,8 @@ class CloudWorker:
             unavailable=desk.unavailable(),
             breaker=desk.breaker_state(),
             num_running=len(desk.jobs),
-            num_started=desk.num_started,
-            num_requests=desk.num_requests,
+            num_started=desk.budget.num_started,
+            num_requests=desk.budget.num_requests,
             num_answered=desk.num_answered,
             num_failed={kind: count for kind, count in desk.num_failed.items() if count},
         )

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from cactus_actors.process.private_directories import make_private
+from cactus_actors.process.private_directories import make_private, open_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 MAX_BYTES = 1024 * 1024
@@ -42,11 +42,10 @@ def write_private(path: Path, content: bytes) -> None:
     try:
         make_private(path.parent)
         partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with open_private(partial) as file:
             file.write(content)
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -50,17 +51,9 @@ class HttpBackend:
             with self._http.stream("POST", path, json=body) as response:
                 _check(response)
                 self._request_id = response.headers["x-request-id"]
-                for index, (text, reasoning) in enumerate(_texts(response)):
+                for delta in _deltas(response, submit.job_id):
                     if on_delta is not None:
-                        on_delta(
-                            Delta(
-                                job_id=submit.job_id,
-                                index=index,
-                                token_ids=[0],
-                                text=text,
-                                reasoning_content=reasoning,
-                            )
-                        )
+                        on_delta(delta)
             return self._result(self._request_id)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
@@ -110,8 +103,9 @@ def _request_of(submit: Submit) -> tuple[str, dict[str, Any]]:
     return "/v1/chat/completions", {**fields, **tools, "messages": messages, "stream": True}
 
 
-def _texts(response: httpx.Response) -> Iterator[tuple[str, str]]:
+def _deltas(response: httpx.Response, job_id: str) -> Iterator[Delta]:
     """The pieces of an event stream, text and reasoning; none for an answer without streaming."""
+    index = itertools.count()
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
         response.read()
         return
@@ -121,7 +115,7 @@ def _texts(response: httpx.Response) -> Iterator[tuple[str, str]]:
                 text = choice["delta"].get("content") or ""
                 reasoning = choice["delta"].get("reasoning_content") or ""
                 if text or reasoning:
-                    yield text, reasoning
+                    yield Delta(job_id=job_id, index=next(index), token_ids=[0], text=text, reasoning_content=reasoning)
 
 
 def _check(response: httpx.Response) -> None:

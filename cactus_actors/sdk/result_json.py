@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -15,18 +14,9 @@ _STOP_REASONS = {"tool_calls": "tool_call", "model_length": "length"}
 
 def render(result: Result, ignored_options: Sequence[str] = ()) -> str:
     """A JSON object with the same keys for success and failure."""
-    return msgspec.json.encode(_fields(result, ignored_options)).decode()
-
-
-def failed(error: CactusError) -> Result:
-    """The result of a refused request."""
-    return error.result or Result(success=False, error=error.info(), finish_reason="error", accepted=False)
-
-
-def _fields(result: Result, ignored_options: Sequence[str]) -> dict[str, Any]:
     usage, timings = result.usage, result.timings
     calls = msgspec.to_builtins(result.tool_calls)
-    return {
+    fields = {
         "success": result.success,
         "error": None if result.error is None else result.error.message,
         "error_type": None if result.error is None else result.error.type,
@@ -70,3 +60,9 @@ def _fields(result: Result, ignored_options: Sequence[str]) -> dict[str, Any]:
         "prompt_logprobs": result.prompt_logprobs,
         "ignored_options": list(ignored_options),
     }
+    return msgspec.json.encode(fields).decode()
+
+
+def failed(error: CactusError) -> Result:
+    """The result of a refused request."""
+    return error.result or Result(success=False, error=error.info(), finish_reason="error", accepted=False)

@@ -42,10 +42,7 @@ class StateDirectory:
             _close_to_others(directory, announce)
             self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise ConfigurationInvalid(
-                f"the state directory {directory} cannot be used: {error.strerror}; name another with --state-dir",
-                param="state_dir",
-            ) from None
+            raise _unusable(f"the state directory {directory} cannot be used: {error.strerror}") from None
         try:
             self._take_lock(wait_s)
         except ConfigurationInvalid:
@@ -74,11 +71,7 @@ class StateDirectory:
                     raise self._is_in_use() from None
                 time.sleep(POLL_S)
             except OSError as error:
-                raise ConfigurationInvalid(
-                    f"{self._directory} is on a file system without locks ({error.strerror}); "
-                    "name another with --state-dir",
-                    param="state_dir",
-                ) from None
+                raise _unusable(f"{self._directory} is on a file system without locks ({error.strerror})") from None
             else:
                 return
 
@@ -121,14 +114,13 @@ def _check_own(directory: Path) -> None:
         except FileNotFoundError:
             continue
         if status.st_uid not in (0, os.geteuid()):
-            raise ConfigurationInvalid(
-                f"{path} belongs to another user (uid {status.st_uid}); name another directory with --state-dir",
-                param="state_dir",
-            )
+            raise _unusable(f"{path} belongs to another user (uid {status.st_uid})")
         if stat.S_ISLNK(status.st_mode) and path != directory:
-            raise ConfigurationInvalid(
-                f"{path} is a symbolic link; name another directory with --state-dir", param="state_dir"
-            )
+            raise _unusable(f"{path} is a symbolic link")
+
+
+def _unusable(reason: str) -> ConfigurationInvalid:
+    return ConfigurationInvalid(f"{reason}; name another directory with --state-dir", param="state_dir")
 
 
 def _close_to_others(directory: Path, announce: Callable[[str], None]) -> None:

@@ -31,17 +31,14 @@ class PrivateRayPlacement:
         if ray.is_initialized():
             raise ConfigurationInvalid("this process is connected to a Ray already: give its address (ray_address)")
         self._announce = announce
-        self._output = RayOutput(state_dir, announce, sys.stdout)
-        self._redirected = contextlib.redirect_stdout(self._output)
-        self._redirected.__enter__()
         self._backoff = Backoff()
         self._started_at = float("-inf")
         self._is_closed = False
-        try:
+        with contextlib.ExitStack() as stack:
+            self._output = stack.enter_context(contextlib.closing(RayOutput(state_dir, announce, sys.stdout)))
+            stack.enter_context(contextlib.redirect_stdout(self._output))
             self._ray = self._started()
-        except BaseException:
-            self._close_output()
-            raise
+            self._closing = stack.pop_all()
 
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:  # noqa: ARG002  this placement does not reserve CPUs
         if self._ray.has_ended() or not ray_session.is_local_node_alive():
@@ -73,7 +70,7 @@ class PrivateRayPlacement:
             return
         self._is_closed = True
         self._leave()
-        self._close_output()
+        self._closing.close()
 
     def _leave(self) -> None:
         with self._output.captured():
@@ -93,7 +90,3 @@ class PrivateRayPlacement:
                     raise
                 self._announce(f"Ray ended while connecting ({ray_session.first_line(error)}); it is started again")
         raise AssertionError("every attempt returns or raises")
-
-    def _close_output(self) -> None:
-        self._redirected.__exit__(None, None, None)
-        self._output.close()
