@@ -1,7 +1,6 @@
 """Measures how well confidence predicts correct answers, and chooses a handoff threshold."""
 
-from cactus_actors.calibration.example_runner import ExampleOutcome, run_examples
-from cactus_actors.calibration.examples import Example, read_examples
+from cactus_actors.calibration.examples import Example, ExampleOutcome, read_examples, run_examples
 from cactus_actors.calibration.report import Calibration, ThresholdTarget
 
 __all__ = ["Calibration", "Example", "ExampleOutcome", "ThresholdTarget", "read_examples", "run_examples"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.calibration.example_runner import ExampleOutcome
+from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
 from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
 from cactus_actors.calibration.thresholds import (

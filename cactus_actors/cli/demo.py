@@ -39,8 +39,7 @@ def demo(
 
     from rich.console import Console
 
-    from cactus_actors.cli.demo_run import run_prompt_file
-    from cactus_actors.cli.demo_service import running
+    from cactus_actors.cli.demo_run import run_prompt_file, running
 
     console = Console(file=sys.stdout)  # keeps printing while Ray's output is redirected
     with tempfile.TemporaryDirectory(prefix="cactus-demo-") as state_dir:  # separate from any other service

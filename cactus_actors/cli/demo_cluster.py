@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cactus_actors.cli.demo_run import DemoSummary, run_prompt_file
-from cactus_actors.cli.demo_service import running
+from cactus_actors.cli.demo_run import DemoSummary, run_prompt_file, running
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ServerFailure
 

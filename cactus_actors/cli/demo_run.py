@@ -1,16 +1,19 @@
-"""One run of the demo's prompt file on a running service."""
+"""The demo's service, and one run of its prompt file on it."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.options import Options
 
 if TYPE_CHECKING:
@@ -50,6 +53,28 @@ class DemoSummary:
             self.token_ids[line] = result.token_ids
         if result.handoff.status != "none":
             self.handoffs[f"{result.handoff.status}: {result.handoff.reason}"] += 1
+
+
+@contextmanager
+def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
+    """Start a service, supervise it in a thread, and stop it at the end; raises the errors of its start."""
+    from cactus_actors.service.service import Service
+
+    service = Service(config, announce=console.print)
+    started = time.monotonic()
+    with ExitStack() as stack:
+        with console.status(
+            f"starting the router and {config.workers} workers (the first time, kernels are compiled too)"
+        ):
+            service.start()
+        stack.callback(service.stop)
+        stop = threading.Event()
+        tending = threading.Thread(target=service.reconcile, args=(stop,))
+        tending.start()
+        stack.callback(tending.join)
+        stack.callback(stop.set)
+        console.print(f"the router and {config.workers} workers are up ({time.monotonic() - started:.1f} s)")
+        yield service.endpoints
 
 
 async def run_prompt_file(

@@ -33,8 +33,7 @@ from cactus_actors.handoff.answer_reader import (
 from cactus_actors.handoff.circuit_breaker import BreakerOutcome, CircuitBreaker
 from cactus_actors.handoff.cloud_access import check_base_url, is_loopback
 from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
-from cactus_actors.handoff.cloud_key import CloudKey
-from cactus_actors.handoff.log_redaction import redacted_logs
+from cactus_actors.handoff.cloud_key import CloudKey, redacted_logs
 from cactus_actors.handoff.metering import Meter
 from cactus_actors.handoff.request_budget import RequestBudget
 from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, LineTooLong, SSEDecoder

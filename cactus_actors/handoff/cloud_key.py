@@ -1,9 +1,11 @@
-"""The cloud key, from the environment or from a private file, and whether a cloud is configured."""
+"""The cloud key: where it is kept, whether there is one, and its redaction from logs."""
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,14 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 CLOUD_KEY_VARIABLE = "CACTUS_CLOUD_KEY"
 HOME_VARIABLE = "CACTUS_HOME"
 _DEFAULTS = HandoffSettings()
+# Loggers of the HTTP library, which may log echoed requests; a logger's filters do not apply to its children.
+_LOGGERS = tuple(
+    logging.getLogger(name)
+    for name in (
+        "httpx",
+        *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
+    )
+)
 
 
 class CloudKey:
@@ -40,6 +50,32 @@ class CloudKey:
 
     def __reduce__(self) -> str:
         raise TypeError("a cloud key does not leave its process")
+
+
+class _Redaction(logging.Filter):
+    def __init__(self, key: CloudKey) -> None:
+        super().__init__()
+        self._key = key
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self._key.redact(record.getMessage()), ()
+        return True
+
+
+@contextlib.contextmanager
+def redacted_logs(key: CloudKey | None) -> Iterator[None]:
+    """Mask the key in records of the HTTP library within the context."""
+    if key is None:
+        yield
+        return
+    redaction = _Redaction(key)
+    for logger in _LOGGERS:
+        logger.addFilter(redaction)
+    try:
+        yield
+    finally:
+        for logger in _LOGGERS:
+            logger.removeFilter(redaction)
 
 
 class _CredentialsFile(msgspec.Struct, frozen=True):

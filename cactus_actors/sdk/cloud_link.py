@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 
 from cactus_actors.config import HEARTBEAT_S, HandoffSettings
-from cactus_actors.handoff.cloud_access import read_cloud_access
 from cactus_actors.handoff.cloud_requests import CloudRequests
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Hello, Report, RouterCommand
 
@@ -30,11 +29,6 @@ class CloudLink:
         self._thread = threading.Thread(target=self._run, name="cactus-cloud", daemon=True)
         self._thread.start()
         self._first.wait()
-
-    @staticmethod
-    def is_allowed(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
-        """Whether the cloud is enabled and there is a key, or none is needed."""
-        return read_cloud_access(settings, environment).refusal is None
 
     @property
     def hello(self) -> Hello:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 
 from cactus_actors.config import HandoffSettings, RouterSettings, WeightFormat, WorkerSettings
+from cactus_actors.handoff.cloud_access import read_cloud_access
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.protocol.errors import CactusError, error_from_info
@@ -126,7 +127,7 @@ class LocalBackend:
 
     def _join_cloud(self, now: float) -> None:
         """Make the cloud one of the router's workers, if there is a key for it."""
-        if self._cloud is None and CloudLink.is_allowed(self._handoff, os.environ):
+        if self._cloud is None and read_cloud_access(self._handoff, os.environ).refusal is None:
             self._cloud = CloudLink(self._handoff, os.environ)
             self._perform(self._core.on_worker(_CLOUD, self._cloud.hello, now), now)
 

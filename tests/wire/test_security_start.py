@@ -17,7 +17,7 @@ from cactus_actors.config import RouterSettings, ServeConfig, make_config
 from cactus_actors.keys.exposure import is_private
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, find_credentials, read_key_file
 from cactus_actors.keys.key_store import KeyStore, keys_dir
-from cactus_actors.placement.ray.ray_token import check_token, make_token
+from cactus_actors.placement.ray.ray_environment import check_token, make_token
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.service.service_keys import GATEWAY_KEY, WORKER_KEY, service_keys

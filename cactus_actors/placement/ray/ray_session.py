@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from cactus_actors.placement.ray.ray_token import check_token, token_source
+from cactus_actors.placement.ray.ray_environment import check_token, token_source
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 CONNECT_TIMEOUT_S = 5.0
