@@ -28,9 +28,9 @@ from cactus_actors.protocol.worker_messages import Report
 from cactus_actors.router.auth.bound_sockets import STREAM_HIGH_WATER_MARK
 from tests.support.processes.separate_actors import Processes
 from tests.support.processes.vitals import MIB, Watch, cpu_seconds, edge_of
+from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.raw_peer import MORE, RawPeer, address_of, frame
 from tests.support.router.scripted_router import until
-from tests.wire.test_client_router import EchoWorker
 
 pytestmark = pytest.mark.chaos
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import AsyncClient, Client
+from tests.support.processes.open_sockets import socket_files_of, sockets_of
 from tests.support.processes.serve_command import Serving, below, in_sessions, serving, sessions_of, wait_for_nothing
 from tests.support.processes.watching import until, until_status
 
@@ -28,18 +29,6 @@ pytestmark = [
 NOTHING_LEFT_S = 30.0
 """A second or two, as printed; the rest is for a machine that is busy."""
 LISTENS = "0A"  # the state of a socket in /proc/net/tcp: proc_pid_net(5)
-
-
-def sockets_of(pids: set[int]) -> set[str]:
-    """The inodes of the sockets that these processes have open."""
-    found = set()
-    for pid in pids:
-        for link in Path(f"/proc/{pid}/fd").glob("*"):
-            with suppress(OSError):
-                target = str(link.readlink())
-                if target.startswith("socket:["):
-                    found.add(target[8:-1])
-    return found
 
 
 def ports_of(pids: set[int]) -> set[tuple[int, str]]:
@@ -54,13 +43,6 @@ def listening() -> set[tuple[int, str]]:
         line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
     ]
     return {(int(row[1].rpartition(":")[2], 16), row[9]) for row in rows if row[3] == LISTENS}
-
-
-def socket_files_of(pids: set[int]) -> set[Path]:
-    """The unix sockets in the file system that these processes have open."""
-    inodes = sockets_of(pids)
-    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
-    return {Path(row[7]) for row in rows if len(row) > 7 and row[6] in inodes and row[7].startswith("/")}
 
 
 def shared_memory_of(pids: set[int]) -> set[Path]:

@@ -9,15 +9,7 @@ import pytest
 
 from cactus_actors.gateway.http.api_keys import digest_of
 from tests.support.services.real_service import KEY, RealService, real_service
-
-ENDLESS = {
-    "prompt": ["Once"] * 16,
-    "n": 16,
-    "max_tokens": 900,
-    "ignore_eos": True,
-    "stream": True,
-    "user": "crowd",  # others get their turns meanwhile
-}
+from tests.support.text.client_questions import ENDLESS
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 
-from tests.clients.conftest import ENDLESS
 from tests.support.paths import ROOT
 from tests.support.router.scripted_router import until
 from tests.support.services.real_service import RealService
+from tests.support.text.client_questions import ENDLESS
 
 PAGES = ("docs/guide/quickstart.md", "docs/reference/http.md")
 # a command, with the lines that go on from it

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings, ServeConfig
-from cactus_actors.process.health import Endpoints
 from tests.support.processes.trapped_worker import ARMED_VARIABLE
+from tests.support.services.running_service import Running, Serve, running_service
 
 CPUS_A_NODE = 3
 
@@ -60,46 +56,6 @@ def ray_cluster() -> Iterator[Any]:
 def ray_address(ray_cluster: Any) -> str:
     """The address of the cluster."""
     return str(ray_cluster.address)
-
-
-@dataclass
-class Running:
-    """A service that is being tended, a client of it, and what it said, when."""
-
-    client: Client
-    endpoints: Endpoints
-    lines: list[str]
-    said_at: list[float]
-    http: str | None
-
-
-@contextmanager
-def running_service(config: ServeConfig, **arguments: Any) -> Iterator[Running]:
-    """Start a service from `config`, tend it in a thread, and stop it at the end."""
-    from cactus_actors.service.service import Service
-
-    lines: list[str] = []
-    said_at: list[float] = []
-
-    def announce(line: str) -> None:
-        said_at.append(time.monotonic())
-        lines.append(line)
-
-    service = Service(config, announce=announce, **arguments)
-    service.start()
-    stop = threading.Event()
-    tending = threading.Thread(target=service.reconcile, args=(stop,))
-    tending.start()
-    try:
-        with Client(service.endpoints.jobs, service.endpoints.stream, timeout=60.0) as client:
-            yield Running(client, service.endpoints, lines, said_at, service.http)
-    finally:
-        stop.set()
-        tending.join()
-        service.stop()
-
-
-Serve = Callable[..., AbstractContextManager[Running]]
 
 
 @pytest.fixture(params=["local", "ray"])

@@ -16,11 +16,11 @@ import pytest
 from cactus_actors.config import ServeConfig
 from cactus_actors.fleet.actor_handle import HealthTimeouts
 from cactus_actors.models.catalog import resolve_model
-from tests.cluster.conftest import Running, running_service
-from tests.cluster.test_service import OPTIONS, STORY, local_workers, parent_of, wait_until
+from tests.support.processes.open_sockets import parent_of
 from tests.support.processes.serve_command import is_called
 from tests.support.processes.trapped_worker import HANGS_ONCE, SLEEPS_ONCE, TRAPPED, traps
 from tests.support.router.scripted_router import until
+from tests.support.services.running_service import OPTIONS, STORY, Running, local_workers, running_service, wait_until
 
 pytestmark = pytest.mark.chaos
 

@@ -8,7 +8,7 @@ import pytest
 
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from tests.cluster.conftest import running_service
+from tests.support.services.running_service import running_service
 
 QUESTION = [{"role": "user", "content": "When does the ferry leave?"}]
 

@@ -15,9 +15,9 @@ from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Status
 from cactus_actors.service.service import Service
-from tests.cluster.conftest import Serve
-from tests.cluster.test_service import parent_of
+from tests.support.processes.open_sockets import parent_of
 from tests.support.router.scripted_router import until
+from tests.support.services.running_service import Serve
 
 
 def chat(**body: Any) -> dict[str, Any]:

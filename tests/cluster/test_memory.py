@@ -18,12 +18,12 @@ from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.messages import Status, Submit
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
-from tests.cluster.conftest import Running, running_service
-from tests.cluster.test_service import pid_of_router
+from tests.support.processes.open_sockets import pid_of_router
 from tests.support.processes.vitals import MIB, Watch, edge_of
 from tests.support.router.core_harness import job_id
 from tests.support.router.raw_peer import LONG, MORE, RawPeer, frame
 from tests.support.router.scripted_router import until
+from tests.support.services.running_service import Running, running_service
 
 pytestmark = [
     pytest.mark.chaos,

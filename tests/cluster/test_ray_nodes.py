@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from cactus_actors.config import ServeConfig
-from tests.cluster.conftest import running_service
-from tests.cluster.test_service import OPTIONS, STORY, local_workers, parent_of, wait_until
+from tests.support.processes.open_sockets import parent_of
+from tests.support.services.running_service import OPTIONS, STORY, local_workers, running_service, wait_until
 
 pytestmark = pytest.mark.chaos
 

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,46 +15,17 @@ from cactus_actors.client import Client
 from cactus_actors.config import ServeConfig
 from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
-from cactus_actors.protocol.messages import Status
 from cactus_actors.service.service import Service
-from tests.cluster.conftest import Serve
+from tests.support.processes.open_sockets import parent_of, pid_of_router
+from tests.support.services.running_service import (
+    OPTIONS,
+    STORY,
+    Serve,
+    local_workers,
+    wait_until,
+)
 
-STORY = "Tell me a story about a fox."
-OPTIONS: dict[str, Any] = {"max_tokens": 160, "ignore_eos": True, "temperature": 0.9, "seed": 11}
 LONG = {**OPTIONS, "max_tokens": 600}
-
-
-def wait_until(client: Client, condition: Callable[[Status], bool], seconds: float = 60.0) -> Status:
-    """Poll the status until `condition` holds; fail with the last status otherwise."""
-    deadline = time.monotonic() + seconds
-    while True:
-        status = client.status()
-        if condition(status):
-            return status
-        assert time.monotonic() < deadline, status
-        time.sleep(0.1)
-
-
-def local_workers(status: Status) -> list[str]:
-    return [worker.worker_id for worker in status.workers if worker.kind == "local"]
-
-
-def parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def pid_of_router(endpoint: str) -> int:
-    """The router whose sockets' process listens at an endpoint of this machine (/proc/net/tcp: proc(5))."""
-    port = int(endpoint.rpartition(":")[2])
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    [inode] = [row[9] for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port]
-    for actor in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if b"cactus_actors.router.edge.edge_child" in actor.read_bytes():
-                opened = [str(link.readlink()) for link in (actor.parent / "fd").iterdir()]
-                if f"socket:[{inode}]" in opened:
-                    return parent_of(int(actor.parent.name))
-    raise AssertionError(f"nobody listens at {endpoint}")
 
 
 @pytest.mark.slow

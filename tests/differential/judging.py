@@ -17,7 +17,7 @@ from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
 from tests.differential.configurations import Configuration
 from tests.differential.fields import FIELDS
 from tests.differential.reference import Incomplete, NoReference, log_probabilities, write_checkpoint
-from tests.numerics.test_families import alone
+from tests.support.models.golden_runs import alone
 
 BOUND = 5e-4
 """How far a log-probability may be off, both sides computing in float32."""

@@ -18,8 +18,7 @@ from cactus_actors.text import ChatTemplate
 from tests.support.fuzzing.damage import changed_data, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
 from tests.support.fuzzing.values import odd, plain, texts
-from tests.support.text.grammar_texts import accepts, grammar_of
-from tests.unit.structured.test_grammars import random_grammar
+from tests.support.text.grammar_texts import accepts, grammar_of, random_grammar
 
 KEYWORDS = sorted({*_READERS, *ANNOTATIONS, *REFUSED_KEYWORDS, "$id", "id", "x-guidance"})
 REFERENCES = (

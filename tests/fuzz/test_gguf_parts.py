@@ -12,24 +12,21 @@ from hypothesis import strategies as st
 from cactus_actors.models.dequantize import READABLE_TYPES
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.text import load_text_model
-from tests.fuzz.test_model_files import (
+from tests.support.fuzzing.damage import damaged
+from tests.support.fuzzing.gguf_files import (
     DATA,
     INFOS,
     METADATA,
     OTHER_VOCABULARIES,
-    folder,
     gguf_of,
     numbers_value,
     refused,
     text_value,
     use,
 )
-from tests.support.fuzzing.damage import damaged
 from tests.support.fuzzing.judging import answer, fuzzed
-from tests.unit.text.test_gguf_embedding_tokenizers import character_map
-from tests.unit.workers.test_loading_corruption import tensor_info
-
-__all__ = ["folder"]  # a fixture
+from tests.support.models.embedding_vocabularies import character_map
+from tests.support.models.file_bytes import tensor_info
 
 SIZES = gguf.GGML_QUANT_SIZES
 COUNTS = st.sampled_from([0, 1, 2, 31, 32, 255, 256, 257, 512, 2**31, 2**61])

@@ -31,7 +31,7 @@ from tests.support.fuzzing.damage import changed_json, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
 from tests.support.fuzzing.values import encodable, json_bytes, of_type
 from tests.support.router.core_harness import job_id
-from tests.unit.router.test_journal import accepted, ended
+from tests.support.router.journals import accepted, ended
 
 SECRET, PUBLIC = "JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6", "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 KEY_FILE = {

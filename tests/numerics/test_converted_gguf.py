@@ -13,7 +13,8 @@ import pytest
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.loading.load_model import load_model
-from tests.numerics.test_families import GOLDENS, NUM_GREEDY, TOLERANCE, Golden, alone, greedy
+from tests.support.models.golden_runs import NUM_GREEDY, TOLERANCE, Golden, alone, greedy
+from tests.support.paths import GOLDENS
 
 NAMES = sorted(path.parent.name for path in GOLDENS.glob("*/model.gguf"))
 

@@ -15,7 +15,7 @@ from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
-from tests.numerics.test_llama_forward import reference_hidden
+from tests.support.models.reference_llama import reference_hidden
 
 CONFIG = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")
 TENSORS = random_tensors(CONFIG, seed=1)

@@ -11,9 +11,9 @@ from gguf import GGMLQuantizationType as TensorType
 
 from cactus_actors.models.dequantize import READABLE_TYPES, dequantize
 from cactus_actors.workers.loading.load_model import load_model
-from tests.numerics.test_families import alone
+from tests.support.models.gguf_block_formats import random_blocks
+from tests.support.models.golden_runs import alone
 from tests.support.models.tiny_gguf import TOKEN_TYPES, TOKENS
-from tests.unit.models.test_gguf_types import random_blocks
 
 HIDDEN, FFN = 256, 512
 SHAPES = {

@@ -9,6 +9,7 @@ from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from cactus_actors.workers.spec.model_config import ModelConfig
+from tests.support.models.reference_llama import reference_hidden
 
 # Sizes that are no multiple of any tile, several key-value groups, a head smaller than a vector.
 ODD = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
@@ -20,44 +21,6 @@ def reference_logits(config: ModelConfig, tensors, token_ids) -> np.ndarray:
     """Logits (tokens, vocab) in float64."""
     output = "embed_tokens" if config.tie_embeddings else "lm_head"
     return reference_hidden(config, tensors, token_ids) @ tensors[output].astype(np.float64).T
-
-
-def reference_hidden(config: ModelConfig, tensors, token_ids) -> np.ndarray:
-    """Rows behind the last norm (tokens, hidden), as the paper has it: no cache, no batch, no padding."""
-
-    def weights(name):
-        return tensors[name].astype(np.float64)
-
-    def normalise(x, name):
-        return x / np.sqrt((x**2).mean(-1, keepdims=True) + config.norm_eps) * weights(name)
-
-    def rotate(x):  # (tokens, heads, head_dim)
-        half = config.head_dim // 2
-        angles = np.arange(len(x))[:, None] * config.ropes[0].theta ** (-np.arange(half) * 2 / config.head_dim)
-        cosine, sine = np.cos(angles)[:, None], np.sin(angles)[:, None]
-        first, second = x[..., :half], x[..., half:]
-        return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
-
-    num_tokens = len(token_ids)
-    mask = np.where(np.tri(num_tokens, dtype=bool), 0.0, -np.inf)
-    groups = config.num_heads // config.num_kv_heads
-    x = weights("embed_tokens")[token_ids]
-    for layer in range(config.num_layers):
-        prefix = f"layers.{layer}."
-        normed = normalise(x, prefix + "input_layernorm")
-        q = rotate((normed @ weights(prefix + "self_attn.q_proj").T).reshape(num_tokens, -1, config.head_dim))
-        k = rotate((normed @ weights(prefix + "self_attn.k_proj").T).reshape(num_tokens, -1, config.head_dim))
-        v = (normed @ weights(prefix + "self_attn.v_proj").T).reshape(num_tokens, -1, config.head_dim)
-        k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
-        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(config.head_dim) + mask
-        shares = np.exp(scores - scores.max(-1, keepdims=True))
-        shares /= shares.sum(-1, keepdims=True)
-        attended = np.einsum("hqk,khd->qhd", shares, v).reshape(num_tokens, -1)
-        x = x + attended @ weights(prefix + "self_attn.o_proj").T
-        normed = normalise(x, prefix + "post_attention_layernorm")
-        gate, up = normed @ weights(prefix + "mlp.gate_proj").T, normed @ weights(prefix + "mlp.up_proj").T
-        x = x + (gate / (1 + np.exp(-gate)) * up) @ weights(prefix + "mlp.down_proj").T
-    return normalise(x, "norm")
 
 
 def make_batch(*chunks: tuple[list[int], int, list[int]]) -> Batch:

@@ -12,7 +12,7 @@ import pytest
 from cactus_actors.sdk import cactus_destroy, cactus_embed, cactus_init
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.loading.load_model import load_model
-from tests.unit.text.test_gguf_embedding_tokenizers import UNIGRAMS, WORD_PIECES
+from tests.support.models.embedding_vocabularies import UNIGRAMS, WORD_PIECES
 
 HIDDEN = 32
 KINDS: dict[str, tuple[list[str], dict[str, Any], str, list[int]]] = {

@@ -33,11 +33,11 @@ from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from tests.support.processes.vitals import MIB, Watch, resident_bytes
 from tests.support.router.core_harness import job_id, make_delta, make_hello
+from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.raw_peer import COMMAND, MORE, RawPeer, frame
+from tests.support.router.running_router import Service, serving
 from tests.support.router.scripted_router import until
 from tests.support.router.secured_router import Generation, SecuredRouter, secured_router, submit
-from tests.wire.test_client_router import EchoWorker
-from tests.wire.test_router_actor import Service, serving
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
 

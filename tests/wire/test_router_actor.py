@@ -6,16 +6,13 @@ import json
 import pickle
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import zmq
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.process.health import Endpoints
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import (
     Accepted,
@@ -32,14 +29,12 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
-from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import (
     JSON,
     MAX_MESSAGE_BYTES,
     MSGPACK,
     Encoding,
     encode,
-    router_command_decoder,
     router_reply_decoder,
     stream_message_decoder,
 )
@@ -47,134 +42,23 @@ from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
     Finish,
-    Hello,
     Report,
     SequenceDelta,
     Welcome,
 )
-from cactus_actors.router.actor import Observer, RouterActor
+from cactus_actors.router.actor import RouterActor
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.text.chat_prompt import ChatPrompt
 from tests.support.router.core_harness import LetterModel, job_id, make_delta, make_hello
+from tests.support.router.running_router import (
+    LOOPBACK,
+    Peer,
+    Service,
+    Subscriber,
+    serving,
+    submit,
+)
 from tests.support.router.scripted_router import until
-
-PATIENCE_MS = 60_000
-LOOPBACK = {
-    "jobs_endpoint": "tcp://127.0.0.1:*",
-    "stream_endpoint": "tcp://127.0.0.1:*",
-    "workers_endpoint": "tcp://127.0.0.1:*",
-}
-
-
-class Peer:
-    """One DEALER; what it receives is decoded, and silence past the deadline fails the test."""
-
-    def __init__(self, context: zmq.Context[Any], endpoint: str, decoder: Any) -> None:
-        self.socket = context.socket(zmq.DEALER)
-        self.socket.linger = 0
-        self.socket.connect(endpoint)
-        self._decoder = decoder
-
-    def send(self, message: Any, encoding: Encoding = MSGPACK) -> None:
-        self.socket.send_multipart(encode(message, encoding))
-
-    def send_frames(self, *frames: bytes) -> None:
-        self.socket.send_multipart(frames)
-
-    def receive_frames(self) -> list[bytes]:
-        assert self.socket.poll(PATIENCE_MS), "nothing came"
-        return self.socket.recv_multipart()
-
-    def receive(self, kind: type | None = None) -> Any:
-        """The next message, or the next one of that type."""
-        while True:
-            message = self._decoder.decode(self.receive_frames())
-            if kind is None or isinstance(message, kind):
-                return message
-
-    def is_silent(self, milliseconds: int = 100) -> bool:
-        return not self.socket.poll(milliseconds)
-
-
-class Subscriber:
-    """One SUB that listens to a job."""
-
-    def __init__(self, context: zmq.Context[Any], endpoint: str, *topics: str) -> None:
-        self.socket = context.socket(zmq.SUB)
-        self.socket.linger = 0
-        self.socket.connect(endpoint)
-        for topic in topics:
-            self.socket.subscribe(topic)
-        self._decoder = stream_message_decoder()
-
-    def receive_frames(self) -> list[bytes]:
-        assert self.socket.poll(PATIENCE_MS), "nothing was published"
-        return self.socket.recv_multipart()
-
-    def receive(self) -> Any:
-        return self._decoder.decode(self.receive_frames()[1:])
-
-
-class Service:
-    """A running router and the peers of a test."""
-
-    def __init__(self, endpoints: Endpoints, actor: RouterActor) -> None:
-        self.endpoints = endpoints
-        self.actor = actor
-        self._context: zmq.Context[Any] = zmq.Context()
-        self._sockets: list[zmq.Socket[Any]] = []
-
-    def close(self) -> None:
-        for socket in self._sockets:
-            socket.close()
-        self._context.term()
-
-    def client(self) -> Peer:
-        return self._peer(self.endpoints.jobs, router_reply_decoder())
-
-    def stranger(self) -> Peer:
-        """A worker that has not said Hello."""
-        return self._peer(self.endpoints.workers, router_command_decoder())
-
-    def subscriber(self, *topics: str) -> Subscriber:
-        subscriber = Subscriber(self._context, self.endpoints.stream, *topics)
-        self._sockets.append(subscriber.socket)
-        return subscriber
-
-    def _peer(self, endpoint: str, decoder: Any) -> Peer:
-        peer = Peer(self._context, endpoint, decoder)
-        self._sockets.append(peer.socket)
-        return peer
-
-    def worker(self, hello: Hello | None = None) -> Peer:
-        worker = self.stranger()
-        worker.send(hello or make_hello())
-        assert isinstance(worker.receive(), Welcome)
-        return worker
-
-    def status(self) -> Status:
-        client = self.client()
-        client.send(StatusRequest(request_id="r"))
-        status = client.receive()
-        client.socket.close()
-        assert isinstance(status, Status)
-        return status
-
-
-@contextmanager
-def serving(model: LetterModel | None = None, observers: Sequence[Observer] = (), **settings: Any) -> Iterator[Service]:
-    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel(), observers)
-    service = Service(actor.start(), actor)
-    ended: list[str] = []
-    thread = threading.Thread(target=lambda: ended.append(actor.run()))
-    thread.start()
-    try:
-        yield service
-    finally:
-        service.close()
-        actor.stop()
-        thread.join(10)
-    assert ended == ["stopped"]
 
 
 @pytest.fixture
@@ -185,10 +69,6 @@ def service() -> Iterator[Service]:
 
 def report(*deltas: SequenceDelta, num_accepted: int = 0, num_running: int = 0) -> Report:
     return Report(num_accepted, 2 - num_running, 64, num_running, list(deltas))
-
-
-def submit(number: int, prompt: Any = "hi", **options: Any) -> Submit:
-    return Submit(job_id=job_id(number), prompt=prompt, options=Options(seed=3, **options))
 
 
 def await_subscription(subscriber: Subscriber, worker: Peer, dispatch_id: int) -> int:

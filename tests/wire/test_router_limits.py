@@ -14,8 +14,8 @@ from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.wire import encode, router_reply_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report
 from tests.support.router.core_harness import job_id, make_delta, make_hello
+from tests.support.router.running_router import PATIENCE_MS, Service, serving
 from tests.support.router.scripted_router import until
-from tests.wire.test_router_actor import PATIENCE_MS, Service, serving
 
 
 @pytest.fixture

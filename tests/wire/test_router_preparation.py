@@ -27,7 +27,7 @@ from cactus_actors.router.preparation.preparer_child import limit_memory
 from cactus_actors.router.preparation.preparer_process import MAX_STARTS, PreparerProcess
 from cactus_actors.text import load_text_model
 from tests.support.router.core_harness import LetterModel, LetterTokenizer, job_id
-from tests.wire.test_router_actor import serving
+from tests.support.router.running_router import serving
 
 TOOL = {
     "name": "weather",

@@ -15,12 +15,13 @@ import msgspec
 import pytest
 
 from cactus_actors import Client
+from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.messages import Rejected
 from cactus_actors.router.actor import RouterActor
 from tests.support.router.core_harness import LetterModel
-from tests.wire.test_client_router import EchoWorker
-from tests.wire.test_router_actor import LOOPBACK, RouterSettings, Service, serving, submit
+from tests.support.router.echo_worker import EchoWorker
+from tests.support.router.running_router import LOOPBACK, Service, serving, submit
 
 NUM_JOBS = 20
 

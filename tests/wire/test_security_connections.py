@@ -22,9 +22,10 @@ from cactus_actors.router.actor import RouterActor
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.workers.router_link import RouterLink
 from tests.support.router.core_harness import job_id, make_hello
+from tests.support.router.echo_worker import EchoWorker
+from tests.support.router.running_router import LOOPBACK, serving
 from tests.support.router.scripted_router import until
-from tests.support.router.secured_router import LOOPBACK, SecuredRouter, secured_router, submit
-from tests.wire.test_client_router import EchoWorker
+from tests.support.router.secured_router import SecuredRouter, secured_router, submit
 
 
 def stranger_of(router: SecuredRouter) -> Credentials:
@@ -100,8 +101,6 @@ def test_a_client_of_the_package_is_told_at_once(router: SecuredRouter, tmp_path
 
 
 def test_the_package_sends_nothing_with_a_key_to_who_asks_for_none(tmp_path: Path) -> None:
-    from tests.wire.test_router_actor import serving
-
     credentials = Credentials(KeyPair.generate(), KeyPair.generate().public, "alice")
     write_key_file(tmp_path / "alice.key", credentials, "client", "alice")
     with (
@@ -237,8 +236,6 @@ class Wiretap:
 
 @pytest.mark.parametrize("has_keys", [True, False])
 def test_what_is_said_with_keys_cannot_be_overheard(tmp_path: Path, has_keys: bool) -> None:
-    from tests.wire.test_router_actor import serving
-
     secret = "the quick brown fox"
     with contextlib.ExitStack() as stack:
         if has_keys:

@@ -27,6 +27,7 @@ from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.worker_messages import Finish, Report
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from tests.support.router.core_harness import UNSURE, job_id, make_delta, make_hello
+from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.scripted_router import until
 from tests.support.router.secured_router import (
     Generation,
@@ -201,7 +202,6 @@ def test_a_tenants_prefixes_are_dispatched_under_a_salt_of_its_own(router: Secur
 def test_a_stream_is_heard_by_who_submitted_it(router: SecuredRouter) -> None:
     """The package's own client: subscribe first, submit then."""
     from cactus_actors import Client
-    from tests.wire.test_client_router import EchoWorker
 
     with (
         EchoWorker(router.endpoints.workers, step_s=0.002, credentials=router.key("w", "worker")),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes.network_link import run
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -17,10 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents:
             item.add_marker(pytest.mark.chaos)
             item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="needs root"))
-
-
-def run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 @pytest.fixture

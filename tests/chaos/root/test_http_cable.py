@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
-from tests.chaos.root.test_network import Link
+from tests.support.processes.network_link import Link
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import PlayedService, played_service
 

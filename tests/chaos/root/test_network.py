@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -13,61 +12,13 @@ from typing import Any
 import pytest
 
 from cactus_actors.client import AsyncClient
-from tests.chaos.root.conftest import run
+from tests.support.processes.network_link import Link
 from tests.support.processes.separate_actors import Processes
 from tests.support.processes.watching import until_status
 
 OPTIONS: dict[str, Any] = {"max_tokens": 160, "ignore_eos": True, "temperature": 0.9, "seed": 4}
 PROMPT = "Tell me a story about a fox."
 LONG_S = 30.0
-
-
-class Link:
-    """A cable between this namespace and another."""
-
-    def __init__(self) -> None:
-        self.name = f"cactus{os.getpid() % 10_000}"
-        self.near, self.far = f"{self.name}a", f"{self.name}b"
-        self.host, self.guest = "198.51.100.1", "198.51.100.2"  # TEST-NET-2 (RFC 5737)
-        run("ip", "netns", "add", self.name)
-        run("ip", "link", "add", self.near, "type", "veth", "peer", "name", self.far, "netns", self.name)
-        run("ip", "addr", "add", f"{self.host}/30", "dev", self.near)
-        run("ip", "link", "set", self.near, "up")
-        run("ip", "-n", self.name, "addr", "add", f"{self.guest}/30", "dev", self.far)
-        run("ip", "-n", self.name, "link", "set", self.far, "up")
-        run("ip", "-n", self.name, "link", "set", "lo", "up")
-
-    def set(self, state: str) -> None:
-        run("ip", "link", "set", self.near, state)
-
-    def deafen_router(self) -> None:
-        """Lose what the worker says, and only that: its frames go to an address that nobody has."""
-        nobody = ("lladdr", "02:00:00:00:00:01", "dev", self.far, "nud", "permanent")
-        run("ip", "-n", self.name, "neigh", "replace", self.host, *nobody)
-
-    def hear_again(self) -> None:
-        run("ip", "-n", self.name, "neigh", "del", self.host, "dev", self.far)
-
-    def slow_down(self, rate: str) -> None:
-        run(
-            "tc",
-            "qdisc",
-            "add",
-            "dev",
-            self.near,
-            "root",
-            "tbf",
-            "rate",
-            rate,
-            "burst",
-            "16kb",
-            "latency",
-            "400ms",
-        )
-
-    def remove(self) -> None:
-        run("ip", "link", "delete", self.near)
-        run("ip", "netns", "delete", self.name)
 
 
 @pytest.fixture

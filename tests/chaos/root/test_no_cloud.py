@@ -14,7 +14,7 @@ import pytest
 
 from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.protocol.key_grants import KeyGrants
-from tests.chaos.root.conftest import run
+from tests.support.processes.network_link import run
 from tests.support.processes.separate_actors import Processes
 
 HANDOFF = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import AsyncClient
-from tests.chaos.test_orphans import socket_files_of
+from tests.support.processes.open_sockets import socket_files_of
 from tests.support.processes.serve_command import Serving, below, ray_directories, serving
 
 NOBODY = 65534

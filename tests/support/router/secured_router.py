@@ -27,13 +27,7 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello, Report, SequenceDelta, Welcome
 from cactus_actors.router.actor import RouterActor
 from tests.support.router.core_harness import LetterModel, job_id, make_delta, make_hello
-
-PATIENCE_MS = 60_000
-LOOPBACK = {
-    "jobs_endpoint": "tcp://127.0.0.1:*",
-    "stream_endpoint": "tcp://127.0.0.1:*",
-    "workers_endpoint": "tcp://127.0.0.1:*",
-}
+from tests.support.router.running_router import LOOPBACK, PATIENCE_MS
 
 
 class Peer:

@@ -58,3 +58,13 @@ def check_weather(name: str, arguments: str) -> None:
     """Raise unless this is a call of WEATHER with arguments that its schema allows."""
     assert name == "get_weather"
     jsonschema.validate(json.loads(arguments), WEATHER["function"]["parameters"])
+
+
+ENDLESS = {
+    "prompt": ["Once"] * 16,
+    "n": 16,
+    "max_tokens": 900,
+    "ignore_eos": True,
+    "stream": True,
+    "user": "crowd",  # others get their turns meanwhile
+}

@@ -119,3 +119,20 @@ class Writer:
 def allowed(matcher: GrammarMatcher) -> NDArray[np.int64]:
     """The ids of the tokens that may come next."""
     return np.flatnonzero(np.unpackbits(matcher.bitmask().view(np.uint8), bitorder="little"))
+
+
+def random_grammar(rng: random.Random) -> str:
+    names = ["root", "x", "y"][: rng.randint(1, 3)]
+    leaves = ['"a"', '"b"', '"ab"', '"abc"', "[ab]", "[bc]", "[^a]", '""', *names, *names]
+
+    def node(depth: int) -> str:
+        kind = rng.random()
+        if depth == 0 or kind < 0.35:
+            return rng.choice(leaves)
+        if kind < 0.6:
+            return " ".join(node(depth - 1) for _ in range(rng.randint(1, 3)))
+        if kind < 0.8:
+            return f"({' | '.join(node(depth - 1) for _ in range(rng.randint(1, 3)))})"
+        return f"({node(depth - 1)}){rng.choice(['*', '+', '?', '{2}', '{1,2}', '{2,}'])}"
+
+    return "\n".join(f"{name} ::= {node(2)} | {node(2)}" for name in names)

@@ -15,7 +15,7 @@ from cactus_actors.models.hub import TEXT_FILES
 from cactus_actors.models.pooling import POOLING_FILE, pooling_of, pooling_of_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import load_text_model
-from tests.unit.text.test_fill import load_model
+from tests.support.models.json_tokenizers import load_model
 
 
 def write_pooling(directory: Path, **values: Any) -> None:

@@ -12,7 +12,7 @@ from cactus_actors.reasoning import MARKUPS
 from cactus_actors.text import TextModel
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.reasoning_support import PastReasoning
-from tests.unit.text.test_fill import load_model
+from tests.support.models.json_tokenizers import load_model
 
 HELLO = [{"role": "user", "content": "Hi"}]
 TURNS = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"

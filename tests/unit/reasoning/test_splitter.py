@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.reasoning import MARKUPS, ReasoningSplitter, Split, Start, split, splitter_of
+from tests.support.text.reasoning_texts import written
 
 TAGGED = [name for name, markup in MARKUPS.items() if not markup.has_channels]
-HARMONY_FINAL = "<|start|>assistant<|channel|>final<|message|>"
 
 
 def in_chunks(splitter: ReasoningSplitter, chunks: list[str]) -> Split:
@@ -20,15 +20,6 @@ def in_chunks(splitter: ReasoningSplitter, chunks: list[str]) -> Split:
 def cut(text: str, places: list[int]) -> list[str]:
     ends = sorted(place % (len(text) + 1) for place in places)
     return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-
-
-def written(name: str, reasoning: str, answer: str, space: str = "\n") -> str:
-    """An answer as the models of a family write it."""
-    markup = MARKUPS[name]
-    if markup.has_channels:
-        return f"{markup.opens[0]}{reasoning}{markup.closes[0]}{HARMONY_FINAL}{answer}"
-    opening, closing = markup.answers[0] if markup.answers else ("", "")
-    return f"{markup.opens[0]}{space}{reasoning}{space}{markup.closes[0]}{space * 2}{opening}{answer}{closing}"
 
 
 @pytest.mark.parametrize("name", MARKUPS)

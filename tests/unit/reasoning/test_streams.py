@@ -14,8 +14,8 @@ from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingPara
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.workers.engine.detokenizer import Detokenizer
-from tests.unit.reasoning.test_splitter import written
-from tests.unit.workers.test_detokenizer import PieceTokenizer
+from tests.support.models.letter_engine import PieceTokenizer
+from tests.support.text.reasoning_texts import written
 
 JOB = "0" * 32
 TEXTS = st.text(max_size=20).map(str.strip)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import queue
 import shutil
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,43 +16,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.messages import Accepted, Finished, Submit
-from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import Result
 from cactus_actors.router.journal.job_journal import JobJournal, end_of
-from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.journal.record_encoding import decoded_accepted
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
-    EndedRecord,
     Forget,
-    RecoveredEnd,
     StoredResult,
     WriteAccepted,
     WriteEnded,
 )
 from tests.support.fuzzing.judging import fuzzed
-
-PATIENCE_S = 60.0
-
-
-class Writer:
-    """A journal that is being written, and what it says."""
-
-    def __init__(self, directory: Path) -> None:
-        self.journal = JobJournal(directory, retry_s=0.05)
-        self.said: queue.Queue[tuple[list[str], str]] = queue.Queue()
-        self.journal.start(self.on_written, self.on_failed)
-
-    def on_written(self, job_ids: Sequence[str]) -> None:
-        self.said.put((list(job_ids), ""))
-
-    def on_failed(self, job_ids: Sequence[str], reason: str) -> None:
-        self.said.put((list(job_ids), reason))
-
-    def accept(self, name: str) -> tuple[list[str], str]:
-        self.journal.add(WriteAccepted(name, accepted(name)))
-        return self.said.get(timeout=PATIENCE_S)
+from tests.support.router.journals import (
+    PATIENCE_S,
+    Writer,
+    accepted,
+    ended,
+    found,
+    read,
+    remembered,
+)
 
 
 @pytest.fixture
@@ -61,47 +42,6 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
     writer = Writer(tmp_path)
     yield writer
     writer.journal.close()
-
-
-def accepted(name: str, at: float = 0.0) -> AcceptedRecord:
-    reply = Accepted(job_id=name, epoch=1, prompt_tokens=2, seed=3, durable=True)
-    return AcceptedRecord(Submit(job_id=name, prompt=["é", 7], options=Options(seed=3)), b"digest", reply, "m", at)
-
-
-def ended(name: str, at: float | None = None) -> EndedRecord:
-    finished = Finished(job_id=name, length=2, result=Result(text="ab", token_ids=[1, 2]))
-    return EndedRecord(finished, "finished", [1, 2], ["a", "b"], "", time.time() if at is None else at)
-
-
-def found(directory: Path, retention_s: float = 600.0) -> dict[str, AcceptedRecord | StoredResult]:
-    """What a router finds: jobs to run, and ended ones, whose results it reads later."""
-    journal = JobJournal(directory)
-    jobs = journal.recover(retention_s)
-    results = read(directory, *(job.job_id for job in jobs if isinstance(job, RecoveredEnd)))
-    journal.close()
-    known: dict[str, AcceptedRecord | StoredResult] = {}
-    for job in jobs:
-        if isinstance(job, AcceptedRecord):
-            known[job.submit.job_id] = job
-        else:
-            result = results[job.job_id]
-            assert result is not None
-            assert job == end_of(accepted(job.job_id), result.ended)
-            known[job.job_id] = result
-    return known
-
-
-def read(directory: Path, *names: str) -> dict[str, StoredResult | None]:
-    answers: dict[str, StoredResult | None] = {}
-    reader = JournalReader(directory, answers.__setitem__)
-    for name in names:
-        reader.ask(name)
-    reader.close()
-    return answers
-
-
-def remembered(name: str, end: EndedRecord) -> StoredResult:
-    return StoredResult(accepted(name).accepted, end)
 
 
 def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: Path) -> None:

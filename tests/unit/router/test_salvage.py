@@ -27,7 +27,7 @@ from cactus_actors.router.state.journal_records import (
     WriteAccepted,
     WriteEnded,
 )
-from tests.unit.router.test_journal import PATIENCE_S, Writer, accepted, ended, found, remembered
+from tests.support.router.journals import PATIENCE_S, Writer, accepted, ended, found, remembered
 
 PAGE = 4096
 FRAME = 24 + PAGE

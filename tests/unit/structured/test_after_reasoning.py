@@ -11,12 +11,9 @@ from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning import MARKUPS, ReasoningMarkup, Start, split
 from cactus_actors.structured import after_reasoning, compile_request
 from cactus_actors.structured.compiled import param_of
-from cactus_actors.structured.matcher import Matchers
-from cactus_actors.text.tokenizer import Tokenizer
 from cactus_actors.tools.call_rendering import render_calls
-from tests.unit.text.test_fill import load_model
+from tests.support.text.grammar_masks import END, refused_at, tokenizer_of
 
-END = "<|end of text|>"
 SCHEMA = {
     "type": "object",
     "properties": {"a": {"type": "integer"}},
@@ -24,24 +21,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 TAGGED = [name for name, markup in MARKUPS.items() if not markup.has_channels]
-
-
-def tokenizer_of(directory: Path, *special: str) -> Tokenizer:
-    return load_model(directory, *dict.fromkeys((END, *special))).tokenizer
-
-
-def refused_at(tokenizer: Tokenizer, grammar: str, text: str) -> str | None:
-    """The token that the grammar does not let come; None for a text that may end as it is."""
-    end_id = tokenizer.id_of(END)
-    assert end_id is not None
-    matcher = Matchers(tokenizer, [end_id])(grammar)
-    for token_id in tokenizer.encode(text, add_special=False):
-        mask = matcher.bitmask()
-        if not mask[token_id // 32] >> token_id % 32 & 1:
-            return tokenizer.token_of(token_id)
-        matcher.accept(token_id)
-    may_end = matcher.is_finished or matcher.bitmask()[end_id // 32] >> end_id % 32 & 1
-    return None if may_end else END
 
 
 def enclosed(markup: ReasoningMarkup, answer: str, *, are_tokens: bool) -> str:

@@ -23,7 +23,7 @@ from cactus_actors.structured import ROOTS, compile_request
 from cactus_actors.structured.compiler_messages import error_of
 from cactus_actors.structured.gbnf.parser import parse_grammar
 from cactus_actors.structured.gbnf.tree import Characters, Choice, Concatenation, Node, Reference, Repeat, Text
-from tests.support.text.grammar_texts import Names, accepted, accepts, grammar_of
+from tests.support.text.grammar_texts import Names, accepted, accepts, grammar_of, random_grammar
 
 WEATHER = {
     "type": "function",
@@ -254,23 +254,6 @@ def texts_of(rules: Mapping[str, Node]) -> frozenset[str]:
     while (more := {name: texts(node) for name, node in rules.items()}) != known:
         known = more
     return known["root"]
-
-
-def random_grammar(rng: random.Random) -> str:
-    names = ["root", "x", "y"][: rng.randint(1, 3)]
-    leaves = ['"a"', '"b"', '"ab"', '"abc"', "[ab]", "[bc]", "[^a]", '""', *names, *names]
-
-    def node(depth: int) -> str:
-        kind = rng.random()
-        if depth == 0 or kind < 0.35:
-            return rng.choice(leaves)
-        if kind < 0.6:
-            return " ".join(node(depth - 1) for _ in range(rng.randint(1, 3)))
-        if kind < 0.8:
-            return f"({' | '.join(node(depth - 1) for _ in range(rng.randint(1, 3)))})"
-        return f"({node(depth - 1)}){rng.choice(['*', '+', '?', '{2}', '{1,2}', '{2,}'])}"
-
-    return "\n".join(f"{name} ::= {node(2)} | {node(2)}" for name in names)
 
 
 def test_gbnf_means_what_it_says() -> None:

@@ -23,7 +23,7 @@ from cactus_actors.service.actor_settings import overrides_of
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.models.tiny_gguf import TOKEN_TYPES, TOKENS
-from tests.support.router.secured_router import LOOPBACK
+from tests.support.router.running_router import LOOPBACK
 from tests.support.services.played_service import played_service
 
 TEMPLATE = "{% for message in messages %}[{{ message.role }}] {{ message.content }}\n{% endfor %}[assistant] "

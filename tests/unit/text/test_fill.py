@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-import tokenizers
-from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from cactus_actors.protocol.errors import NotSupported
-from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.text.tokenizer import byte_of_character
+from tests.support.models.json_tokenizers import load_model
 
-CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<me>{% endif %}"
 HELLO = [{"role": "user", "content": "hello"}]
 QWEN = ("<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|file_sep|>")
 DEEPSEEK = ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>")
-
-
-def load_model(directory: Path, *special: str, template: str = CHAT) -> TextModel:
-    inner = tokenizers.Tokenizer(models.BPE({c: i for i, c in enumerate(byte_of_character())}, []))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    inner.add_special_tokens([AddedToken(text, special=True) for text in special])
-    inner.save(str(directory / "tokenizer.json"))
-    (directory / "config.json").write_text(json.dumps({"vocab_size": 400, "eos_token_id": 5}))
-    (directory / "chat_template.jinja").write_text(template)
-    return load_text_model(directory)
 
 
 @pytest.mark.parametrize(

@@ -12,22 +12,20 @@ import pytest
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import decoders, models, normalizers, processors
 
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid, RequestTooComplex
 from cactus_actors.text import TextModel, Tokenizer, load_text_model
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
-from cactus_actors.text.tokenizer import byte_of_character
+from tests.support.models.json_tokenizers import (
+    BYTE_LEVEL_MERGES,
+    byte_level_tokens,
+    make_json_tokenizer,
+    write_directory,
+)
 
-BYTE_LEVEL_WORDS = ["he", "ll", "hell", "hello", "\u0120w", "\u0120wo"]
 CONTROL_FRAGMENTS = ["<|end|>", "<|", "end", "|>", "<s>", "</s>", "<unk>", " ", "\ufdd0"]
-BYTE_LEVEL_MERGES = ["h e", "l l", "he ll", "hell o", "\u0120 w", "\u0120w o"]
-
-
-def byte_level_tokens() -> list[str]:
-    characters = sorted(byte_of_character(), key=byte_of_character().__getitem__)
-    return ["<|end|>", "<|start|>", *characters, *BYTE_LEVEL_WORDS]
 
 
 def sentencepiece_tokens() -> list[str]:
@@ -75,36 +73,6 @@ def write_byte_level(path: Path, **changes: Any) -> Path:
     types = [3, 3, *[1] * (len(tokens) - 2)]
     keys = {"merges": BYTE_LEVEL_MERGES, "pre": "gpt-2", "eos_token_id": 0, "bos_token_id": 1}
     return write_gguf(path, "gpt2", tokens, types, **(keys | changes))
-
-
-def make_json_tokenizer() -> tokenizers.Tokenizer:
-    tokens = byte_level_tokens()
-    merges = [tuple(merge.split(" ")) for merge in BYTE_LEVEL_MERGES]
-    inner = tokenizers.Tokenizer(
-        models.BPE({token: i for i, token in enumerate(tokens)}, merges)  # type: ignore[arg-type]
-    )
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    inner.add_special_tokens([AddedToken("<|end|>", special=True), AddedToken("<|start|>", special=True)])
-    inner.add_tokens([AddedToken("<tool>", special=False)])
-    return inner
-
-
-def write_directory(
-    directory: Path,
-    inner: tokenizers.Tokenizer,
-    tokenizer_config: dict[str, Any] | None = None,
-    generation_config: dict[str, Any] | None = None,
-    **config: Any,
-) -> Path:
-    directory.mkdir(exist_ok=True)
-    inner.save(str(directory / "tokenizer.json"))
-    sizes = {"vocab_size": inner.get_vocab_size(), "max_position_embeddings": 128}
-    (directory / "config.json").write_text(json.dumps(sizes | config))
-    (directory / "tokenizer_config.json").write_text(json.dumps(tokenizer_config or {}))
-    if generation_config is not None:
-        (directory / "generation_config.json").write_text(json.dumps(generation_config))
-    return directory
 
 
 @pytest.fixture(scope="module")

@@ -10,56 +10,18 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import ToolCall
 from cactus_actors.structured import compile_request
 from cactus_actors.tools.call_rendering import render_calls
 from cactus_actors.tools.call_splitter import ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.text.grammar_texts import Names, NoControlTokens, accepted, random_text
-
-WEATHER = {
-    "name": "weather",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "city": {"type": "string", "enum": ["Rome", "Oslo"]},
-            "days": {"type": "integer", "minimum": 1, "maximum": 9},
-        },
-        "required": ["city"],
-    },
-}
-TIME = {"name": "time"}
-NOTE = {
-    "name": "note",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "text": {"type": "string"},
-            "urgent": {"type": "boolean"},
-            "where": {"$ref": "#/$defs/place"},
-            "labels": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
-            "title": {"type": ["string", "null"], "maxLength": 8},
-        },
-        "required": ["text", "urgent"],
-        "$defs": {
-            "place": {
-                "type": "object",
-                "properties": {"x": {"type": "integer", "minimum": -90, "maximum": 90}},
-                "required": ["x"],
-                "additionalProperties": False,
-            }
-        },
-    },
-}
-CODE = {
-    "name": "code",
-    "parameters": {
-        "type": "object",
-        "properties": {"id": {"type": "string", "pattern": "^[A-F]{3}$"}},
-        "required": ["id"],
-    },
-}
-TOOLS = [WEATHER, TIME, NOTE, CODE]
+from tests.support.text.tool_definitions import (
+    TIME,
+    TOOLS,
+    WEATHER,
+    as_forced,
+    calls,
+)
 
 
 def grammar_of_calls(markup: str, tools: list[dict[str, Any]], *, parallel: bool = True) -> str:
@@ -71,16 +33,6 @@ def grammar_of_calls(markup: str, tools: list[dict[str, Any]], *, parallel: bool
         force_tools=True,
         parallel_tool_calls=parallel,
     )
-
-
-def as_forced(markup: str, text: str) -> str:
-    """The text without what the prompt has in front of it."""
-    row = MARKUPS[markup]
-    return text.removeprefix(row.forms[0].mark) if row.is_begun else text
-
-
-def calls(*pairs: tuple[str, dict[str, Any]]) -> list[ToolCall]:
-    return [ToolCall(name, arguments) for name, arguments in pairs]
 
 
 @pytest.mark.parametrize("markup", MARKUPS)

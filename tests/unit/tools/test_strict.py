@@ -18,9 +18,9 @@ from cactus_actors.structured import after_reasoning, compile_request, try_gramm
 from cactus_actors.tools.call_rendering import render_calls
 from cactus_actors.tools.call_splitter import parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
+from tests.support.text.grammar_masks import refused_at, tokenizer_of
 from tests.support.text.grammar_texts import NoControlTokens, accepted, random_text
-from tests.unit.structured.test_after_reasoning import refused_at, tokenizer_of
-from tests.unit.tools.test_grammars import TOOLS, WEATHER, as_forced, calls
+from tests.support.text.tool_definitions import TOOLS, WEATHER, as_forced, calls
 
 SCHEMAS = {tool["name"]: Draft202012Validator(tool.get("parameters", {})) for tool in TOOLS}
 ROME, NOW = ("weather", {"city": "Rome", "days": 2}), ("time", {})

@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.workers.engine.detokenizer import Detokenizer, first_stop, longest_stop_prefix
-
-
-class PieceTokenizer:
-    """Token i stands for pieces[i]."""
-
-    def __init__(self, *pieces: bytes) -> None:
-        self._pieces = pieces
-
-    def token_bytes(self, token_id: int) -> bytes:
-        return self._pieces[token_id]
+from tests.support.models.letter_engine import PieceTokenizer
 
 
 def make_detokenizer(pieces: list[bytes], *stops: str, include: bool = False, min_tokens: int = 0) -> Detokenizer:

@@ -20,44 +20,31 @@ from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rope_scaling import LinearScaling
 from cactus_actors.workers.spec.rotary import Rope
 from cactus_actors.workers.spec.sliding_window import window_from_gguf, windows_from_gguf
+from tests.support.models.family_configs import (
+    DECODERS,
+    FULL,
+    GEMMA2,
+    GEMMA3,
+    GEMMA3_IMAGES,
+    LLAMA,
+    MISTRAL,
+    PHI3,
+    QWEN2,
+    QWEN3,
+    SHAPE,
+    SLIDING,
+    SMOLLM3,
+    longrope,
+    read,
+)
 from tests.support.text.documents import page
 
-MISTRAL, QWEN2, QWEN3 = "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"
-GEMMA2, GEMMA3, GEMMA3_IMAGES = "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"
-PHI3, SMOLLM3 = "Phi3ForCausalLM", "SmolLM3ForCausalLM"
-LLAMA, LFM2 = "LlamaForCausalLM", "Lfm2ForCausalLM"
-MIXTRAL, QWEN3_MOE = "MixtralForCausalLM", "Qwen3MoeForCausalLM"
-DECODERS = (MISTRAL, QWEN2, QWEN3, GEMMA2, GEMMA3, PHI3, SMOLLM3)
-
-SHAPE = {
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": 512,
-}
 SHARD = "model.safetensors"
 NO_WINDOW = [0, 0, 0, 0]
-SLIDING, FULL = "sliding_attention", "full_attention"
-
-
-def read(architecture: str, values: dict[str, Any] | None = None, **changes: Any) -> ModelConfig:
-    """The config of the family; by default of SHAPE with some keys changed."""
-    path = Path("config.json")
-    given = (SHAPE if values is None else values) | changes
-    return family_of_architectures(path, [architecture]).read_json(ConfigKeys(path, given))
 
 
 def windows(config: ModelConfig) -> list[int]:
     return [layer.window for layer in config.layers]
-
-
-def longrope(**changes: Any) -> dict[str, Any]:
-    factors = {"short_factor": [1.0, 1.5, 2.0, 3.0], "long_factor": [1.0, 4.0, 8.0, 16.0]}
-    return {"rope_type": "longrope"} | factors | changes
 
 
 @pytest.mark.parametrize("architecture", DECODERS)

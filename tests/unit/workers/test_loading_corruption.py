@@ -21,6 +21,14 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.loading.model_reader import read_model
 from cactus_actors.workers.loading.safetensors_file import open_safetensors
+from tests.support.models.file_bytes import (
+    gguf_bytes,
+    read_all_of_gguf,
+    read_all_of_safetensors,
+    safetensors_bytes,
+    string,
+    tensor_info,
+)
 from tests.support.models.tiny_gguf import SHAPES, TOKEN_TYPES, TOKENS
 
 MAX_SECONDS_A_FILE = 2.0
@@ -82,20 +90,6 @@ def refused_or_read(path: Path, content: bytes, read: Callable[[Path], object]) 
     return message is not None
 
 
-def read_all_of_gguf(path: Path) -> None:
-    load_text_model(path)
-    tensors = read_model(path).tensors
-    for name in tensors:
-        with np.errstate(all="ignore"):
-            tensors[name]
-
-
-def read_all_of_safetensors(path: Path) -> None:
-    file = open_safetensors(path)
-    for name in file.tensors:
-        file.read_tensor(name)
-
-
 def mutations(content: bytes, header_bytes: int, seed: int, number: int) -> Iterator[bytes]:
     """Copies of `content` with one to three bytes of the header changed."""
     generator = random.Random(seed)
@@ -139,34 +133,6 @@ def test_changed_bytes_of_safetensors_never_raise_anything_else(tmp_path: Path, 
         for mutated in mutations(sound_safetensors, header_bytes, seed=2, number=600)
     )
     assert refused > 300
-
-
-def string(text: str) -> bytes:
-    return struct.pack("<Q", len(text.encode())) + text.encode()
-
-
-def gguf_bytes(
-    *,
-    version: int = 3,
-    num_tensors: int | None = None,
-    num_entries: int | None = None,
-    entries: list[bytes] | None = None,
-    infos: list[bytes] | None = None,
-    data: bytes = b"",
-    alignment: int = 32,
-) -> bytes:
-    entries, infos = entries or [], infos or []
-    counts = (
-        len(infos) if num_tensors is None else num_tensors,
-        len(entries) if num_entries is None else num_entries,
-    )
-    head = b"GGUF" + struct.pack("<IQQ", version, *counts) + b"".join(entries) + b"".join(infos)
-    return head + b"\0" * (-len(head) % alignment) + data
-
-
-def tensor_info(name: str, dims: list[int], kind: int = 0, offset: int = 0) -> bytes:
-    sizes = struct.pack(f"<I{len(dims)}Q", len(dims), *dims)
-    return string(name) + sizes + struct.pack("<IQ", kind, offset)
 
 
 def alignment_entry(alignment: int) -> bytes:
@@ -233,11 +199,6 @@ def test_the_bytes_of_those_headers_are_otherwise_sound(tmp_path: Path) -> None:
     file = open_gguf(tmp_path / "m.gguf")
     assert file.tensors["u"].shape == (3, 2)
     assert file.metadata["list"] == ["x"]
-
-
-def safetensors_bytes(header: Any, body: bytes = bytes(16), length: int | None = None) -> bytes:
-    encoded = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(encoded) if length is None else length) + encoded + body
 
 
 def entry(dtype: str = "F32", shape: Any = (4,), offsets: Any = (0, 16)) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.rope_config import rope_from_gguf
 from cactus_actors.workers.spec.rope_scaling import LinearScaling
 from cactus_actors.workers.spec.rotary import Rope
-from tests.unit.workers.test_family_configs import (
+from tests.support.models.family_configs import (
     DECODERS,
     FULL,
     GEMMA3,

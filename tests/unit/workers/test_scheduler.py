@@ -8,11 +8,7 @@ from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
-
-
-class NoBytes:
-    def token_bytes(self, token_id: int) -> bytes:
-        return b""
+from tests.support.models.sampler_cases import NoBytes
 
 
 def make_sequence(

@@ -13,7 +13,7 @@ from cactus_actors.workers.engine.scheduler import Counters, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.step_batch import SequenceChunk
 from tests.support.fuzzing.judging import fuzzed
-from tests.unit.workers.test_scheduler import NoBytes
+from tests.support.models.sampler_cases import NoBytes
 
 BLOCK_SIZE = 4
 MAX_CONTEXT = 40
