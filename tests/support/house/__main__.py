@@ -9,6 +9,7 @@ FOLDERS = ("cactus_actors", "cactus_actors.router", "cactus_actors.workers", "ca
 for title, found in (
     *((f"import circles of folders in {folder}", imports.circles_of_folders(folder)) for folder in FOLDERS),
     ("import circles of files", imports.circles_of_files()),
+    ("imports from files of tests", imports.imports_from_tests()),
     ("files of more than 400 lines", lines.long_files(400)),
     ("constructors of more than 8 arguments", constructors.large_constructors(8)),
     ("public classes of one name", names.classes_of_one_name()),

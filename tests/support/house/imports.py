@@ -1,4 +1,4 @@
-"""Who imports whom inside the product, and where that goes in a circle."""
+"""Who imports whom: circles inside the product, and tests that import from other tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import graphlib
 from collections.abc import Iterator, Mapping
 
-from tests.support.house.sources import Source, product
+from tests.support.house.sources import Source, product, sources
 
 
 def circles_of_files() -> list[str]:
@@ -23,6 +23,26 @@ def circles_of_folders(parent: str) -> list[str]:
             if one and two and one != two:
                 graph.setdefault(one, set()).add(two)
     return circles_of(graph)
+
+
+def imports_from_tests() -> list[str]:
+    """Imports of a `test_*.py` or a `conftest.py`, from any file of `tests`, inside functions too."""
+    return [
+        f"{source.path}:{node.lineno} {name}"
+        for source in sources("tests")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in _names_of(node)
+        if any(part == "conftest" or part.startswith("test_") for part in name.split("."))
+    ]
+
+
+def _names_of(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The dotted names that a statement imports from `tests`."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names if alias.name.startswith("tests.")]
+    is_of_tests = node.level > 0 or (node.module or "").startswith("tests")
+    return [f"{node.module}.{alias.name}" for alias in node.names] if is_of_tests else []
 
 
 def _child(parent: str, module: str) -> str:
