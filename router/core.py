@@ -172,9 +172,12 @@ class RouterCore:
 
     def on_workers(self, messages: Sequence[tuple[bytes, WorkerMessage]], now: float) -> list[Effect]:
         """Handle messages of workers; tokens of one job that came together are published together."""
-        with self._streams.batching(now):
+        self._streams.begin_batch()
+        try:
             for identity, message in messages:
                 self._worker_sessions.handle(identity, message, now)
+        finally:
+            self._streams.end_batch(now)
         self._pump(now)
         self._worker_sessions.grant_credit({identity for identity, _ in messages})
         return self._outbox.drain()

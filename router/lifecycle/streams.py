@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from cactus_actors.protocol.messages import Finished, Progress
 from cactus_actors.router.router_state import RouterState
@@ -17,8 +16,8 @@ class Streams:
     """Publishes released streams to their subscribers."""
 
     def __init__(self, state: RouterState) -> None:
-        self._outbox = state.outbox
-        self._topics = state.topics
+        self._publish = state.outbox.publish
+        self._subscribed = state.topics.listened
         self._epoch = state.facts.epoch
         self._is_batching = False
         self._batch: dict[str, Job] = {}
@@ -33,31 +32,30 @@ class Streams:
         else:
             self._publish_new(job, now)
 
-    @contextlib.contextmanager
-    def batching(self, now: float) -> Iterator[None]:
-        """Publish the new items of each stream at the end of this context, in one message.
+    def begin_batch(self) -> None:
+        """Until `end_batch`, collect the new items of each stream for one message.
 
         A job that may be handed off is published at once: whether a client has seen an item of it decides
         about the handoff.
         """
         self._is_batching = True
-        try:
-            yield
-        finally:
-            self._is_batching = False
-            for job in self._batch.values():
-                self._publish_new(job, now)
-            self._batch.clear()
+
+    def end_batch(self, now: float) -> None:
+        """Publish what was collected since `begin_batch`."""
+        self._is_batching = False
+        for job in self._batch.values():
+            self._publish_new(job, now)
+        self._batch.clear()
 
     def progress(self, job: Job, now: float) -> None:
         """Publish the length of the stream."""
         message = Progress(job_id=job.job_id, epoch=self._epoch, length=job.length)
-        self._outbox.publish(job.job_id, message, job.encoding)
+        self._publish(job.job_id, message, job.encoding)
         job.last_published_at = now
 
     def schedule_progress(self, job: Job, now: float) -> None:
         """From now on publish the length of a stream that has subscribers and is quiet."""
-        if not job.has_progress_scheduled and job.job_id in self._topics:
+        if not job.has_progress_scheduled and job.job_id in self._subscribed:
             job.has_progress_scheduled = True
             heapq.heappush(self._progress_times, (now + PROGRESS_INTERVAL_S, job.job_id))
 
@@ -69,7 +67,7 @@ class Streams:
             if job is None:
                 continue
             job.has_progress_scheduled = False
-            if job.job_id in self._topics and now - job.last_published_at >= PROGRESS_INTERVAL_S:
+            if job.job_id in self._subscribed and now - job.last_published_at >= PROGRESS_INTERVAL_S:
                 self.progress(job, now)
             self.schedule_progress(job, job.last_published_at)
 
@@ -77,18 +75,18 @@ class Streams:
         """Publish the end of the stream."""
         if self._batch.pop(job.job_id, None) is not None:
             self._publish_new(job, now)
-        if job.job_id not in self._topics:
+        if job.job_id not in self._subscribed:
             return
         if job.stream.has_tail:
-            self._outbox.publish(job.job_id, job.stream.tail_delta(job.job_id), job.encoding)
-        self._outbox.publish(job.job_id, finished, job.encoding)
+            self._publish(job.job_id, job.stream.tail_delta(job.job_id), job.encoding)
+        self._publish(job.job_id, finished, job.encoding)
 
     def _publish_new(self, job: Job, now: float) -> None:
         """Publish the items since the last ones; without a subscriber they are passed over."""
         log = job.stream if job.cloud is not None else job.local
-        length = len(log.token_ids)
-        if length > job.num_published and job.job_id in self._topics.listened:
-            self._outbox.publish(job.job_id, log.delta(job.job_id, job.num_published, length), job.encoding)
+        length, job_id = len(log.token_ids), job.job_id
+        if length > job.num_published and job_id in self._subscribed:
+            self._publish(job_id, log.delta(job_id, job.num_published, length), job.encoding)
             job.is_seen = True
             job.last_published_at = now
         job.num_published = length

@@ -26,8 +26,9 @@ class WorkerReports:
         self._dispatcher = state.dispatcher
         self._outbox = state.outbox
         self._counters = state.counters
+        self._observe_gap = state.counters.inter_token_seconds.observe
         self._max_attempts = state.settings.max_attempts
-        self._streams = streams
+        self._advance = streams.advance
         self._finisher = finisher
         self._escalations = escalations
 
@@ -82,8 +83,9 @@ class WorkerReports:
         ):
             return False
         job.num_broken_links = 0
-        self._counters.on_next_token(now - last_at)
-        self._streams.advance(job, now)
+        self._counters.num_generated_tokens += 1
+        self._observe_gap(now - last_at)
+        self._advance(job, now)
         return True
 
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
@@ -118,14 +120,14 @@ class WorkerReports:
             job.num_broken_links = 0
             self._counters.num_generated_tokens += num_new
             if num_before:  # tokens that came together share the time since the last one
-                self._counters.inter_token_seconds.observe((now - last_at) / num_new, num_new)
+                self._observe_gap((now - last_at) / num_new, num_new)
         if delta.extras is not None:
             _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.cached_tokens:
             job.cached_tokens = delta.cached_tokens
         if job.is_gated and (num_of_answer := len(log.confidence_samples.entropies) - num_measured):
             self._escalations.check_gates(job, num_of_answer, now)
-        self._streams.advance(job, now)
+        self._advance(job, now)
         if delta.finish is not None:
             self._dispatcher.workers.release(assignment)
             job.dispatch_id = None

@@ -124,8 +124,8 @@ class TokenLog:
             return False
         self.token_ids += token_ids
         self.texts.append(delta.text)
-        self.entropies.extend(delta.entropies)
-        self.logprobs.extend(delta.logprobs)
+        self.entropies.fromlist(delta.entropies)
+        self.logprobs.fromlist(delta.logprobs)
         self.last_at = now
         return True
 

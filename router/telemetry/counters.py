@@ -42,11 +42,6 @@ class RouterCounters:
         self.rejected: Counter[str] = Counter()
         self.bad_frames: Counter[str] = Counter()
 
-    def on_next_token(self, seconds: float) -> None:
-        """A token came alone, so many seconds after the one before it."""
-        self.num_generated_tokens += 1
-        self.inter_token_seconds.observe(seconds)
-
     def on_late(self, deltas: Sequence[SequenceDelta]) -> None:
         """Deltas of void dispatches: their tokens count for nothing."""
         self._late_deltas += len(deltas)
