@@ -31,7 +31,7 @@ from cactus_actors.router.auth.unfinished_messages import UnfinishedMessages
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.client_traffic import ClientTraffic
 from cactus_actors.router.edge.edge_messages import BindSockets, JobOwner
-from cactus_actors.router.edge.edge_process import EdgeProcess
+from cactus_actors.router.edge.edge_process import EdgeLimits, EdgeProcess
 from cactus_actors.router.effects import (
     Effect,
     LoadResult,
@@ -85,8 +85,10 @@ class RouterActor:
         settings: RouterSettings,
         text_model: PromptModel | None = None,
         observers: Sequence[Observer] = (),
+        edge_limits: EdgeLimits | None = None,
     ) -> None:
         self._settings = settings
+        self._edge_limits = edge_limits or EdgeLimits()
         self._text_model = text_model
         self._observers = list(observers)
         self._job_reporter: JobReporter | None = None
@@ -146,7 +148,8 @@ class RouterActor:
         self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, refused)
         self._unfinished = UnfinishedMessages(self._authenticator.connections, refused)
         self._preparation_pool = self._start_preparing(model, path, corpus)
-        self._edge = EdgeProcess(_listen(self._settings), self.core.owners, self._on_edge_lost)
+        wish = _listen(self._settings, self._edge_limits)
+        self._edge = EdgeProcess(wish, self.core.owners, self._on_edge_lost, self._edge_limits)
         self._traffic = ClientTraffic(self._edge, self.core, refused, self._perform)
         try:
             self._edge.begin()
@@ -351,13 +354,13 @@ class RouterActor:
         self._mailbox.close()
 
 
-def _listen(settings: RouterSettings) -> BindSockets:
+def _listen(settings: RouterSettings, limits: EdgeLimits) -> BindSockets:
     return BindSockets(
         settings.jobs_endpoint,
         settings.stream_endpoint,
         settings.keys_dir,
-        sockets.STREAM_HIGH_WATER_MARK,
-        sockets.STREAM_SEND_BUFFER,
+        limits.max_unread,
+        limits.send_buffer,
         EDGE_MEMORY_BYTES,
     )
 

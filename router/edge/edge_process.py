@@ -11,12 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import zmq
 
 from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
+from cactus_actors.router.auth.bound_sockets import STREAM_HIGH_WATER_MARK, STREAM_SEND_BUFFER
 from cactus_actors.router.edge.edge_link import EdgeLink
 from cactus_actors.router.edge.edge_messages import (
     BindFailed,
@@ -32,10 +34,6 @@ from cactus_actors.router.edge.edge_messages import (
 )
 
 START_LIMIT_S = 60.0
-QUIET_S, SILENT_S = 2.5, 10.0
-"""From the first on its silence is looked into; it may last for the second, as far as it was let run."""
-STALLED_S = 0.5
-"""How long it may take nothing of what waits for it, before it is not waited for."""
 LONG_LIFE_S = 10.0
 """An edge process that ends sooner is started again a little later."""
 RESTART_DELAYS_S = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -51,6 +49,23 @@ _GENERATION_BYTES = 4
 _log = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True, slots=True)
+class EdgeLimits:
+    """How long the edge process may be silent or take nothing, and how much a subscriber may leave unread.
+
+    After `quiet_s` seconds without a message the router examines the process; it replaces one that was silent
+    for `silent_s` seconds of processor time it could have had. The router stops waiting for a process that
+    takes nothing for `stalled_s` seconds. A subscriber may leave `max_unread` messages and `send_buffer`
+    bytes unread.
+    """
+
+    quiet_s: float = 2.5
+    silent_s: float = 10.0
+    stalled_s: float = 0.5
+    max_unread: int = STREAM_HIGH_WATER_MARK
+    send_buffer: int = STREAM_SEND_BUFFER
+
+
 class EdgeProcess:
     """One edge process after the other, on the same endpoints.
 
@@ -61,11 +76,16 @@ class EdgeProcess:
     """
 
     def __init__(
-        self, wish: BindSockets, owners: Callable[[], Iterable[tuple[str, str]]], on_lost: Callable[[], None]
+        self,
+        wish: BindSockets,
+        owners: Callable[[], Iterable[tuple[str, str]]],
+        on_lost: Callable[[], None],
+        limits: EdgeLimits,
     ) -> None:
         self._wish = wish
         self._owners = owners
         self._on_lost = on_lost
+        self._limits = limits
         self._link: EdgeLink[FromEdge] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._generation = 0
@@ -171,17 +191,18 @@ class EdgeProcess:
 
     def on_tick(self, now: float) -> None:
         """Start a process where there is none, and end one that says nothing; to be called often."""
+        limits = self._limits
         if self._link is None or not self._link.is_congested:
             self._took_at = now
-        elif now - self._took_at > STALLED_S:
+        elif now - self._took_at > limits.stalled_s:
             self._is_stalled = True
         if self._link is None:
             if self._restart_at is not None and now >= self._restart_at:
                 self._start(now)
-        elif now - self._heard_at > QUIET_S:
+        elif now - self._heard_at > limits.quiet_s:
             if self._silence is None:
-                self._silence = FairSeconds(self.pid, now, QUIET_S)
-            elif self._silence.look(now) > SILENT_S - QUIET_S:
+                self._silence = FairSeconds(self.pid, now, limits.quiet_s)
+            elif self._silence.look(now) > limits.silent_s - limits.quiet_s:
                 self._lose("does not answer")
 
     def close(self) -> None:

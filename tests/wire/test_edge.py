@@ -31,6 +31,7 @@ from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, ReportsTaken
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
+from cactus_actors.router.edge.edge_process import EdgeLimits
 from tests.support.processes.vitals import MIB, Watch, resident_bytes
 from tests.support.router.core_harness import job_id, make_delta, make_hello
 from tests.support.router.echo_worker import EchoWorker
@@ -200,10 +201,8 @@ def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -
     assert heavy & {*modules} == set()
 
 
-def test_an_edge_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.router.edge.edge_process.QUIET_S", 1.5)
-    monkeypatch.setattr("cactus_actors.router.edge.edge_process.SILENT_S", 2.0)
-    with serving() as service:
+def test_an_edge_that_is_stopped_is_replaced() -> None:
+    with serving(edge_limits=EdgeLimits(quiet_s=1.5, silent_s=2.0)) as service:
         stopped = edge_of(service)
         os.kill(stopped, signal.SIGSTOP)
         until(lambda: is_another(service, stopped))
@@ -258,29 +257,27 @@ class AvidWorker:
         return self.num_sent - before
 
 
-def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cactus_actors.router.edge.edge_process.STALLED_S", math.inf)
-    monkeypatch.setattr("cactus_actors.router.edge.edge_process.SILENT_S", math.inf)
-    client = service.client()
-    subscriber = service.subscriber(job_id(1))
-    until(lambda: job_id(1) in service.actor.core.state.topics)
-    client.send(submit(1, max_tokens=100_000))
-    worker = AvidWorker(service)
-    until(lambda: worker.say_for(0.1) > 0 and worker.num_sent > MAX_AHEAD)
-    os.kill(edge_of(service), signal.SIGSTOP)
-    until(lambda: worker.say_for(0.3) == 0)  # what fits between the two is full
-    waiting = worker.num_sent
-    assert waiting * len(LONG_TEXT) < 64 * MIB
-    monkeypatch.setattr("cactus_actors.router.edge.edge_process.STALLED_S", 0.5)
-    until(lambda: worker.say_for(0.1) > 0)  # the edge takes nothing for so long: it is not waited for
-    os.kill(edge_of(service), signal.SIGCONT)
-    client.receive(Accepted)
-    client.send(Resume(job_id=job_id(1), next_index=waiting, credit=1))
-    [delta] = client.receive(Replay).deltas
-    assert (delta.index, delta.text) == (waiting, LONG_TEXT)
-    assert subscriber.receive()
+def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck() -> None:
+    limits = EdgeLimits(stalled_s=math.inf, silent_s=math.inf)
+    with serving(edge_limits=limits) as service:
+        client = service.client()
+        subscriber = service.subscriber(job_id(1))
+        until(lambda: job_id(1) in service.actor.core.state.topics)
+        client.send(submit(1, max_tokens=100_000))
+        worker = AvidWorker(service)
+        until(lambda: worker.say_for(0.1) > 0 and worker.num_sent > MAX_AHEAD)
+        os.kill(edge_of(service), signal.SIGSTOP)
+        until(lambda: worker.say_for(0.3) == 0)  # what fits between the two is full
+        waiting = worker.num_sent
+        assert waiting * len(LONG_TEXT) < 64 * MIB
+        limits.stalled_s = 0.5
+        until(lambda: worker.say_for(0.1) > 0)  # the edge takes nothing for so long: it is not waited for
+        os.kill(edge_of(service), signal.SIGCONT)
+        client.receive(Accepted)
+        client.send(Resume(job_id=job_id(1), next_index=waiting, credit=1))
+        [delta] = client.receive(Replay).deltas
+        assert (delta.index, delta.text) == (waiting, LONG_TEXT)
+        assert subscriber.receive()
 
 
 def test_rights_are_the_same_behind_the_next_edge(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from cactus_actors.protocol.messages import Accepted, Status, StatusRequest, Sub
 from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.wire import encode, router_reply_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report
+from cactus_actors.router.edge.edge_process import EdgeLimits
 from tests.support.router.core_harness import job_id, make_delta, make_hello
 from tests.support.router.running_router import PATIENCE_MS, Service, serving
 from tests.support.router.scripted_router import until
@@ -87,13 +88,9 @@ def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: S
     context.term()
 
 
-async def test_what_was_published_too_fast_is_asked_for_and_nothing_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cactus_actors.router.auth.bound_sockets.STREAM_HIGH_WATER_MARK", 10)
-    monkeypatch.setattr("cactus_actors.router.auth.bound_sockets.STREAM_SEND_BUFFER", 4096)
+async def test_what_was_published_too_fast_is_asked_for_and_nothing_is_missing() -> None:
     num_jobs, num_tokens = 200, 20
-    with serving() as service:
+    with serving(edge_limits=EdgeLimits(max_unread=10, send_buffer=4096)) as service:
         async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:
             streams = [client.stream("x", max_tokens=num_tokens) for _ in range(num_jobs)]
             for stream in streams:

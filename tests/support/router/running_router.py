@@ -30,6 +30,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
 )
 from cactus_actors.router.actor import Observer, RouterActor
+from cactus_actors.router.edge.edge_process import EdgeLimits
 from tests.support.router.core_harness import LetterModel, job_id, make_hello
 
 PATIENCE_MS = 60_000
@@ -138,8 +139,13 @@ class Service:
 
 
 @contextmanager
-def serving(model: LetterModel | None = None, observers: Sequence[Observer] = (), **settings: Any) -> Iterator[Service]:
-    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel(), observers)
+def serving(
+    model: LetterModel | None = None,
+    observers: Sequence[Observer] = (),
+    edge_limits: EdgeLimits | None = None,
+    **settings: Any,
+) -> Iterator[Service]:
+    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel(), observers, edge_limits)
     service = Service(actor.start(), actor)
     ended: list[str] = []
     thread = threading.Thread(target=lambda: ended.append(actor.run()))
