@@ -29,7 +29,6 @@ from cactus_actors.router.lifecycle.revocation import revoke
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.lifecycle.subscribers import Subscribers
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
-from cactus_actors.router.lifecycle.worker_sessions import WorkerSessions
 from cactus_actors.router.router_state import RouterOptions, RouterState
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey
 from cactus_actors.router.state.journal_records import AcceptedRecord, Recovered, RecoveredEnd, StoredResult
@@ -56,7 +55,6 @@ class RouterCore:
         self._escalations = Escalations(state, self._streams, self._finisher)
         self._worker_reports = WorkerReports(state, self._streams, self._finisher, self._escalations)
         self._membership = Membership(state, self._worker_reports)
-        self._worker_sessions = WorkerSessions(state, self._membership, self._worker_reports)
         self._client_messages = ClientMessages(state, self._admission, self._finisher)
         self._subscribers = Subscribers(state, self._streams)
 
@@ -175,11 +173,11 @@ class RouterCore:
         self._streams.begin_batch()
         try:
             for identity, message in messages:
-                self._worker_sessions.handle(identity, message, now)
+                self._membership.handle(identity, message, now)
         finally:
             self._streams.end_batch(now)
         self._pump(now)
-        self._worker_sessions.grant_credit({identity for identity, _ in messages})
+        self._membership.grant_credit({identity for identity, _ in messages})
         return self._outbox.drain()
 
     def on_worker_lost(self, worker_id: str, now: float) -> list[Effect]:

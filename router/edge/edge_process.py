@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import select
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -32,6 +29,7 @@ from cactus_actors.router.edge.edge_messages import (
     SocketsBound,
     ToEdge,
 )
+from cactus_actors.router.process.child_process import start_child
 
 START_LIMIT_S = 60.0
 LONG_LIFE_S = 10.0
@@ -230,31 +228,13 @@ class EdgeProcess:
         self._is_stalled = False
         self._silence = None
         self._restart_at = None
-        ours, theirs = socket.socketpair()
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "cactus_actors.router.edge.edge_child",
-            str(theirs.fileno()),
-            str(os.getpid()),
-        ]
-        path = os.pathsep.join(filter(None, sys.path))
         try:
-            self._process = subprocess.Popen(
-                command,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path},
-            )
+            self._process, connection = start_child("cactus_actors.router.edge.edge_child", environment=ENVIRONMENT)
         except OSError as error:
-            ours.close()
             _log.error("the process for the sockets of clients cannot be started: %s", error)
             self._restart_at = now + RESTART_DELAYS_S[-1]
             return
-        finally:
-            theirs.close()
-        self._link = EdgeLink(ours, FromEdge)
+        self._link = EdgeLink(connection, FromEdge)
         self._link.put(self._wish)
         for job_id, tenant in self._owners():
             self._link.put(JobOwner(job_id, tenant))

@@ -65,22 +65,8 @@ class Admission:
             return
         if self._state.is_draining:
             raise Unavailable("the service is draining", retry_after=5.0)
-        grants = self._grants(submit, caller)
-        account = self._account(submit)
-        pending = PendingSubmit(
-            submit.job_id,
-            content,
-            digest,
-            encoding,
-            caller.tenant,
-            now,
-            self._reservation(submit, content, share_owner(account, caller.tenant, submit.options.user), grants),
-            requesters={identity: encoding},
-            traceparent=submit.traceparent,
-            account=account,
-            grants=grants,
-            is_keyed=submit.keyed,
-        )
+        pending = self._pending(submit, content, digest, encoding, caller.tenant, now, self._grants(submit, caller))
+        pending.requesters[identity] = encoding
         timeout_ms = submit.options.timeout_ms
         timeout_s = self._factory.timeout_s(None if timeout_ms is None else timeout_ms / 1000, pending)
         # Before preparation costs anything. The deadline comes first: a full queue is no answer to a job that
@@ -91,22 +77,11 @@ class Admission:
 
     def restore(self, record: AcceptedRecord, now: float) -> None:
         """Prepare a job again that an earlier router accepted."""
-        submit, account = record.submit, self._account(record.submit)
-        content = _canonical(submit)
-        pending = PendingSubmit(
-            submit.job_id,
-            content,
-            record.digest,
-            record.encoding,
-            record.tenant,
-            self._journal_writer.own_time(record.accepted_at, now),
-            self._reservation(submit, content, share_owner(account, record.tenant, submit.options.user), record.grants),
-            record=record,
-            traceparent=submit.traceparent,
-            account=account,
-            grants=record.grants,
-            is_keyed=submit.keyed,
+        submit, arrived_at = record.submit, self._journal_writer.own_time(record.accepted_at, now)
+        pending = self._pending(
+            submit, _canonical(submit), record.digest, record.encoding, record.tenant, arrived_at, record.grants
         )
+        pending.record = record
         self._prepare(pending, record.sources)
 
     def owners(self) -> Iterator[tuple[str, str]]:
@@ -236,14 +211,34 @@ class Admission:
         for identity, encoding in clients.items():
             self._state.outbox.reject(identity, error, encoding, job_id=job_id)
 
-    def _reservation(self, submit: Submit, content: bytes, user: str, grants: KeyGrants) -> Reservation:
+    def _pending(
+        self,
+        submit: Submit,
+        content: bytes,
+        digest: bytes,
+        encoding: Encoding,
+        tenant: str,
+        arrived_at: float,
+        grants: KeyGrants,
+    ) -> PendingSubmit:
+        """A request with its reservation; an unknown account, or that of a removed key, takes no share."""
+        account = submit.account if submit.account in self._state.settings.accounts else ""
+        user = share_owner(account, tenant, submit.options.user)
         work = self._state.dispatcher.forecast.work_of_request(len(content), submit.options)
         is_background = (submit.options.priority or 0) > 0
-        return Reservation(user, grants.weight, load_of_request(content), work, is_background)
-
-    def _account(self, submit: Submit) -> str:
-        """The account whose share the job takes; an unknown name, or that of a removed key, has none."""
-        return submit.account if submit.account in self._state.settings.accounts else ""
+        return PendingSubmit(
+            submit.job_id,
+            content,
+            digest,
+            encoding,
+            tenant,
+            arrived_at,
+            Reservation(user, grants.weight, load_of_request(content), work, is_background),
+            traceparent=submit.traceparent,
+            account=account,
+            grants=grants,
+            is_keyed=submit.keyed,
+        )
 
     def _grants(self, submit: Submit, caller: Caller) -> KeyGrants:
         """What the job is granted: an account has its own weight, but no more of the cloud than its caller."""

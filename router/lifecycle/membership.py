@@ -1,57 +1,80 @@
-"""Which workers serve: those whose tokens are the service's. A Hello in, a Welcome or a refusal out."""
+"""Handles the messages of workers: starts their sessions, or refuses workers that would give other tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from cactus_actors.protocol.worker_messages import Abort, Hello, Refused, Welcome
+from cactus_actors.protocol.worker_messages import (
+    Abort,
+    Draining,
+    Goodbye,
+    Hello,
+    Refused,
+    Report,
+    Welcome,
+    WorkerMessage,
+)
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.worker import WorkerRecord, WorkerRefusal
 
 EQUAL_ON_ALL_KERNELS = frozenset({"int8"})
-"""Formats of weights whose tokens are equal to the bit whatever instruction set computes them."""
+"""Formats of weights whose tokens are bit-equal on every instruction set."""
 
 MAX_REFUSALS = 64
 REFUSAL_SHOWN_S = 600.0
 TELL_INTERVAL_S = 1.0
-"""Who says Hello again sooner is not told again: it may not understand."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceModel:
-    """What the workers of a service have in common; what is empty here is as its first worker has it.
-
-    `fingerprint` is that of the model's files, `weights` and `kv_cache` are formats.
-    """
-
-    name: str = ""
-    fingerprint: str = ""
-    weights: str = ""
-    kv_cache: str = ""
+"""A worker that repeats its Hello sooner gets no second refusal: it may not understand refusals."""
+MAX_UNTAKEN, MIN_AHEAD = 128, 2
+"""How many reports all workers together may have sent that the router has not taken, and at least how many each
+worker: a router that does not keep up slows its workers down instead of queueing their tokens."""
 
 
 class Membership:
-    """Starts the sessions of workers, or refuses them."""
+    """Admits workers that run the service's model in its formats; any message shows that its worker is alive.
+
+    What the settings and the model leave open, the first local worker decides.
+    """
 
     def __init__(self, state: RouterState, worker_reports: WorkerReports) -> None:
-        facts, settings = state.facts, state.settings
-        self._service = ServiceModel(
-            name=facts.model,
-            fingerprint=facts.fingerprint,
-            weights=settings.weights or "",
-            kv_cache=settings.kv_cache or "",
-        )
-        self._epoch = facts.epoch
+        self._facts = state.facts
+        self._counters = state.counters
+        self._formats = {"weights": state.settings.weights or "", "kv_cache": state.settings.kv_cache or ""}
         self._outbox = state.outbox
         self._workers = state.dispatcher.workers
         self._refused = state.options.refused
         self._refusals = state.refused_workers
         self._worker_reports = worker_reports
 
-    def on_hello(self, identity: bytes, hello: Hello, now: float) -> None:
-        """Start a session, or refuse it; what an older one of the same name or connection held is void."""
+    def handle(self, identity: bytes, message: WorkerMessage, now: float) -> None:
+        """Handle one message of a worker."""
+        worker = self._workers.by_identity(identity)
+        if isinstance(message, Hello):
+            self._on_hello(identity, message, now)
+        elif worker is None:
+            # Its session is over, or was with the router before this one: a Welcome makes it say Hello.
+            if isinstance(message, Report):
+                self._counters.on_late(message.deltas)
+            if not isinstance(message, Goodbye):
+                self._outbox.command(identity, Welcome(self._facts.epoch))
+        elif isinstance(message, Report):
+            self._worker_reports.on_report(worker, message, now)
+        else:
+            self._workers.mark_alive(worker, now)
+            if isinstance(message, Draining):
+                self._workers.drain(worker)
+            elif isinstance(message, Goodbye):
+                self._worker_reports.on_worker_gone(worker, None, now)
+
+    def grant_credit(self, identities: set[bytes]) -> None:
+        """Tell these workers how many more reports they may send, now that the router has handled theirs."""
+        max_ahead = max(MIN_AHEAD, MAX_UNTAKEN // max(1, self._workers.num_workers))
+        for worker in map(self._workers.by_identity, identities):
+            if worker is not None and (taken := worker.taken(max_ahead)) is not None:
+                self._outbox.command(worker.identity, taken)
+
+    def _on_hello(self, identity: bytes, hello: Hello, now: float) -> None:
+        """Start or refuse a session; end older sessions of the same name or connection."""
         older: list[WorkerRecord] = []
         for worker in (self._workers.by_id(hello.worker_id), self._workers.by_identity(identity)):
             if worker is not None and worker not in older:
@@ -61,7 +84,7 @@ class Membership:
             self._refuse(identity, hello, differences, now)
         else:
             self._refusals.pop(hello.worker_id, None)
-            self._outbox.command(identity, Welcome(self._epoch))
+            self._outbox.command(identity, Welcome(self._facts.epoch))
         for worker in older:
             for dispatch_id in worker.assignments:
                 self._outbox.command(identity, Abort(dispatch_id))
@@ -71,7 +94,7 @@ class Membership:
             self._workers.add(identity, hello, now)
 
     def on_tick(self, now: float) -> None:
-        """Old refusals are shown no more."""
+        """Forget refusals that are old, or too many."""
         while self._refusals:
             worker_id, refusal = next(iter(self._refusals.items()))
             if now - refusal.at < REFUSAL_SHOWN_S and len(self._refusals) <= MAX_REFUSALS:
@@ -91,17 +114,17 @@ class Membership:
 
     def _differences(self, hello: Hello) -> Iterator[tuple[str, str]]:
         """The fields in which a worker differs from the service, each with what is wrong."""
-        service, first = self._service, self._first_other(hello)
+        facts, first = self._facts, self._first_other(hello)
         own = None if first is None else first.hello
-        expected = service.fingerprint or (own.fingerprint if own else "")
+        expected = facts.fingerprint or (own.fingerprint if own else "")
         if expected and hello.fingerprint != expected:
-            name = service.name or (own.model if own else "")
+            name = facts.model or (own.model if own else "")
             has = f"the fingerprint {hello.fingerprint}" if hello.fingerprint else "no fingerprint"
             yield "model", f"its model {hello.model} has {has}, the service's {name} has {expected}"
         elif not expected and own and hello.model != own.model:
             yield "model", f"its model is {hello.model}, the service's {own.model}"
         for field, what in (("weights", "weights"), ("kv_cache", "keys and values")):
-            value = getattr(service, field) or (getattr(own, field) if own else "")
+            value = self._formats[field] or (getattr(own, field) if own else "")
             if value and getattr(hello, field) != value:
                 yield field, f"its {what} are in {getattr(hello, field) or 'no known format'}, not in {value}"
         if own and own.block_size != hello.block_size:
@@ -114,7 +137,7 @@ class Membership:
             )
 
     def _first_other(self, hello: Hello) -> WorkerRecord | None:
-        """The local worker that serves for longest, beside the one that says Hello."""
+        """The oldest local worker with another name than this one."""
         for worker in self._workers:
             if worker.is_local and worker.worker_id != hello.worker_id:
                 return worker

@@ -7,8 +7,6 @@ import logging
 import os
 import select
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,6 +25,7 @@ from cactus_actors.router.preparation.preparer_frames import (
     receive,
     send,
 )
+from cactus_actors.router.process.child_process import start_child
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
 LIMIT_S = 5.0
@@ -64,7 +63,7 @@ class PreparerProcess:
         overrides: ChatOverrides = NO_OVERRIDES,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
-        self._arguments = [msgspec.json.encode(PreparerModel(str(model), corpus_path, overrides)).decode()]
+        self._argument = msgspec.json.encode(PreparerModel(str(model), corpus_path, overrides)).decode()
         self._limit_s = limit_s
         self._cpu_s = cpu_s
         self._child: _Child | None = None
@@ -137,7 +136,7 @@ class PreparerProcess:
             if self._child is not None and self._child.process.poll() is not None:
                 self._give_up_child("ended")
             if self._child is None:
-                self._child = _Child(self._arguments)
+                self._child = _Child(self._argument)
             return self._child
 
     def _give_up_child(self, what: str) -> None:
@@ -155,22 +154,8 @@ class PreparerProcess:
 class _Child:
     """One process, from its start to its end."""
 
-    def __init__(self, arguments: list[str]) -> None:
-        self._connection, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", "cactus_actors.router.preparation.preparer_child", str(theirs.fileno())]
-        command += [str(os.getpid()), *arguments]
-        try:
-            self.process = subprocess.Popen(
-                command,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
-        except OSError:
-            self._connection.close()
-            raise
-        finally:
-            theirs.close()
+    def __init__(self, argument: str) -> None:
+        self.process, self._connection = start_child("cactus_actors.router.preparation.preparer_child", argument)
         self._stat = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
         self._is_ready = False
 

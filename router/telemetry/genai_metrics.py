@@ -40,23 +40,13 @@ class GenAIMetrics:
         reader = PeriodicExportingMetricReader(exporter)
         self._provider = MeterProvider([reader], resource, shutdown_on_exit=False)
         meter = self._provider.get_meter("cactus_actors", version)
-        self._duration = meter.create_histogram(
-            "gen_ai.server.request.duration",
-            "s",
-            "from a job's arrival to its end",
-            explicit_bucket_boundaries_advisory=DURATION_BUCKETS,
-        )
-        self._first_token = meter.create_histogram(
-            "gen_ai.server.time_to_first_token",
-            "s",
-            "from a job's arrival to its first token",
-            explicit_bucket_boundaries_advisory=FIRST_TOKEN_BUCKETS,
-        )
-        self._token = meter.create_histogram(
-            "gen_ai.server.time_per_output_token",
-            "s",
-            "between two tokens after the first",
-            explicit_bucket_boundaries_advisory=TOKEN_BUCKETS,
+        self._duration, self._first_token, self._token = (
+            meter.create_histogram(f"gen_ai.server.{name}", "s", text, explicit_bucket_boundaries_advisory=buckets)
+            for name, text, buckets in (
+                ("request.duration", "from a job's arrival to its end", DURATION_BUCKETS),
+                ("time_to_first_token", "from a job's arrival to its first token", FIRST_TOKEN_BUCKETS),
+                ("time_per_output_token", "between two tokens after the first", TOKEN_BUCKETS),
+            )
         )
 
     def record(self, report: JobReport, _: float, /) -> None:
