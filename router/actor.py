@@ -290,11 +290,11 @@ class RouterActor:
         self._perform(self.core.on_tick(now))
         self._health = RouterHealth(
             self._health.epoch,
-            self.core.desired_workers,
+            self.core.state.desired_workers,
             self.core.ready_workers,
             self.core.num_queued,
             self.core.num_unfinished,
-            self.core.num_restarts_requested,
+            self.core.state.num_restarts_requested,
         )
         if self.core.is_drained:
             self._drained.set()

@@ -59,14 +59,6 @@ class RouterCore:
         self._subscribers = Subscribers(state, self._streams)
 
     @property
-    def desired_workers(self) -> int:
-        return self.state.desired_workers
-
-    @property
-    def num_restarts_requested(self) -> int:
-        return self.state.num_restarts_requested
-
-    @property
     def num_unfinished(self) -> int:
         return len(self.state.jobs.live)
 
@@ -80,7 +72,7 @@ class RouterCore:
         """Whether nothing is under way: no job, no end of the router, no worker that is to come or go."""
         if self._has_jobs or self.state.is_draining:
             return False
-        return len(self._dispatcher.workers.local) == self.desired_workers
+        return len(self._dispatcher.workers.local) == self.state.desired_workers
 
     @property
     def num_queued(self) -> int:

@@ -100,6 +100,9 @@ class Outbox:
     def __init__(self) -> None:
         self._effects: list[Effect] = []
 
+    def add(self, effect: Effect) -> None:
+        self._effects.append(effect)
+
     def reply(self, identity: bytes, message: RouterReply, encoding: Encoding) -> None:
         self._effects.append(SendClient(identity, message, encoding))
 
@@ -129,21 +132,6 @@ class Outbox:
         """The job that belonged to a tenant has ended."""
         if tenant:
             self._effects.append(SetJobOwner(job_id, None))
-
-    def write_journal(self, entry: Entry) -> None:
-        self._effects.append(WriteJournal(entry))
-
-    def prepare(self, request: PrepareRequest) -> None:
-        self._effects.append(request)
-
-    def load_result(self, job_id: str) -> None:
-        self._effects.append(LoadResult(job_id))
-
-    def report_job(self, report: JobReport) -> None:
-        self._effects.append(ReportJob(report))
-
-    def warn(self, text: str) -> None:
-        self._effects.append(LogWarning(text))
 
     def drain(self) -> list[Effect]:
         """The effects so far, which are then no longer held here."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 import logging
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import zmq
 from zmq.utils import z85
@@ -43,94 +44,87 @@ def admit_all(_caller: Caller | None, _frames: Sequence[zmq.Frame]) -> bool:
     return True
 
 
-class Authenticator(Protocol):
-    """What stands before the sockets of one process; it belongs to the thread that they belong to."""
+class Authenticator(abc.ABC):
+    """Decides who may connect to the sockets of one process, and whose each message is.
 
-    @property
-    def connections(self) -> PeerConnections:
-        """Those that something was read of."""
-        ...
-
-    @property
-    def sources(self) -> Sequence[Socket]:
-        """What to poll beside them, to call `attend` when something is there."""
-        ...
-
-    def guard(self, socket: Socket, domain: str) -> None:
-        """Stand before a socket that is not bound yet."""
-        ...
-
-    def attend(self) -> Sequence[RevokedKey]:
-        """Decide on the connections that wait, and cut those whose key is accepted no more.
-
-        Whoever was cut is told: what was promised to its connections must not be kept.
-        """
-        ...
-
-    def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
-        """The messages that are there already, at most `limit`, without those that are not admitted."""
-        ...
-
-    def cut_listeners(self, tenant: str) -> None:
-        """End all connections of a tenant to the stream socket, at once."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class OpenAuthenticator:
-    """Trusts whoever can reach the sockets, as long as it does not flood them.
-
-    What it refuses is counted in `refused`, by reason.
+    It belongs to the thread that the sockets belong to. `connections` are those that a message came over.
+    Refusals are counted in `refused`, by reason.
     """
-
-    sources: Sequence[Socket] = ()
 
     def __init__(self, refused: Counter[str]) -> None:
         self.connections = PeerConnections()
+        self._refused = refused
         self._domains: dict[Socket, str] = {}
         self._floods = RateLimiter(refused)
 
+    @property
+    def sources(self) -> Sequence[Socket]:
+        """Sockets to poll beside the guarded ones; call `attend` when one is readable."""
+        return ()
+
     def guard(self, socket: Socket, domain: str) -> None:
+        """Take charge of a socket that is not bound yet."""
         self._domains[socket] = domain
 
     def attend(self) -> Sequence[RevokedKey]:
+        """Decide on waiting connections, and cut those whose key was revoked.
+
+        The caller must end what was promised to the returned connections.
+        """
         self.connections.look_again()
         return ()
 
     def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
-        domain = self._domains[socket]
+        """The messages that are there already, at most `limit`, without those that are not admitted."""
         for frames in _waiting(lambda: _message(socket), limit):
-            identity, brought = _of_peer(socket, frames)
-            connection = self.connections.note(domain, "", identity, brought)
-            caller = _stranger(connection) if domain == "stream" else ANONYMOUS
+            caller, connection = self._caller(socket, frames)
             if self.connections.is_cut(connection) or _is_too_much(self._floods, caller, connection, frames):
                 continue
             if admits(caller, frames):
                 yield caller, [frame.bytes for frame in frames]
 
+    def close(self) -> None:
+        """Close the sockets that it opened."""
+        for source in self.sources:
+            source.close()
+
+    @abc.abstractmethod
+    def cut_listeners(self, tenant: str) -> None:
+        """End all connections of a tenant to the stream socket, at once."""
+
+    @abc.abstractmethod
+    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
+        """The sender of a message, and the connection that it came over."""
+
+
+class OpenAuthenticator(Authenticator):
+    """Trusts whoever can reach the sockets, as long as it does not flood them."""
+
     def cut_listeners(self, tenant: str) -> None:
         pass  # there is one tenant
 
-    def close(self) -> None:
-        pass
+    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
+        domain = self._domains[socket]
+        identity, brought = _of_peer(socket, frames)
+        connection = self.connections.note(domain, "", identity, brought)
+        if domain != "stream":
+            return ANONYMOUS, connection
+        if connection is None:  # it has ended
+            return None, None
+        return anonymous_connection(connection.descriptor, connection.inode), connection
 
 
-class CurveAuthenticator:
-    """CURVE on every socket: nothing is read of a peer that does not prove a key known for that socket.
+class CurveAuthenticator(Authenticator):
+    """Reads messages only from peers that prove, by CURVE, a key accepted for the socket.
 
-    It answers ZeroMQ's authentication requests (ZAP, RFC 27) in the router's own loop. What it refuses is
-    counted in `refused`, by reason.
+    It answers ZeroMQ's authentication requests (ZAP, RFC 27) in the router's own loop.
     """
 
     def __init__(self, context: zmq.Context[Socket], keys: AcceptedKeys, refused: Counter[str]) -> None:
+        super().__init__(refused)
         self._context = context
         self._keys = keys
-        self._refused = refused
         self._next_log_at = 0.0
-        self._domains: dict[Socket, str] = {}
-        self.connections = PeerConnections()
-        self._floods = RateLimiter(refused)
         self._leaving: list[tuple[float, PeerConnection]] = []
         self._monitored: list[Socket] = []
         self._monitors: list[Socket] = []
@@ -148,7 +142,7 @@ class CurveAuthenticator:
         socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
         if domain == "stream":
             socket.setsockopt(zmq.MAXMSGSIZE, MAX_ENCRYPTED_FRAME)
-        self._domains[socket] = domain
+        super().guard(socket, domain)
         endpoint = f"inproc://failed-handshakes-{domain}"
         socket.monitor(endpoint, FAILED_HANDSHAKES)
         monitor = self._context.socket(zmq.PAIR)
@@ -175,14 +169,6 @@ class CurveAuthenticator:
             if any(caller.role in ROLES[domain] for domain in self._domains.values())
         ]
 
-    def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
-        for frames in _waiting(lambda: _message(socket), limit):
-            caller, connection = self._caller(socket, frames)
-            if self.connections.is_cut(connection) or _is_too_much(self._floods, caller, connection, frames):
-                continue
-            if admits(caller, frames):
-                yield caller, [frame.bytes for frame in frames]
-
     def cut_listeners(self, tenant: str) -> None:
         now = time.monotonic()
         for connection in self.connections.of("stream"):
@@ -193,8 +179,7 @@ class CurveAuthenticator:
     def close(self) -> None:
         for socket in self._monitored:
             socket.disable_monitor()
-        for source in self.sources:
-            source.close()
+        super().close()
 
     def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
         try:
@@ -259,11 +244,6 @@ def _is_too_much(
 def _of_peer(socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[bytes, Sequence[zmq.Frame]]:
     """The identity that a ROUTER puts in front, else none, and what the peer sent."""
     return (frames[0].bytes, frames[1:]) if socket.type == zmq.ROUTER else (b"", frames)
-
-
-def _stranger(connection: PeerConnection | None) -> Caller | None:
-    """Who is behind a connection where nobody has a key; None if it has ended."""
-    return None if connection is None else anonymous_connection(connection.descriptor, connection.inode)
 
 
 def _message(socket: Socket) -> list[zmq.Frame]:

@@ -20,7 +20,7 @@ from cactus_actors.protocol.results import Result, Source
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.unsendable import UNSENDABLE, unsendable
 from cactus_actors.protocol.wire import Encoding, is_job_id
-from cactus_actors.router.effects import PrepareRequest
+from cactus_actors.router.effects import PrepareRequest, ReportJob
 from cactus_actors.router.lifecycle.job_factory import JobFactory
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
@@ -176,14 +176,14 @@ class Admission:
         seconds = now - pending.arrived_at
         report = report_of_unprepared(record.submit, result, pending.tenant, state.facts.epoch, seconds)
         state.counters.on_ended(report)
-        state.outbox.report_job(report)
+        state.outbox.add(ReportJob(report))
 
     def _prepare(self, pending: PendingSubmit, sources: list[Source] | None = None) -> None:
         state, reservation = self._state, pending.reservation
         state.dispatcher.queue.reserve(pending.job_id, reservation)
         state.pending.add(pending)
         state.outbox.own(pending.job_id, pending.tenant)
-        state.outbox.prepare(
+        state.outbox.add(
             PrepareRequest(
                 pending.job_id,
                 pending.content,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Finished
+from cactus_actors.router.effects import ReportJob
 from cactus_actors.router.lifecycle.job_result import ended_state, make_result
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
@@ -52,5 +53,5 @@ class JobFinisher:
         self._dispatcher.forecast.on_ended(job, now, is_complete=ending.reason in ("stop", "length"))
         report = report_of(job, result, ended.state, self._state.facts.epoch, now)
         self._state.counters.on_ended(report)
-        self._outbox.report_job(report)
+        self._outbox.add(ReportJob(report))
         return ended

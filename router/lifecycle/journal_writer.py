@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from cactus_actors.protocol.messages import Accepted, Finished
+from cactus_actors.router.effects import WriteJournal
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import EndedJob, Job
 from cactus_actors.router.state.journal_records import (
@@ -44,7 +45,7 @@ class JournalWriter:
             traceparent=job.traceparent,
             is_keyed=job.is_keyed,
         )
-        self._outbox.write_journal(WriteAccepted(job.job_id, entry))
+        self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry)))
 
     def ended(self, ended: EndedJob, accepted: Accepted, finished: Finished, stream: TokenLog) -> None:
         """Store a job's result, with the stream that led to it."""
@@ -60,14 +61,14 @@ class JournalWriter:
         )
         self._results.add(finished.job_id, StoredResult(accepted, record))
         if self._unix_offset is not None:
-            self._outbox.write_journal(WriteEnded(finished.job_id, record))
+            self._outbox.add(WriteJournal(WriteEnded(finished.job_id, record)))
 
     def forget(self, job_ids: Iterable[str]) -> None:
         """Drop jobs whose retention is over."""
         for job_id in job_ids:
             self._results.forget(job_id)
             if self._unix_offset is not None:
-                self._outbox.write_journal(Forget(job_id))
+                self._outbox.add(WriteJournal(Forget(job_id)))
 
     def ended_job(self, recovered: RecoveredEnd, now: float) -> EndedJob:
         """A job that ended under an earlier router, as the job table holds it."""

@@ -14,6 +14,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
+from cactus_actors.router.effects import LogWarning
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.worker import WorkerRecord, WorkerRefusal
@@ -110,7 +111,7 @@ class Membership:
         self._refusals[hello.worker_id] = WorkerRefusal(reason, now)
         self._refused["foreign_worker"] += 1
         self._outbox.command(identity, Refused(differences[0][0], reason))
-        self._outbox.warn(f"worker {hello.worker_id} on {hello.node} gets no jobs: {reason}")
+        self._outbox.add(LogWarning(f"worker {hello.worker_id} on {hello.node} gets no jobs: {reason}"))
 
     def _differences(self, hello: Hello) -> Iterator[tuple[str, str]]:
         """The fields in which a worker differs from the service, each with what is wrong."""

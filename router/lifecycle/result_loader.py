@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.router.effects import Outbox
+from cactus_actors.router.effects import LoadResult, Outbox
 from cactus_actors.router.state.deferred_messages import DeferralLimits, DeferredMessage, DeferredMessages
 from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
@@ -35,4 +35,4 @@ class ResultLoader:
         while len(self._loading) < MAX_LOADING and (job_id := self._requesters.take()) is not None:
             if job_id in self.waiting and job_id not in self._loading:
                 self._loading.add(job_id)
-                self._outbox.load_result(job_id)
+                self._outbox.add(LoadResult(job_id))
