@@ -249,7 +249,7 @@ class RouterActor:
             self._perform(self.core.on_revoked(revoked, time.monotonic()))
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
-        """What is ready, when anybody speaks to whom there is room to listen, or at the next tick."""
+        """The ready sources, at the next tick at the latest; sources without room for their messages are not polled."""
         self._poll_for(poller, self._edge, self._edge.events)
         self._poll_for(poller, self._workers, 0 if self._edge.is_congested else zmq.POLLIN)
         left_s = 0.0 if self._traffic.has_waiting else self._next_tick_at - time.monotonic()

@@ -1,4 +1,4 @@
-"""The keys that the router accepts, as their file says now."""
+"""The keys that the router accepts, by the current content of their file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ROLES: Mapping[str, frozenset[Role]] = {
     "stream": frozenset(("client", "operator")),
     "workers": frozenset(("worker",)),
 }
-"""Who may connect to each of the router's sockets."""
+"""The roles that may connect to each of the router's sockets."""
 
 _log = logging.getLogger(__name__)
 
 
 class AcceptedKeys:
-    """Looks up who a public key belongs to; the file is read again when it has changed."""
+    """Looks up the owner of a public key; reads the file again after a change."""
 
     def __init__(self, store: KeyStore) -> None:
         """Raises ConfigurationInvalid for a store without the service's own keys, or a damaged one."""
@@ -40,22 +40,22 @@ class AcceptedKeys:
         self._read()
 
     def of(self, public_key: str, now: float) -> Caller | None:
-        """Who has this key, unless it is unknown or was revoked more than RECHECK_S ago."""
+        """The owner of this key; None if it is unknown or was revoked more than RECHECK_S ago."""
         self._recheck_if_due(now)
         return self._callers.get(public_key)
 
     def take_revoked(self, now: float) -> Sequence[tuple[str, Caller]]:
-        """The keys that are known no more, or to be of somebody with other rights; each is told once."""
+        """The keys that were removed or got other rights since the last call, with their former owners."""
         self._recheck_if_due(now)
         revoked, self._revoked = self._revoked, {}
         return list(revoked.items())
 
     def has_keys(self, tenant: str) -> bool:
-        """Whether any key of that tenant is known."""
+        """Whether any accepted key belongs to that tenant."""
         return any(caller.tenant == tenant for caller in self._callers.values())
 
     def refusal(self, public_key: str, domain: str, now: float) -> str | None:
-        """Why a connection with this key to the socket of that domain is refused; None if it is not."""
+        """The reason to refuse a connection with this key to the socket of that domain; None to accept it."""
         caller = self.of(public_key, now)
         if caller is None:
             self._recheck(now)  # it may be brand-new
@@ -65,7 +65,7 @@ class AcceptedKeys:
         return None if caller.role in ROLES[domain] else "wrong_role"
 
     def salt(self, tenant: str, salt: str) -> str:
-        """A salt that no other tenant can name, whatever salt it sends."""
+        """A salt that no other tenant can produce, whatever salt it sends."""
         content = f"{len(tenant)}:{tenant}{salt}".encode(errors="surrogatepass")
         return hmac.new(self.server_pair.reveal().encode(), content, hashlib.sha256).hexdigest()
 
@@ -82,7 +82,7 @@ class AcceptedKeys:
         except (ConfigurationInvalid, OSError) as error:
             complaint = str(error)
             if complaint != self._complaint:
-                _log.error("the keys stay as they were: %s", complaint)
+                _log.error("the keys cannot be read again and stay as they were: %s", complaint)
         self._complaint = complaint
 
     def _read(self) -> None:
@@ -95,7 +95,7 @@ class AcceptedKeys:
         self._stamp = stamp
 
     def _stamp_now(self) -> tuple[int, int] | None:
-        """The file is replaced whole, so that another inode is another content."""
+        """Inode and time of the file; it is replaced whole, so that new content has a new inode."""
         try:
             status = self._store.known_path.stat()
         except FileNotFoundError:
@@ -104,7 +104,7 @@ class AcceptedKeys:
 
 
 def _callers_of(keys: Sequence[KnownKey]) -> dict[str, Caller]:
-    """Who has each key; one key without the cloud keeps its whole tenant from it."""
+    """The owner of each key; one key without the cloud excludes its whole tenant from it."""
     stays_here = {key.tenant for key in keys if not key.allow_cloud}
     return {
         key.public_key: Caller(

@@ -1,4 +1,4 @@
-"""Who may connect to the router's sockets, and whose each message is."""
+"""Decides who may connect to the router's sockets, and whose each message is."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ MAX_HANDSHAKES = 64
 LOG_INTERVAL_S = 1.0
 BAD_TOPIC_COST = 32.0
 FAREWELL_S = 0.5
-"""How long a client whose key was revoked may read why."""
+"""The time that a client whose key was revoked has to read the reason."""
 FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-"""Those that never came to show a key; which of the two, or both, depends on who hangs up first."""
+"""Handshakes that ended before a key was shown; which of the two events comes depends on who hangs up first."""
 
 _log = logging.getLogger(__name__)
 
 Socket = zmq.Socket[bytes]
 Received = tuple[Caller | None, list[bytes]]
-"""A message and who sent it; None if its sender has no right to be heard, or has left."""
+"""A message and its sender; None if the sender's key is not accepted, or the sender has left."""
 Admits = Callable[[Caller | None, Sequence[zmq.Frame]], bool]
-"""Whether a message of that caller is read at all; its frames are not copied before that."""
+"""Whether a message of that caller is read at all; decided before its frames are copied."""
 
 
 def admit_all(_caller: Caller | None, _frames: Sequence[zmq.Frame]) -> bool:
@@ -193,7 +193,7 @@ class CurveAuthenticator(Authenticator):
         return caller, self.connections.note(self._domains[socket], public_key, identity, brought)
 
     def _cut(self, public_key: str, caller: Caller, now: float) -> RevokedKey:
-        """End the connections of a key; those of clients a moment later, after they were told why."""
+        """End the connections of a key; those of clients after FAREWELL_S, so that they can read the reason."""
         identities: dict[str, set[bytes]] = {domain: set() for domain in ROLES}
         for connection in self.connections.take(public_key):
             identities[connection.domain].add(connection.identity)
@@ -205,7 +205,7 @@ class CurveAuthenticator(Authenticator):
         return RevokedKey(caller, is_last, frozenset(identities["jobs"]), frozenset(identities["workers"]))
 
     def _answer(self, request: list[bytes]) -> list[bytes]:
-        """The reply to one ZAP request; the user id of what comes over the connection is its public key."""
+        """The reply to one ZAP request; the user id of an accepted connection is its public key."""
         request_id = request[1] if len(request) > 1 else b""
         match request:
             case [version, _, domain, address, _, b"CURVE", key] if version == ZAP_VERSION:
@@ -221,7 +221,7 @@ class CurveAuthenticator(Authenticator):
     def _refuse(self, reason: str, domain: bytes, address: bytes) -> None:
         self._refused[reason] += 1
         now = time.monotonic()
-        if now >= self._next_log_at:  # who knocks often must not fill the log
+        if now >= self._next_log_at:  # repeated attempts must not fill the log
             self._next_log_at = now + LOG_INTERVAL_S
             _log.warning("a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason)
 
@@ -229,10 +229,10 @@ class CurveAuthenticator(Authenticator):
 def _is_too_much(
     floods: RateLimiter, caller: Caller | None, connection: PeerConnection | None, frames: Sequence[zmq.Frame]
 ) -> bool:
-    """Count a message; whether its connection was cut for it, or for one before."""
+    """Count a message; True if its connection was cut for this or an earlier one."""
     if connection is None or connection.domain != "stream":
         return floods.is_stopped(connection)
-    # A topic that can be no job's counts for many: ZeroMQ takes memory for each of its bytes.
+    # A topic that is no job id costs more: ZeroMQ takes memory for each of its bytes.
     subscription = frames[-1].bytes
     cost = 1.0 if len(subscription) == 1 + JOB_ID_LENGTH else BAD_TOPIC_COST
     if floods.is_stopped(connection, cost):
@@ -242,12 +242,12 @@ def _is_too_much(
 
 
 def _of_peer(socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[bytes, Sequence[zmq.Frame]]:
-    """The identity that a ROUTER puts in front, else none, and what the peer sent."""
+    """The identity that a ROUTER socket puts in front, else an empty one, and the frames that the peer sent."""
     return (frames[0].bytes, frames[1:]) if socket.type == zmq.ROUTER else (b"", frames)
 
 
 def _message(socket: Socket) -> list[zmq.Frame]:
-    """The frames of the next message, which know whose they are; raises zmq.Again if there is none."""
+    """The frames of the next message, with their sender's user id; raises zmq.Again if there is none."""
     frames = [socket.recv(zmq.NOBLOCK, copy=False)]
     while frames[-1].more:
         frames.append(socket.recv(zmq.NOBLOCK, copy=False))

@@ -14,19 +14,19 @@ from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 MAX_FRAME = MAX_MESSAGE_BYTES + 1024
 MAX_SUBSCRIPTION_FRAME = 128
 MAX_ENCRYPTED_FRAME = 1024
-"""The longest frame of a handshake with keys."""
+"""The longest frame of a CURVE handshake."""
 HIGH_WATER_MARK = 10_000
 UNREAD_REQUESTS = 4
-"""Each may be as long as a message may be."""
+"""Unread requests of one client; each may have the maximum length of a message."""
 UNREAD_REPLIES = 2_000
 STREAM_HIGH_WATER_MARK = 2_000
 STREAM_SEND_BUFFER = 256 * 1024
 UNREAD_SUBSCRIPTIONS = 4
-"""ZeroMQ takes all that is there of them at once, in the router's own thread: there must never be many."""
+"""ZeroMQ takes all waiting subscriptions at once, in the router's own thread: there must never be many."""
 LINGER_MS = 500
 MAX_PORT = 65_535
 BUSY_S = 2.0
-"""How long a port may be in use by a process that is just ending."""
+"""How long the port of a process that is just ending may stay in use."""
 BUSY_LOOK_S = 0.02
 _MORE, _LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 
@@ -34,7 +34,7 @@ _MORE, _LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     """ROUTER for clients; a reply that cannot be delivered raises instead of vanishing.
 
-    What one client may have waiting to be read, on either side, is bounded in number, and each in size.
+    The unread messages of one client are bounded on either side in number, and each in size.
     """
     socket = _router(context)
     socket.setsockopt(zmq.RCVHWM, UNREAD_REQUESTS)
@@ -51,7 +51,7 @@ def stream_socket(context: zmq.Context[zmq.Socket[bytes]], max_unread: int, send
     """XPUB whose subscriptions take effect only when the router sets them: topics match by prefix, and a
     short or empty one would be everybody's tokens.
 
-    Who does not read costs `max_unread` messages and `send_buffer` bytes of his own, and then misses some.
+    A subscriber that does not read costs `max_unread` messages and `send_buffer` bytes, and then misses messages.
     """
     socket = context.socket(zmq.XPUB)
     _limit(socket, MAX_SUBSCRIPTION_FRAME)
@@ -63,7 +63,7 @@ def stream_socket(context: zmq.Context[zmq.Socket[bytes]], max_unread: int, send
 
 
 def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
-    """Bind and return the real endpoint; raises ConfigurationInvalid naming the wished one."""
+    """Bind and return the real endpoint; raises ConfigurationInvalid naming the configured one."""
     port = endpoint.rpartition(":")[2]
     if endpoint.startswith("tcp://") and port.isdecimal() and int(port) > MAX_PORT:
         # ZeroMQ would take the port modulo 65536.
@@ -78,7 +78,7 @@ def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
 
 def send_to_peer(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
     """Send on a ROUTER; False if the peer is not connected or its queue is full."""
-    # pyzmq's own `send_multipart` takes longer to find out which kind of socket it is than to send.
+    # pyzmq's own `send_multipart` takes longer to determine the kind of the socket than to send.
     identity, header, payload = frames
     send = zmq.backend.Socket.send
     try:

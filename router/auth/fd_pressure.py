@@ -20,7 +20,7 @@ from cactus_actors.router.auth.open_sockets import borrowed, is_connection_to, p
 
 MIN_MARGIN, MAX_MARGIN = 16, 128
 PATIENCE_S = 0.25
-"""How long a connection may be silent while there is a crowd; who is cut comes back by himself."""
+"""How long a connection may be silent while descriptors are scarce; a client that is cut reconnects."""
 LOG_INTERVAL_S = 10.0
 
 HasSpoken = Callable[[int, int], bool]
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class FdPressure:
-    """Watches over the descriptors of the process; each connection that it cuts is counted in `refused`."""
+    """Monitors the descriptors of the process; counts each connection that it cuts in `refused`."""
 
     def __init__(self, has_spoken: HasSpoken, refused: Counter[str]) -> None:
         self._has_spoken = has_spoken
@@ -50,7 +50,7 @@ class FdPressure:
         self._ports = ports_of(endpoints)
 
     def on_tick(self, now: float) -> None:
-        """To be called several times a second; costs next to nothing while there is room."""
+        """Cut silent connections if descriptors are scarce; called several times a second, cheap otherwise."""
         if not self._is_crowded():
             self._silent_since.clear()
             return
@@ -74,7 +74,7 @@ class FdPressure:
 
     def _silent(self) -> Iterator[tuple[int, int]]:
         for descriptor in range(self._limit):
-            with contextlib.suppress(OSError):  # it is free, or has just been closed
+            with contextlib.suppress(OSError):  # the descriptor is free, or has just been closed
                 status = os.fstat(descriptor)
                 is_silent = not self._has_spoken(descriptor, status.st_ino)
                 is_socket = stat.S_ISSOCK(status.st_mode)

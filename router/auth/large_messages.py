@@ -1,7 +1,7 @@
 """Rate limits of large messages on the jobs socket, in bytes: of each client, and of all clients together.
 
 Small messages are limited in number by `request_rate_limits.py`. A large one costs the edge process and the router
-memory and milliseconds before anything of it is known.
+memory and milliseconds before it is decoded.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ LARGE_BYTES = 64 << 10
 OF_ONE_CLIENT = RateLimit(rate=float(8 << 20), burst=float(32 << 20))
 OF_ALL_CLIENTS = RateLimit(rate=float(32 << 20), burst=float(64 << 20))
 SHARE_S = 1.0
-"""A key that sent less than its share of so many seconds is not refused because others use up the rate."""
+"""A key that used less than its share of so many seconds is not refused when others use up the rate."""
 MAX_CLIENTS = 8192
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """The bytes that may be sent at once, which grow with time."""
+    """The bytes that may be sent at once; they grow with time."""
 
     allowance: RateLimit
     num_bytes: float
@@ -36,7 +36,7 @@ class _Bucket:
         return self.allowance.burst - self.num_bytes
 
     def seconds_until(self, num_bytes: int) -> float:
-        """After which it holds so many bytes."""
+        """The seconds until it holds so many bytes."""
         return max(0.0, (num_bytes - self.num_bytes) / self.allowance.rate)
 
 
@@ -51,14 +51,14 @@ class LargeMessageRates:
         self._all: _Bucket | None = None
 
     def __len__(self) -> int:
-        """How many clients are known."""
+        """The number of known clients."""
         return len(self._buckets)
 
     def delay_s(self, client: str, num_bytes: int, now: float, *, has_key: bool) -> float:
         """Count a message: 0 if the client may send it now, else the seconds until it may.
 
-        A message that is refused counts for nothing. Connections without a key cost nothing to open, so that
-        each of them is also bound by what all clients send; a key has its share of it.
+        A refused message is not counted. Connections without a key cost nothing to open, so the rate of all clients
+        bounds each of them, too; a key has its share of that rate.
         """
         if num_bytes <= LARGE_BYTES:
             return 0.0
@@ -91,7 +91,7 @@ class LargeMessageRates:
         return own.num_used + num_bytes <= max(share, num_bytes)
 
     def _forget_full(self, now: float) -> None:
-        """Forget the clients who sent nothing lately; all of them if there are none."""
+        """Forget the clients that sent nothing lately, or all clients if there are none of these."""
         for bucket in self._buckets.values():
             bucket.fill(now)
         self._buckets = {client: bucket for client, bucket in self._buckets.items() if bucket.num_used > 0}

@@ -1,4 +1,4 @@
-"""The TCP connections of this process that ZeroMQ has open, which it does not tell about."""
+"""Finds the open TCP connections of ZeroMQ in this process, which ZeroMQ does not list."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BYTES_ACKNOWLEDGED, BYTES_RECEIVED = slice(120, 128), slice(128, 136)
 
 
 def ports_of(endpoints: Sequence[str]) -> frozenset[int]:
-    """The ports of those endpoints that are TCP."""
+    """The ports of the TCP endpoints among these."""
     return frozenset(urlsplit(it).port or 0 for it in endpoints if it.startswith("tcp://"))
 
 
 def connections_to(ports: frozenset[int]) -> Iterator[tuple[int, int]]:
-    """Descriptor and inode of each open connection to those ports; none where the system hides them."""
+    """Descriptor and inode of each open connection to those ports; none if the system does not list them."""
     try:
         descriptors = [int(path.name) for path in PROC_FD.iterdir()]
     except OSError:
@@ -38,17 +38,17 @@ def connections_to(ports: frozenset[int]) -> Iterator[tuple[int, int]]:
 
 
 def is_connection_to(ports: frozenset[int], descriptor: int) -> bool:
-    """Whether a socket is one of these; raises OSError for one that is not connected."""
+    """Whether a socket is a connection to one of these ports; raises OSError for one that is not connected."""
     with borrowed(descriptor) as connection:
         address = connection.getsockname()
         if not isinstance(address, tuple) or address[1] not in ports:
             return False
-        connection.getpeername()  # what listens has none, and raises
+        connection.getpeername()  # a listening socket has no peer, and raises
         return True
 
 
 def progress_of(descriptor: int) -> tuple[int, int]:
-    """Bytes of a TCP connection that were read here, and that arrived there; 0 where nobody says."""
+    """Bytes of a TCP connection that were read here, and that the peer acknowledged; 0 if the system does not say."""
     with borrowed(descriptor) as connection:
         try:
             info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
@@ -64,7 +64,7 @@ def progress_of(descriptor: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def borrowed(descriptor: int) -> Iterator[socket.socket]:
-    """A socket of somebody else's; there may be no descriptor left for one of our own."""
+    """A socket object for a descriptor that ZeroMQ owns; a duplicate might need a descriptor that is not left."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
     try:
         yield found

@@ -1,4 +1,4 @@
-"""The open connections behind the router's sockets, by the key that each has proved."""
+"""The open connections of the router's sockets, by the key that each has proved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import zmq
 
 MAX_CUT = 8192
 ENCRYPTION_BYTES = 33
-"""A command's name, a nonce, a sum and flags."""
+"""The bytes that encryption adds to a frame: a command's name, a nonce, a checksum and flags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,25 @@ class PeerConnection:
 
     @property
     def name(self) -> tuple[int, int]:
-        """Tells it from every other connection, open or not."""
+        """Unique among all connections, open or not."""
         return self.descriptor, self.inode
 
     def cut(self) -> None:
-        """End it, if it has not ended."""
+        """End the connection, if it has not ended."""
         cut(self.descriptor, self.inode)
 
 
 def cut(descriptor: int, inode: int) -> None:
     """End a connection: ZeroMQ, which has no call for that, sees that its peer has left."""
     with contextlib.suppress(OSError):
-        ours = os.dup(descriptor)  # from here on nobody can exchange what is behind it
+        ours = os.dup(descriptor)  # from here on the descriptor cannot change its file
         with socket.socket(fileno=ours) as connection:
             if os.fstat(ours).st_ino == inode:
                 connection.shutdown(socket.SHUT_RDWR)
 
 
 class PeerConnections:
-    """Those that a message came over; there are never more than descriptors."""
+    """The connections that a message came over; never more than descriptors."""
 
     def __init__(self) -> None:
         self._by_descriptor: dict[int, PeerConnection] = {}
@@ -59,14 +59,14 @@ class PeerConnections:
         self._looked_at: set[int] = set()
 
     def look_again(self) -> None:
-        """Descriptors may stand for other connections by now; to be called several times a second.
+        """Check descriptors again, which may stand for other connections by now; called several times a second.
 
-        Asking the system at each message would take longer than reading it.
+        Asking the system at each message would take longer than reading the message.
         """
         self._looked_at.clear()
 
     def note(self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]) -> PeerConnection | None:
-        """These frames came from the owner of the key; over what, if that has not ended."""
+        """Record that these frames came from the owner of the key; returns the connection, None if it has ended."""
         try:
             descriptor = int(frames[-1].get(zmq.SRCFD))
             connection = self._by_descriptor.get(descriptor)
@@ -84,7 +84,7 @@ class PeerConnections:
         return connection
 
     def cut(self, name: tuple[int, int]) -> bool:
-        """End a connection; False if that was done before, and ZeroMQ has not noticed yet."""
+        """End a connection; False if it was cut before, and ZeroMQ has not noticed yet."""
         if name in self._cut:
             return False
         if len(self._cut) >= MAX_CUT:
@@ -94,23 +94,23 @@ class PeerConnections:
         return True
 
     def is_cut(self, connection: PeerConnection | None) -> bool:
-        """Whether nothing that comes over it counts any more."""
+        """Whether a connection was cut, so that its messages are ignored."""
         return connection is not None and connection.name in self._cut
 
     def may_send(self, identity: bytes) -> bool:
-        """Whether what is sent to that peer may arrive."""
+        """Whether a message to that peer may arrive."""
         descriptor = self._descriptors.get(identity)
         return descriptor is None or self._by_descriptor[descriptor].name not in self._cut
 
     def on_sent(self, identity: bytes, frames: Sequence[bytes]) -> None:
-        """These frames were sent to the peer of that identity."""
+        """Record that these frames were sent to the peer of that identity."""
         descriptor = self._descriptors.get(identity)
         if descriptor is not None:
             is_encrypted = bool(self._by_descriptor[descriptor].public_key)
             self._num_said[descriptor] += _size_of(frames, is_encrypted=is_encrypted)
 
     def num_bytes_of(self, name: tuple[int, int]) -> tuple[int, int]:
-        """What the messages that were read of a connection took on the wire, and those sent to it."""
+        """The bytes on the wire of the messages read from a connection, and of those sent to it."""
         if not self.has_spoken(*name):
             return 0, 0
         return self._num_heard[name[0]], self._num_said[name[0]]
@@ -121,11 +121,11 @@ class PeerConnections:
         return connection is not None and connection.inode == inode
 
     def of(self, domain: str) -> Sequence[PeerConnection]:
-        """Those to the socket of that domain."""
+        """The connections to the socket of that domain."""
         return [it for it in self._by_descriptor.values() if it.domain == domain]
 
     def take(self, public_key: str) -> Sequence[PeerConnection]:
-        """The connections of that key, which are then no longer held here."""
+        """Remove and return the connections of that key."""
         found = [it for it in self._by_descriptor.values() if it.public_key == public_key]
         for connection in found:
             del self._by_descriptor[connection.descriptor]
@@ -133,7 +133,7 @@ class PeerConnections:
         return found
 
     def _begin(self, connection: PeerConnection) -> None:
-        """Count what a connection says; the one that had its descriptor has ended."""
+        """Begin to count a connection's bytes; the former connection of its descriptor has ended."""
         descriptor = connection.descriptor
         before = self._by_descriptor.get(descriptor)
         if before is not None and self._descriptors.get(before.identity) == descriptor:

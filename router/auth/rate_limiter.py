@@ -1,4 +1,4 @@
-"""Connections that say more than anybody who means well."""
+"""Cuts connections that flood a socket."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from cactus_actors.router.auth.peer_connections import PeerConnection
 
 MAX_METERED = 8192
 MAX_REFUSED_TOPICS = 1024
-"""Subscriptions beyond those that it may have, after which a connection is cut."""
+"""Refused subscriptions after which a connection is cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """Messages a second in the long run, and at once."""
+    """Messages (or bytes) a second in the long run, and at once."""
 
     rate: float
     burst: float
 
     def filled(self, left: float, seconds: float) -> float:
-        """What a bucket holds so many seconds after it held `left`."""
+        """The content of a bucket so many seconds after it held `left`."""
         return min(self.burst, left + self.rate * seconds)
 
 
@@ -33,7 +33,7 @@ RATE_LIMITS: Mapping[str, RateLimit] = {
     # A gateway comes and goes at one job's stream after the other.
     "stream": RateLimit(rate=8000.0, burst=8000.0),
 }
-"""By domain; on the jobs socket clients take turns, and what each may ask is counted (`request_rates.py`)."""
+"""By domain; on the jobs socket clients take turns, and `request_rate_limits.py` counts their requests."""
 
 
 _log = logging.getLogger(__name__)
@@ -47,17 +47,17 @@ class TokenBuckets:
         self._buckets: dict[Hashable, tuple[float, float]] = {}
 
     def is_exceeded(self, connection: Hashable, now: float, cost: float = 1.0) -> bool:
-        """Count a message of a connection as so many; whether that is too much."""
+        """Count a message of a connection at this cost; whether it exceeds the limit."""
         left, counted_at = self._buckets.get(connection, (self._allowance.burst, now))
         left = self._allowance.filled(left, now - counted_at) - cost
         if connection not in self._buckets and len(self._buckets) >= MAX_METERED:
-            self._buckets.clear()  # most of them have ended; a flood is found again
+            self._buckets.clear()  # most of them have ended; a flood is detected again
         self._buckets[connection] = left, now
         return left < 0.0
 
 
 class RateLimiter:
-    """Ends the connections that flood a socket; each is counted in `refused`."""
+    """Ends connections that flood a socket; counts each in `refused`."""
 
     def __init__(self, refused: Counter[str]) -> None:
         self._refused = refused
@@ -66,7 +66,7 @@ class RateLimiter:
         self._num_topics: Counter[Hashable] = Counter()
 
     def is_stopped(self, connection: PeerConnection | None, cost: float = 1.0) -> bool:
-        """Count a message that came over a connection; True if that was cut for it, or for one before."""
+        """Count a message; True if its connection was cut for this or an earlier one."""
         if connection is None or connection.domain not in self._meters:
             return False
         name = connection.name
@@ -78,9 +78,9 @@ class RateLimiter:
         return True
 
     def listens_to_too_much(self, connection: PeerConnection | None, subscribes: bool, max_topics: int) -> bool:
-        """Count a subscription, or its end; True if the connection was cut for the many that were refused.
+        """Count a subscription, or its end; True if the connection was cut for too many refused ones.
 
-        ZeroMQ holds those, too, for as long as the connection lasts.
+        ZeroMQ keeps refused subscriptions for as long as the connection lasts.
         """
         if connection is None:
             return False

@@ -1,4 +1,4 @@
-"""How often one client may ask what."""
+"""Rate limits of each client's requests, by kind."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from cactus_actors.router.auth.rate_limiter import RateLimit
 
 MAX_METERED = 8192
 
-# Whoever follows many jobs asks about all of them at once when a connection has ended, a gateway for all its
-# clients: a burst is as many as there may be jobs that wait or run.
+# A client that follows many jobs asks about all of them at once after a reconnect, a gateway for all its
+# clients: a burst is the number of jobs that may wait or run.
 RATE_LIMITS: Mapping[type[ClientMessage], RateLimit] = {
     Submit: RateLimit(rate=4000.0, burst=20_000.0),
     Cancel: RateLimit(rate=4000.0, burst=20_000.0),
@@ -33,7 +33,7 @@ RATE_LIMITS: Mapping[type[ClientMessage], RateLimit] = {
 
 
 class RequestRateLimits:
-    """A bucket of messages for each asker and kind, filled as time passes; what is refused takes none."""
+    """A bucket of messages for each asker and kind, filled as time passes; a refused message takes none."""
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, type[ClientMessage]], tuple[float, float]] = {}
@@ -54,7 +54,7 @@ class RequestRateLimits:
         self._buckets[bucket] = left - 1.0, now
 
     def _forget_full(self, now: float) -> None:
-        """Forget the buckets that are full again: they say what none says; all of them if none is."""
+        """Forget the buckets that are full again, which equal new ones; all buckets if none is full."""
         self._buckets = {
             (asker, kind): (left, counted_at)
             for (asker, kind), (left, counted_at) in self._buckets.items()

@@ -1,8 +1,8 @@
-"""Connections that leave messages unfinished, or unread, are cut when they take much memory together.
+"""Cuts connections that leave messages unfinished or unread when these take much memory together.
 
-ZeroMQ keeps the frames of a message until its last one has come, however many there are, and tells of none of
-them. What a connection brought and what of it became messages says how much is kept, and so does what was
-sent to it and what of it has arrived.
+ZeroMQ keeps the frames of a message until the last one has come, however many there are, and reports none of
+them. The difference between the bytes that a connection brought and the bytes of its messages says how much is
+kept, and so does the difference between the bytes sent to it and those that arrived.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from cactus_actors.router.auth.open_sockets import connections_to, ports_of, pro
 from cactus_actors.router.auth.peer_connections import PeerConnections
 
 MUCH_BYTES = 64 << 20
-"""Growth of the process that is looked into."""
+"""Growth of the process after which connections are examined."""
 LITTLE_BYTES = 64 << 10
-"""What a connection may always keep."""
+"""The bytes that a connection may always keep."""
 ALARMED_S = 0.02
 GIVE_BACK_S, RETURNS = 0.5, 10
-"""What was freed is given back so often, and so many times: ZeroMQ frees it when it gets to it."""
+"""Interval and number of returns of freed memory: ZeroMQ frees it some time after a cut."""
 PATIENCE_S = 2.0
-"""How long the memory of connections that were cut may take to come back, before it is taken for needed."""
+"""How long the memory of cut connections may take to come back, before it counts as used by the process."""
 SHARE = 10.0
-"""Looking takes at most so small a part of the time."""
+"""Examining connections takes at most one part in so many of the time."""
 
 _log = logging.getLogger(__name__)
 
 
 class UnfinishedMessages:
-    """Watches over the memory of the process; each connection that it cuts is counted in `refused`."""
+    """Monitors the memory of the process; counts each connection that it cuts in `refused`."""
 
     def __init__(self, connections: PeerConnections, refused: Counter[str]) -> None:
         self._connections = connections
@@ -46,14 +46,14 @@ class UnfinishedMessages:
         self._num_returns = 0
 
     def watch(self, endpoints: Sequence[str]) -> None:
-        """Connections to these endpoints may be cut; the process takes now what it usually takes."""
+        """Allow cuts of connections to these endpoints; the present memory is the usual memory of the process."""
         self._ports = ports_of(endpoints)
         self._usual_bytes = resident_bytes()
 
     def on_tick(self, now: float) -> bool:
-        """To be called several times a second, and every ALARMED_S while it says so.
+        """Cut connections if memory has grown; called several times a second, every ALARMED_S while it returns True.
 
-        It costs next to nothing while the process takes no more than it usually does.
+        It is cheap while the process takes no more than its usual memory.
         """
         if now < self._next_look:
             return True
@@ -63,7 +63,7 @@ class UnfinishedMessages:
             if self._cut_largest(now) or self._alarmed_at is None:
                 self._alarmed_at = now
             elif now - self._alarmed_at >= PATIENCE_S:
-                # Nobody is to blame: this is what the process takes from now on.
+                # No connection is the cause: this is the usual memory from now on.
                 self._usual_bytes += excess - MUCH_BYTES // 2
         else:
             self._alarmed_at = None
@@ -74,7 +74,7 @@ class UnfinishedMessages:
         return excess >= MUCH_BYTES // 4
 
     def _cut_largest(self, now: float) -> bool:
-        """Cut those that keep the most, and those that keep half as much; whether there were any."""
+        """Cut the connection that keeps most, and those that keep half as much; whether there were any."""
         started = time.perf_counter()
         kept = self._kept()
         self._next_look = now + SHARE * (time.perf_counter() - started)
@@ -87,7 +87,7 @@ class UnfinishedMessages:
         return bool(culprits)
 
     def _kept(self) -> dict[tuple[int, int], int]:
-        """Bytes of each connection that became no message; a little is forgiven each time."""
+        """The bytes of each connection that became no message, less a little that is forgiven each time."""
         kept: dict[tuple[int, int], int] = {}
         forgiven: dict[tuple[int, int], int] = {}
         for name in connections_to(self._ports):
@@ -95,7 +95,7 @@ class UnfinishedMessages:
                 num_read, num_arrived = progress_of(name[0])
                 num_heard, num_said = self._connections.num_bytes_of(name)
                 behind = max(0, num_read - num_heard) + max(0, num_said - num_arrived)
-                # Handshakes and what keeps a connection alive become no message either.
+                # Handshakes and heartbeats become no message either.
                 forgiven[name] = behind if behind <= LITTLE_BYTES else self._forgiven.get(name, 0)
                 kept[name] = behind - forgiven[name]
         self._forgiven = forgiven

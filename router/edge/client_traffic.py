@@ -1,4 +1,4 @@
-"""What comes from clients through the edge process, told to the core."""
+"""Passes messages of the edge process to the core."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
 MAX_REQUESTS = 16
 MAX_REQUESTS_S = 0.02
-"""Requests, and seconds of them, between two looks at the workers: none may hold up tokens."""
+"""The most requests, and seconds of them, between two polls of the workers: requests must not delay tokens."""
 
 Perform = Callable[[Sequence[Effect]], None]
 
 
 class ClientTraffic:
-    """Hands on what the edge process says; `perform` carries out what the core wants then.
+    """Handles messages of the edge process; `perform` performs the core's effects.
 
-    What was refused to connections is counted in `refused`, by reason.
+    Refusals of connections are counted in `refused`, by reason.
     """
 
     def __init__(self, edge: EdgeProcess, core: RouterCore, refused: Counter[str], perform: Perform) -> None:
@@ -52,16 +52,16 @@ class ClientTraffic:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether `answer` has something to do at once."""
+        """Whether `answer` can answer a request now."""
         return bool(self._waiting) and not self._edge.is_congested
 
     def hear(self) -> None:
-        """Take what has come; requests wait for `answer`."""
+        """Receive messages; requests wait for `answer`."""
         for message in self._edge.receive():
             self._on_message(message)
 
     def answer(self) -> None:
-        """Answer requests, askers in turn, as far as it is not too much for one turn of the loop."""
+        """Answer requests, requesters in turn, within the limits of one turn of the loop."""
         until, num_taken = time.monotonic() + MAX_REQUESTS_S, 0
         while (
             num_taken < MAX_REQUESTS and not self._edge.is_congested and (request := self._waiting.take()) is not None
@@ -74,7 +74,7 @@ class ClientTraffic:
             self._edge.put(RequestsTaken(num_taken))
 
     def on_edge_lost(self) -> None:
-        """Nobody is connected any more, until they connect anew."""
+        """Drop the requests of the lost edge process; its clients reconnect."""
         self._waiting = UserRoundRobin()
         self._core.on_edge_lost()
 

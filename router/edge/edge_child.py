@@ -1,7 +1,7 @@
-"""The process that holds the sockets of clients: `python -m router.edge.child FD PARENT`.
+"""The process that holds the sockets of clients: `python -m cactus_actors.router.edge.edge_child FD PARENT`.
 
-It speaks with the router, PARENT, over the socket FD and ends with it. Whatever ends it costs its clients a
-reconnect: it knows nothing that they or the router cannot tell the next one.
+It exchanges messages with the router, PARENT, over the socket FD and ends with it. If it ends, its clients
+reconnect: it holds no state that they or the router cannot give to the next one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cactus_actors.router.process.memory_limit import limit_memory, out_of_memor
 
 
 def serve(link: EdgeLink[ToEdge]) -> None:
-    """Listen where the router says, until it says Close; raises EOFError once the router is gone."""
+    """Serve the sockets that the router names, until its Close; raises EOFError once the router is gone."""
     wish = _first(link)
     try:
         server = EdgeServer(link, wish)
@@ -52,7 +52,7 @@ def main() -> None:
     descriptor, parent = sys.argv[1:]
     end_with_parent(int(parent))
     faulthandler.enable()
-    for signal_number in (signal.SIGINT, signal.SIGTERM):  # which the router decides about
+    for signal_number in (signal.SIGINT, signal.SIGTERM):  # the router handles them
         signal.signal(signal_number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     link: EdgeLink[ToEdge] = EdgeLink(socket.socket(fileno=int(descriptor)), ToEdge)

@@ -1,4 +1,4 @@
-"""One end of a socket pair that carries msgpack messages, and never makes anybody wait."""
+"""One end of a socket pair that carries msgpack messages and never blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zmq
 
 CHUNK = 256 * 1024
 MAX_WAITING_BYTES = 1024 * 1024
-"""More than this waits for the other end only while it is one message, or the answer to what was sent."""
+"""More than this waits for the other end only as one message, or as the answer to messages of that end."""
 _LENGTH_BYTES = 4
 
 M = TypeVar("M")
@@ -37,7 +37,7 @@ class EdgeLink(Generic[M]):
 
     @property
     def events(self) -> int:
-        """What ZeroMQ's poller is to look for: something to receive, and room for what waits."""
+        """The events to poll for: messages to receive, and room for messages that wait."""
         return int(zmq.POLLIN | zmq.POLLOUT) if self._outgoing else int(zmq.POLLIN)
 
     @property
@@ -46,7 +46,7 @@ class EdgeLink(Generic[M]):
         return len(self._outgoing) > MAX_WAITING_BYTES
 
     def put(self, message: object) -> None:
-        """Have a message sent by the next `flush`, or a later one."""
+        """Queue a message for the next `flush`."""
         body = self._encode(message)
         self._outgoing += len(body).to_bytes(_LENGTH_BYTES, "big")
         self._outgoing += body
@@ -64,7 +64,7 @@ class EdgeLink(Generic[M]):
             self.num_bytes_sent += num_sent
 
     def receive(self) -> list[M]:
-        """The messages that have come, of at most CHUNK bytes."""
+        """The messages that have come, at most CHUNK bytes of them."""
         try:
             chunk = self._connection.recv(CHUNK)
         except BlockingIOError:

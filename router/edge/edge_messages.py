@@ -1,4 +1,4 @@
-"""What the router and its edge process say to each other."""
+"""The messages between the router and its edge process."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Publications(EdgeStruct, frozen=True, tag=3):
 
 
 class JobOwner(EdgeStruct, frozen=True, tag=4):
-    """A job belongs to that tenant, which alone may listen to it; to nobody any more if it is None."""
+    """Only that tenant may subscribe to the job from now on; None ends this."""
 
     topic: str
     tenant: str | None
 
 
 class RequestsTaken(EdgeStruct, frozen=True, tag=5):
-    """So many more Requests were handled: as many may be sent."""
+    """The router handled so many more ClientRequests: as many may be sent."""
 
     num_requests: int
 
@@ -76,7 +76,7 @@ class BindFailed(EdgeStruct, frozen=True, tag=2):
 
 
 class ClientRequest(EdgeStruct, frozen=True, tag=3):
-    """The frames of a client's message; `caller` is None if its key is accepted no more."""
+    """The frames of a client's message; `caller` is None if its key was revoked."""
 
     identity: bytes
     caller: Caller | None
@@ -84,7 +84,7 @@ class ClientRequest(EdgeStruct, frozen=True, tag=3):
 
 
 class Subscription(EdgeStruct, frozen=True, tag=4):
-    """Somebody listens to a job, or wishes to and may not, for the reason that `refusal` gives."""
+    """A caller subscribed to a job, or was refused for the reason `refusal`."""
 
     topic: str
     caller: Caller
@@ -92,30 +92,30 @@ class Subscription(EdgeStruct, frozen=True, tag=4):
 
 
 class Unsubscription(EdgeStruct, frozen=True, tag=5):
-    """Somebody listens no longer; `caller` is None for a connection that has ended."""
+    """A subscription ended; `caller` is None if its connection ended."""
 
     topic: str
     caller: Caller | None
 
 
 class BadTopic(EdgeStruct, frozen=True, tag=6):
-    """Somebody wants to listen to what can be no job."""
+    """A connection subscribed to a topic that is no job id."""
 
 
 class Revocation(EdgeStruct, frozen=True, tag=7):
-    """A client's key is accepted no more."""
+    """A client's key was revoked."""
 
     revoked: RevokedKey
 
 
 class Refusals(EdgeStruct, frozen=True, tag=8):
-    """What connections were refused since the last such message, by reason."""
+    """The refusals since the last such message, by reason."""
 
     counts: dict[str, int]
 
 
 class Heartbeat(EdgeStruct, frozen=True, tag=9):
-    """Said once a second."""
+    """Sent once a second."""
 
 
 ToEdge = BindSockets | ClientReply | Publications | JobOwner | RequestsTaken | Close

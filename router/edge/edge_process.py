@@ -1,4 +1,4 @@
-"""The router's side of its edge process: it starts it, speaks with it, and starts it again when it ends."""
+"""The router's side of its edge process: starts it, exchanges messages, and restarts it when it ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LONG_LIFE_S = 10.0
 RESTART_DELAYS_S = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 CLOSE_LIMIT_S = 2.0
 ENVIRONMENT = {
-    # Memory that an attack took is given back: one arena, and large blocks of their own.
+    # Return the memory that an attack took: use one arena, and map large blocks separately.
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",
     "MALLOC_TRIM_THRESHOLD_": "131072",
@@ -65,12 +65,11 @@ class EdgeLimits:
 
 
 class EdgeProcess:
-    """One edge process after the other, on the same endpoints.
+    """Runs one edge process after the other, on the same endpoints.
 
-    Identities of clients begin with the number of the process that they came through, so that what is sent to
-    a client of a process that has ended reaches nobody else. While there is no process all that is sent is
-    dropped: nobody is connected. Each is told the `owners` of jobs first. `on_lost` is called when one has
-    ended.
+    Identities of clients begin with the number of their edge process, so that a message to a client of an ended
+    process reaches no other client. While there is no process, messages are dropped: no client is connected.
+    Each process first gets the `owners` of jobs. `on_lost` is called when a process has ended.
     """
 
     def __init__(
@@ -101,20 +100,19 @@ class EdgeProcess:
 
     @property
     def is_congested(self) -> bool:
-        """Whether the process is so far behind that nothing more should be made for it.
+        """Whether the process is so far behind that the router should produce no more messages for it.
 
-        One that takes nothing at all holds nobody up: what is published is a hint, and replies are asked for
-        again.
+        A process that takes nothing at all delays nothing: clients ask again for lost items and replies.
         """
         return self._link is not None and self._link.is_congested and not self._is_stalled
 
     @property
     def events(self) -> int:
-        """What ZeroMQ's poller is to look for."""
+        """The events to poll for."""
         return int(zmq.POLLIN) if self._link is None else self._link.events
 
     def fileno(self) -> int:
-        """What to poll; negative, which a poll passes over, while there is no process."""
+        """The descriptor to poll; negative, which polls ignore, while there is no process."""
         return -1 if self._link is None else self._link.fileno()
 
     def begin(self) -> None:
@@ -140,17 +138,17 @@ class EdgeProcess:
         raise Unavailable(f"the process for the sockets of clients did not start in {START_LIMIT_S:g} s")
 
     def publish(self, frames: Sequence[bytes]) -> None:
-        """Have topic, header and payload published; with what else is published before the next flush."""
+        """Publish topic, header and payload with the next flush."""
         if self._link is not None and not self._is_stalled:
             self._published += frames
 
     def reply(self, identity: bytes, frames: list[bytes]) -> None:
-        """Have frames sent to a client."""
+        """Send frames to a client."""
         if identity.startswith(self._prefix) and not self._is_stalled:
             self.put(ClientReply(identity[_GENERATION_BYTES:], frames))
 
     def put(self, message: ToEdge) -> None:
-        """Have a message sent, after what was published before it."""
+        """Send a message, after the publications before it."""
         if self._link is not None:
             self._put_published(self._link)
             self._link.put(message)
@@ -161,13 +159,13 @@ class EdgeProcess:
             return
         self._put_published(self._link)
         num_sent = self._link.num_bytes_sent
-        with contextlib.suppress(EOFError):  # the next look finds it out
+        with contextlib.suppress(EOFError):  # the next `receive` notices it
             self._link.flush()
         if self._link.num_bytes_sent != num_sent:
             self._took_at, self._is_stalled = time.monotonic(), False
 
     def receive(self) -> list[FromEdge]:
-        """What the process says, none while there is none."""
+        """The messages of the process; none while there is no process."""
         if self._link is None:
             return []
         try:
@@ -184,11 +182,11 @@ class EdgeProcess:
         return [it for it in messages if not isinstance(it, SocketsBound | BindFailed | Heartbeat)]
 
     def identity(self, identity: bytes) -> bytes:
-        """The name of a client of the process that there is now."""
+        """The identity of a client of the current process."""
         return self._prefix + identity
 
     def on_tick(self, now: float) -> None:
-        """Start a process where there is none, and end one that says nothing; to be called often."""
+        """Start a missing process, and end a silent one; called often."""
         limits = self._limits
         if self._link is None or not self._link.is_congested:
             self._took_at = now
@@ -204,7 +202,7 @@ class EdgeProcess:
                 self._lose("does not answer")
 
     def close(self) -> None:
-        """Let the process send what is left, and end it."""
+        """Let the process send its remaining messages, and end it."""
         self._restart_at = None
         if self._link is not None and self._process is not None:
             self.put(Close())
@@ -241,11 +239,11 @@ class EdgeProcess:
         self.flush()
 
     def _bound(self, listening: SocketsBound) -> None:
-        """Every later process listens where the first one did."""
+        """Later processes listen at the endpoints of the first one."""
         self._wish = msgspec.structs.replace(self._wish, jobs_endpoint=listening.jobs, stream_endpoint=listening.stream)
 
     def _lose(self, how: str) -> None:
-        """The process has ended, or is to end."""
+        """End the process, if it has not ended, and schedule the next one."""
         process = self._process
         self._end()
         status = None if process is None else process.returncode

@@ -1,4 +1,4 @@
-"""The sockets of clients: what comes in on them is told to the router, and what the router says goes out."""
+"""Serves the sockets of clients: passes their messages to the router, and the router's messages to them."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ from cactus_actors.router.state.topics import Topics
 TICK_S = 0.1
 ALIVE_S = 1.0
 MAX_SUBSCRIPTIONS = 1024
-"""That are taken in one turn of the loop."""
+"""Subscriptions that are taken in one turn of the loop."""
 MORE, LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 MAX_REQUESTS_AHEAD = 64
-"""Requests that the router has not handled yet: more wait at their senders, whose turns ZeroMQ keeps."""
+"""Requests that the router has not handled yet: more wait at their senders, whom ZeroMQ serves in turn."""
 MAX_BYTES_AHEAD = 16 * 1024 * 1024
-"""Bytes of such requests with which a large one is refused: it would take memory while it waits unread."""
+"""Bytes of such requests above which a large one is refused: it would take memory while it waits unread."""
 BUSY_DELAY_S = 1.0
-"""After which a large message may come again that found the router busy."""
+"""Seconds after which a large message that was refused for that may come again."""
 
 
 class EdgeServer:
-    """Owns the jobs and the stream socket; decides who may connect, who may listen, and who floods.
+    """Owns the jobs and the stream socket; decides who may connect and subscribe, and cuts floods.
 
     Raises ConfigurationInvalid for keys that cannot be read.
     """
@@ -82,7 +82,7 @@ class EdgeServer:
         self._is_closing = False
 
     def bind(self) -> SocketsBound:
-        """Raises ConfigurationInvalid naming the endpoint that cannot be had."""
+        """Bind both sockets; raises ConfigurationInvalid naming the endpoint that cannot be bound."""
         listening = SocketsBound(
             bind(self._jobs, self._wish.jobs_endpoint), bind(self._stream, self._wish.stream_endpoint)
         )
@@ -91,7 +91,7 @@ class EdgeServer:
         return listening
 
     def run(self) -> None:
-        """Serve until the router says Close; raises EOFError once the router is gone."""
+        """Serve until the router sends Close; raises EOFError once the router is gone."""
         poller = zmq.Poller()
         for source in self._authenticator.sources:
             poller.register(source, zmq.POLLIN)
@@ -110,7 +110,7 @@ class EdgeServer:
             self._link.flush()
 
     def close(self) -> None:
-        """Let ZeroMQ send what is left, for as long as the sockets linger."""
+        """Close the sockets; ZeroMQ sends waiting messages for as long as the sockets linger."""
         self._authenticator.close()
         self._jobs.close()
         self._stream.close()
@@ -122,7 +122,7 @@ class EdgeServer:
         return CurveAuthenticator(self._context, AcceptedKeys(KeyStore(Path(self._wish.keys_dir))), self._refused)
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
-        """What is ready, when anybody speaks to whom there is room to listen, or at the next tick."""
+        """The ready sources, at the next tick at the latest; sources without room for their messages are not polled."""
         poller.register(self._link, self._link.events)
         poller.register(self._stream, 0 if self._link.is_congested else zmq.POLLIN)
         poller.register(self._jobs, zmq.POLLIN if self._may_take_requests() else 0)
@@ -152,7 +152,7 @@ class EdgeServer:
                 pass  # it was the first message
 
     def _publish(self, frames: list[bytes]) -> None:
-        # Half the time of what pyzmq does for any kind of socket goes into finding out which kind it is.
+        # pyzmq's own `send` spends half of its time on determining the kind of the socket.
         send = zmq.backend.Socket.send
         stream, each = self._stream, iter(frames)
         for topic, header, payload in zip(each, each, each, strict=True):
@@ -167,7 +167,7 @@ class EdgeServer:
             self._jobs.send_multipart([identity, *frames], zmq.NOBLOCK)
             self._authenticator.connections.on_sent(identity, frames)
         except zmq.ZMQError as error:
-            # A client that left, or does not read: what it missed is still there to be asked for.
+            # The client left, or does not read: it can still ask for what it missed.
             if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 raise
 
@@ -189,13 +189,13 @@ class EdgeServer:
                 self._link.put(Unsubscription(name, caller))
 
     def _subscribe(self, topic: str, caller: Caller) -> str | None:
-        """Note that somebody wants to listen; the reason if that is refused."""
+        """Record a subscription; returns the reason if it is refused."""
         if self._owners.get(topic, caller.tenant) != caller.tenant:
             return self._topics.refuse(topic, caller, "foreign_topic")
         return self._topics.subscribe(topic, caller)
 
     def _on_owner(self, topic: str, tenant: str | None) -> None:
-        """From here on only that tenant listens; who listened before there was a job hears nothing of it."""
+        """Let only that tenant subscribe from now on, and cut earlier subscribers of other tenants."""
         if tenant is None:
             self._owners.pop(topic, None)
             return
@@ -215,7 +215,7 @@ class EdgeServer:
                 return
 
     def _admits(self, caller: Caller | None, frames: Sequence[zmq.Frame]) -> bool:
-        """Whether a client may send a message of that size now; one that may not is told so."""
+        """Whether a client may send a message of that size now; if not, the client gets a Rejected."""
         identity, *contents = frames
         num_bytes = sum(map(len, contents))
         if num_bytes <= LARGE_BYTES:

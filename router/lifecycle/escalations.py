@@ -1,4 +1,4 @@
-"""Jobs whose confidence fell: asking the cloud while the local run goes on as the fallback."""
+"""Hands jobs of low confidence to the cloud, while the local run continues as the fallback."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cactus_actors.router.state.worker import Assignment
 
 CLOUD_WAIT_S = 10.0
 DROPPED = JobEnding("cancelled")
-"""Of a local run that a cloud's answer made needless."""
+"""The ending of a local run that a cloud's answer replaced."""
 
 
 class Escalations:
-    """Watches the gates, asks, and decides which source a job's stream comes from.
+    """Applies the confidence gates, sends cloud requests, and decides which source a job's stream comes from.
 
-    A stream is never retracted: only a job of which nobody has seen anything is handed off, and its stream is
-    closed until the cloud has sent a chunk or failed.
+    A stream is never retracted: a job is handed off only while no client has seen an item of its stream, and
+    the stream is held back until the cloud has sent a chunk or failed.
     """
 
     def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher) -> None:
@@ -42,7 +42,7 @@ class Escalations:
         self._waiting: dict[str, Job] = {}  # escalated, without a free slot at a cloud worker yet
 
     def check_gates(self, job: Job, num_new: int, now: float) -> None:
-        """Put new tokens of the answer through the gates, one by one; opens the stream once enough passed."""
+        """Apply the gates to new tokens of the answer, one by one; release the stream once enough passed."""
         log, threshold = job.local.confidence_samples, job.prepared.policy.cloud_handoff_threshold
         num_tokens = len(log.entropies)
         if num_new == num_tokens:
@@ -60,7 +60,7 @@ class Escalations:
                 self._escalate(job, gate_failure, now)
 
     def escalate_at_end(self, job: Job, now: float) -> bool:
-        """The last gate, when the local run ended well; True if the job now waits for the cloud."""
+        """Apply the last gate to a local run without an error; True if the job now waits for the cloud."""
         gate_failure = final_gate_failure(
             self._signal, job.local.confidence_samples, job.prepared.policy.cloud_handoff_threshold
         )
@@ -73,7 +73,7 @@ class Escalations:
         return self._escalate(job, gate_failure, now)
 
     def on_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
-        """A chunk, or the end, of a cloud's answer."""
+        """Take a chunk, or the end, of a cloud's answer."""
         job = assignment.job
         cloud = job.cloud
         assert cloud is not None
@@ -93,7 +93,7 @@ class Escalations:
             self._drop_local(job)
 
     def fail(self, assignment: Assignment, reason: str, now: float) -> None:
-        """The cloud did not answer: the local answer stands, unless a part of the cloud's was seen."""
+        """Return to the local answer, unless a client has seen a part of the cloud's answer."""
         job = assignment.job
         assert job.cloud is not None
         self._counters.cloud_attempts["failed"] += 1
@@ -107,16 +107,16 @@ class Escalations:
             self._give_up(job, HandoffDecision("failed", reason), now)
 
     def pump(self, now: float) -> None:
-        """Send waiting jobs to free cloud slots; give up on those that cannot or should not wait."""
+        """Send waiting jobs to free cloud slots; give up jobs that cannot or should not wait."""
         self._give_up_late(now)
         while self._waiting:
-            job_id, job = next(iter(self._waiting.items()))  # who has waited longest
+            job_id, job = next(iter(self._waiting.items()))  # the job that has waited longest
             if self._jobs.is_live(job) and not self._stop_waiting(job, now):
                 return
             self._waiting.pop(job_id, None)
 
     def _give_up_late(self, now: float) -> None:
-        """Give jobs their local answers whose cloud has had its time, where nobody has seen its answer."""
+        """Return jobs to their local answers after max_handoff_wait_s, unless a client has seen the cloud's."""
         while self._asked:
             job_id, job = next(iter(self._asked.items()))
             assert job.cloud is not None
@@ -132,7 +132,7 @@ class Escalations:
                 self._give_up(job, HandoffDecision("failed", reason), now)
 
     def _stop_waiting(self, job: Job, now: float) -> bool:
-        """Ask for a job or give it up; False if it must wait."""
+        """Send a job to the cloud or give it up; False if it must wait."""
         assert job.cloud is not None
         decision = self._refusal()
         if decision is None and now - job.cloud.asked_at > CLOUD_WAIT_S:
@@ -153,7 +153,7 @@ class Escalations:
 
     def _escalate(self, job: Job, gate_failure: GateFailure, now: float) -> bool:
         job.gate_failure = gate_failure
-        # The one way to the cloud, whatever brought the job here.
+        # Every handoff passes here, whichever gate failed.
         decision = self._refusal() if job.prepared.policy.allow_cloud else _late_decision(job)
         if decision is None and self._share.is_spent:
             decision = HandoffDecision("suppressed", "share spent")
@@ -192,13 +192,13 @@ class Escalations:
             self._finisher.finish(job, JobEnding(finish.reason, finish.stop_match), now)
 
     def _on_refusal(self, assignment: Assignment, reason: str, now: float) -> None:
-        """The cloud was not asked: a budget of the job's owner does not allow it."""
+        """Return to the local answer: a budget of the job's owner did not allow the cloud request."""
         self._share.give_back()
         self._dispatcher.release_cloud(assignment.job)
         self._give_up(assignment.job, HandoffDecision("suppressed", reason), now)
 
     def _complete_locally(self, job: Job, now: float) -> None:
-        """Run a job on that was dropped here when a chunk of the cloud was seen, or end it if it is whole."""
+        """Continue a local run that was dropped for the cloud's answer, or end the job if the run is complete."""
         assert job.cloud is not None
         assert job.cloud.broke is not None
         if job.local_ending == DROPPED:
@@ -219,7 +219,7 @@ class Escalations:
             self._streams.advance(job, now)
 
     def _drop_local(self, job: Job) -> None:
-        """A chunk of the cloud was seen: the local run can no longer be the answer."""
+        """Stop the local run: a client has seen a chunk of the cloud's answer."""
         self._dispatcher.release_local(job)
         job.local_ending = DROPPED
 

@@ -1,4 +1,4 @@
-"""From a worker's deltas to the job's log, its stream and its end."""
+"""Takes the reports of workers: tokens go to the jobs' logs and streams, finishes end the jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconne
 
 
 class WorkerReports:
-    """Takes what workers report, and what becomes of jobs whose worker is gone."""
+    """Handles the reports of workers, and moves the jobs of lost workers on."""
 
     def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher, escalations: Escalations) -> None:
         self._jobs = state.jobs
@@ -50,9 +50,10 @@ class WorkerReports:
             self._escalations.pump(now)
 
     def on_worker_gone(self, worker: WorkerRecord | None, loss: WorkerLoss | None, now: float) -> None:
-        """Its jobs run on elsewhere; a loss, unlike a farewell and a new connection, may be a job's doing.
+        """Continue the jobs of a worker elsewhere; `worker` is None for one that was gone before.
 
-        None is one that was gone before.
+        A loss counts against its jobs, which may have caused it; a goodbye (`loss` is None) or a new connection
+        does not.
         """
         if worker is None:
             return
@@ -68,9 +69,9 @@ class WorkerReports:
                 self._move_on(assignment, _OUTCOMES.get(loss, "lost"), now)
 
     def _take_next_token(self, job: Job, delta: SequenceDelta, now: float) -> bool:
-        """The short way of `_on_local_delta` for what most deltas are: the next token, and nothing else.
+        """The fast path of `_on_local_delta` for a delta that holds the next token and nothing else.
 
-        False, and nothing is taken, for any other.
+        Returns False, and takes nothing, for any other delta.
         """
         log = job.local
         last_at = log.last_at
@@ -146,7 +147,7 @@ class WorkerReports:
             self._finisher.finish(job, ending, now)
 
     def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:
-        """A dispatch ended without its job's end."""
+        """Queue the job of a dispatch that ended before it again, or fail a job that lost too many workers."""
         self._counters.attempts[outcome] += 1
         job, worker = assignment.job, assignment.worker
         job.dispatch_id = None
@@ -161,7 +162,7 @@ class WorkerReports:
         self._jobs.count("redispatched")
 
     def _given_up(self, job: Job) -> CactusError | None:
-        """Why no worker is to try the job again, if so."""
+        """The error of a job that no worker may try again; None if one may."""
         lost = job.lost_workers
         if len(lost) >= self._max_attempts:
             kind = PoisonJob if job.is_suspect else ServerFailure

@@ -1,4 +1,4 @@
-"""The work that waits, by user: kept as jobs come and go."""
+"""The waiting work of each user, updated as jobs come and go."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cactus_actors.router.state.reservation import Reservation
 
 @dataclass(slots=True)
 class _Waiting:
-    """What waits of one user; `load` is that of background work, too."""
+    """The waiting work of one user; `load` includes background work."""
 
     weight: int
     num_jobs: int = 0
@@ -19,7 +19,7 @@ class _Waiting:
 
 
 class Backlog:
-    """Waiting work in generated tokens: that of each user, and background work, which is nobody's."""
+    """Waiting work in generated tokens: of each user, and of all background work together."""
 
     def __init__(self) -> None:
         self._users: dict[str, _Waiting] = {}
@@ -29,7 +29,7 @@ class Backlog:
         self._background = 0.0
 
     def add(self, reservation: Reservation) -> None:
-        """Work has come."""
+        """Add the work of a reservation."""
         weight, work = reservation.weight, reservation.work
         known = self._users.setdefault(reservation.user, _Waiting(weight))
         known.load += reservation.load
@@ -45,7 +45,7 @@ class Backlog:
         self._total += work
 
     def remove(self, reservation: Reservation) -> None:
-        """Work that was added has left."""
+        """Remove the work of a reservation that was added."""
         user, work = reservation.user, reservation.work
         known = self._users[user]
         known.load -= reservation.load
@@ -62,7 +62,7 @@ class Backlog:
             self._total_weight -= known.weight
 
     def load_of(self, user: str) -> QueueLoad:
-        """What all waiting jobs of this user take of the room there is."""
+        """The load of all waiting jobs of this user."""
         known = self._users.get(user)
         return QueueLoad() if known is None else known.load
 
@@ -72,7 +72,7 @@ class Backlog:
         return self._total / self._num_jobs if self._num_jobs else 0.0
 
     def ahead_of(self, reservation: Reservation) -> float:
-        """How much work runs before a job that comes now.
+        """The work that runs before a new job.
 
         While it and its user's own work before it are served, each other user who waits is served by weight,
         also with what comes later.

@@ -1,4 +1,4 @@
-"""What a worker is sent: a dispatch of a job, in tokens or in words."""
+"""Makes the Dispatch message of a job, in tokens for a local worker or in text for a cloud."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cactus_actors.router.state.worker import Assignment
 
 
 def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
-    """The message that makes a worker go on where the job's log ends."""
+    """The message with which a worker continues after the last token in the job's log."""
     job, prepared = assignment.job, assignment.job.prepared
     return Dispatch(
         dispatch_id=assignment.dispatch_id,
@@ -26,7 +26,7 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
 
 
 def cloud_dispatch(assignment: Assignment, now: float) -> Dispatch:
-    """The message that asks a cloud; it carries text, because token ids mean nothing there."""
+    """The message for a cloud worker; it carries text, because clouds have other token ids."""
     job, prepared = assignment.job, assignment.job.prepared
     return Dispatch(
         dispatch_id=assignment.dispatch_id,

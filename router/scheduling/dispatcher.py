@@ -1,4 +1,4 @@
-"""From the queue to the workers and back: late binding."""
+"""Binds waiting jobs to workers at the last moment, and takes them back."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from cactus_actors.router.telemetry.counters import RouterCounters
 
 
 class Dispatcher:
-    """A job leaves the queue only for a free slot, or for the one place on deck.
+    """A job leaves the queue only for a free slot, or for a place on deck.
 
-    Nothing is counted by looking at all workers or at all jobs: the worker table knows what is free, the users who
-    waits and who runs, the index who holds which prefix.
+    No decision iterates over all workers or all jobs: the worker table tracks free capacity, UserJobs who waits
+    and runs, the prefix index which worker holds which prefix.
     """
 
     def __init__(self, settings: RouterSettings, outbox: Outbox, counters: RouterCounters) -> None:
@@ -63,25 +63,25 @@ class Dispatcher:
         return late
 
     def look_again(self, now: float) -> None:
-        """Time has passed: what gave no way may give one now."""
+        """Reconsider after time has passed: a preemption that was impossible may be possible now."""
         self.user_jobs.is_settled = False
         self.user_jobs.slot_releases.mark_stale()
         self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.workers.local.values())
         self.forecast.look_at_running(now)
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
-        """Note what a worker says of itself."""
+        """Record the state that a worker reports."""
         self.workers.take_report(worker, report, now)
         if report.stored or report.evicted:
             self.prefixes.update(worker.worker_id, report.stored, report.evicted)
 
     def forget(self, worker: WorkerRecord) -> list[Assignment]:
-        """A worker is gone; returns what it was assigned, oldest first."""
+        """Forget a worker that is gone; returns its assignments, oldest first."""
         self.prefixes.forget(worker.worker_id)
         return self.workers.remove(worker)
 
     def return_to_queue(self, job: Job) -> None:
-        """Its worker is gone: it goes first, or alone if it is a suspect, and continues after its tokens."""
+        """Queue a job whose worker is gone: first in line, or alone if it is a suspect; it keeps its tokens."""
         job.dispatch_id = None
         job.is_retry = True
         if job.is_suspect:
@@ -121,12 +121,12 @@ class Dispatcher:
             self.quarantine.remove(job)
 
     def release(self, job: Job) -> None:
-        """Nobody works on this job any more."""
+        """Stop all work on this job."""
         self.release_local(job)
         self.release_cloud(job)
 
     def release_cloud(self, job: Job) -> None:
-        """Ask the cloud no longer."""
+        """Abort the job's cloud request."""
         if job.cloud is not None and job.cloud.dispatch_id is not None:
             self._counters.cloud_attempts["aborted"] += 1
             self.abort(self.workers.dispatches[job.cloud.dispatch_id])
@@ -140,7 +140,7 @@ class Dispatcher:
             self._send(job, worker, now)
 
     def _place_one(self, offers: FreeCapacity, now: float) -> bool:
-        """Send the job that gains most by what its worker holds; who waited long goes first."""
+        """Send the job with the most cached blocks at its worker; a job that waited long goes first."""
         if not len(offers):
             return False
         waiting = self.queue.first(LOOKAHEAD)
@@ -160,7 +160,7 @@ class Dispatcher:
         return True
 
     def _preempt(self, now: float) -> bool:
-        """Take back work that gives way to a job that has no slot."""
+        """Preempt dispatches in favour of a job that has no slot."""
         if self.user_jobs.is_settled:
             return False
         plan = self._preemption_plan()

@@ -1,4 +1,4 @@
-"""Turns between users: start-time fair queueing (Goyal, Vin, Cheng 1996) by weight, of what jobs may cost."""
+"""Start-time fair queueing between users (Goyal, Vin, Cheng 1996), by weight and by the cost of jobs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ MAX_IDLE_USERS = 1024
 class FairShare:
     """Gives each job a turn; lower turns are served first.
 
-    A user's jobs take their turns one after the other, each as far behind the last as that may cost, divided
-    by its weight, so that users who wait share the tokens as their weights are, however many jobs each sends.
-    Who comes back after a pause starts where the others are: shares that were not used are not saved up.
+    A user's jobs take turns one after the other; a turn comes after the previous one by the previous job's
+    cost, divided by its weight. So waiting users share the tokens by their weights, however many jobs each
+    sends. A user who returns after a pause starts at the current turn: unused shares are not saved up.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class FairShare:
         self._ends: dict[str, float] = {}  # where each user's last job ends
 
     def virtual_start_of(self, job: Job) -> float:
-        """The turn of a job that has just come."""
+        """The turn of a new job."""
         start = max(self._now, self._ends.get(job.user, 0.0))
         self._ends[job.user] = start + job.cost / job.grants.weight
         return start

@@ -1,4 +1,4 @@
-"""When a job would end that comes now, and whether that is too late for it."""
+"""Estimates when a new job would end, and whether that meets its deadline."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ FIRST_RETRY_S = 1.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
 MARGIN = 1.2
-"""A job is accepted if it would end in time even if all took so many times as long as the average tells."""
+"""A job is accepted if it would end in time even if all work took so many times as long as on average."""
 LATE = 1.25
-"""A job is given up before it runs when it wants more than this times the time that it has left."""
+"""A job is given up before it runs if it needs more than this times the time that it has left."""
 TOKENS_PER_BYTE = 0.25
-"""Of a request, until some were prepared."""
+"""The first estimate for a request, until requests were prepared."""
 FIRST_ROUNDS = 4
-"""Rounds of jobs that may wait with a deadline while it is not known how long work takes."""
+"""Rounds of jobs with a deadline that may wait while the seconds per work are unknown."""
 FIRST_LOOK_S = 0.25
-"""How long jobs run, all together, before that is estimated from what they have done so far."""
+"""The seconds that jobs run, in sum, before these are estimated from running jobs."""
 MEMORY = 16
-"""About as many jobs as the averages remember, and at least one for each slot."""
+"""The averages remember about so many jobs, and at least one for each slot."""
 
 
 @dataclass
 class _Mean:
-    """An average that forgets."""
+    """An exponential moving average."""
 
     value: float = 0.0
     is_known: bool = False
@@ -48,8 +48,8 @@ class Forecast:
     Before the first one ends, it is estimated from what the running jobs have done so far.
 
     Work is counted in generated tokens. There are `num_slots` places in the workers' batches, each of which
-    takes `seconds_per_work` seconds for a unit of work. A job begins when a place is free for it, behind what runs and
-    what waits before it.
+    takes `seconds_per_work` seconds for a unit of work. A job begins when a place is free for it, after the jobs that
+    run and those that wait before it.
     """
 
     def __init__(self, users: UserJobs) -> None:
@@ -113,20 +113,20 @@ class Forecast:
         self._work.add(work, share)
 
     def work_of_request(self, num_bytes: int, options: Options) -> float:
-        """What a request is expected to take that is not prepared yet."""
+        """The expected work of a request that is not prepared yet."""
         given = options.max_tokens
         max_tokens = MAX_GENERATED if given is None or given < 0 else given
         must = must_generate(max_tokens, options.min_tokens or 0, options.ignore_eos or False)
         return self._expected(num_bytes * self._tokens_per_byte.value, max_tokens, must)
 
     def work_of_prepared(self, prepared: PreparedRequest) -> float:
-        """What a job is expected to take."""
+        """The expected work of a prepared request."""
         params = prepared.params
         must = must_generate(params.max_tokens, params.min_tokens, params.ignore_eos)
         return self._expected(len(prepared.prompt_ids), params.max_tokens, must)
 
     def _expected(self, num_prompt_tokens: float, max_tokens: int, must: int) -> float:
-        """It generates what it must, and the usual share of what it may."""
+        """The work of a job that generates at least `must` tokens, and the usual share of `max_tokens`."""
         share = self._generated.value / self._allowed.value if self._allowed.value else 1.0
         return work_of(num_prompt_tokens, max(must, share * min(max_tokens, MAX_GENERATED)))
 
@@ -145,7 +145,7 @@ class Forecast:
         if seconds_per_work is None:
             if starts_after > FIRST_ROUNDS * (self.backlog.mean or work):
                 raise Overloaded(
-                    "it is not known yet how long jobs take, and many wait",
+                    "many jobs wait, and the time that jobs take is not known yet",
                     param="timeout_ms",
                     retry_after=FIRST_RETRY_S,
                 )
@@ -162,7 +162,7 @@ class Forecast:
             )
 
     def _starts_after(self, reservation: Reservation) -> float:
-        """How much work each slot does before a job that comes now begins."""
+        """The work that each slot does before a new job begins."""
         users, user = self._user_jobs, reservation.user
         is_new = not (users.num_running(user) or self.backlog.load_of(user).num_jobs)
         if is_new and users.some_run_several and not reservation.is_background:
@@ -172,10 +172,10 @@ class Forecast:
         return users.slot_releases.work_until_free(self.num_slots, ahead / mean, mean)
 
     def is_too_late(self, job: Job, now: float) -> bool:
-        """Whether a job that has generated nothing yet would run in vain."""
+        """Whether a job that never ran would end after its deadline."""
         if job.deadline is None or job.attempts:
             return False
-        # The pace of a crowd that has left says nothing: where places stay free, only that of such a batch counts.
+        # While places stay free, only the speed of a batch with free places counts.
         is_last_place = self._user_jobs.slot_releases.num_running + 1 >= self.num_slots
         seconds_per_work = self.seconds_per_work if is_last_place else self.least_seconds_per_work
         return seconds_per_work is not None and job.reservation.work * seconds_per_work > LATE * (job.deadline - now)

@@ -1,4 +1,4 @@
-"""Workers that could take one job more, found by what they offer."""
+"""Workers that can take one more job, indexed by their free capacity."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from bisect import bisect_left, insort
 from cactus_actors.router.state.worker import WorkerRecord
 
 UNLIMITED_BLOCKS = 1 << 62
-"""Blocks that a worker offers where it does not matter how many are free."""
+"""The block count of a worker that takes jobs of any size."""
 
 NO_CAPACITY = -(1 << 62)
 
 
 class FreeCapacity:
-    """Free slots and free cache blocks of workers, each in order; every change costs a search."""
+    """Free slots and free cache blocks of workers, each in order; every change costs a binary search."""
 
     def __init__(self) -> None:
         self._offers: dict[str, tuple[WorkerRecord, int, int]] = {}
-        self._by_slots: list[tuple[int, int, str]] = []  # most slots first, then who came first
+        self._by_slots: list[tuple[int, int, str]] = []  # most slots first, then the oldest worker
         self._by_blocks: list[tuple[int, str]] = []  # fewest blocks first
 
     def __len__(self) -> int:
         return len(self._offers)
 
     def put(self, worker: WorkerRecord, num_slots: int, num_blocks: int) -> None:
-        """Note what a worker offers now."""
+        """Set the free capacity of a worker."""
         worker_id = worker.worker_id
         known = self._offers.get(worker_id)
         if known == (worker, num_slots, num_blocks):
@@ -36,7 +36,7 @@ class FreeCapacity:
         insort(self._by_blocks, (num_blocks, worker_id))
 
     def drop(self, worker: WorkerRecord) -> None:
-        """The worker offers nothing; a second time changes nothing."""
+        """Remove a worker without free capacity; a second time changes nothing."""
         worker_id = worker.worker_id
         known = self._offers.pop(worker_id, None)
         if known is not None:
@@ -45,11 +45,11 @@ class FreeCapacity:
             del self._by_blocks[bisect_left(self._by_blocks, (num_blocks, worker_id))]
 
     def has_blocks(self, num_blocks: int) -> bool:
-        """Whether any worker offers so many."""
+        """Whether any worker has so many blocks free."""
         return bool(self._by_blocks) and self._by_blocks[-1][0] >= num_blocks
 
     def num_slots(self, worker_id: str, num_blocks: int) -> int:
-        """The slots that a worker offers with so many blocks; far below zero where there is no such offer."""
+        """The free slots of a worker with so many free blocks; NO_CAPACITY without such a worker."""
         offer = self._offers.get(worker_id)
         return offer[1] if offer is not None and offer[2] >= num_blocks else NO_CAPACITY
 
@@ -57,5 +57,5 @@ class FreeCapacity:
         return self._offers[worker_id][0]
 
     def emptiest(self, num_blocks: int) -> str:
-        """The worker with most free slots among those that offer so many blocks; there must be one."""
+        """The worker with most free slots among those with so many free blocks; there must be one."""
         return next(worker_id for *_, worker_id in self._by_slots if self._offers[worker_id][2] >= num_blocks)

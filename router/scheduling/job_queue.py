@@ -18,7 +18,7 @@ RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
 RESERVE, RESERVE_SHARE = 0.1, 9
-"""A full queue takes so much more, of users of whom no more waits than this times what is then left of it."""
+"""A full queue takes so much more from users whose waiting load is at most RESERVE_SHARE times the room then left."""
 
 
 class DrainRate:
@@ -57,7 +57,7 @@ class JobQueue:
 
     @property
     def load(self) -> QueueLoad:
-        """What waits here, and what is on its way."""
+        """The load of waiting jobs and of reservations."""
         load = QueueLoad()
         load += self._waiting
         load += self._coming
@@ -110,7 +110,7 @@ class JobQueue:
         self._backlog.add(reservation)
 
     def release(self, job_id: str) -> None:
-        """Count a request no longer: it joins the queue now, or never will. A second time changes nothing."""
+        """End a reservation: its request joins the queue now, or never will. A second time changes nothing."""
         reservation = self._reserved.pop(job_id, None)
         if reservation is not None:
             self._coming -= reservation.load
@@ -122,7 +122,7 @@ class JobQueue:
         self.put_back(job)
 
     def put_back(self, job: Job) -> None:
-        """Take in a job again that was taken back from its worker, at the turn that it had."""
+        """Queue a preempted job again, at the turn that it had."""
         key = queue_position(job)
         assert key not in self._jobs
         insort(self._keys, key)
@@ -132,11 +132,11 @@ class JobQueue:
         self._user_jobs.on_queued(job, key)
 
     def urgent(self, count: int) -> list[Job]:
-        """The first `count` jobs that somebody waits for."""
+        """The jobs among the first `count` that clients wait for."""
         return [self._jobs[key] for key in self._keys[:count] if not key[0]]
 
     def newcomers(self, count: int) -> list[Job]:
-        """The first jobs of the first `count` users who run nothing, background work aside."""
+        """The first jobs of the first `count` users who run nothing, without background work."""
         return [self._jobs[key] for key in self._user_jobs.newcomers(count)]
 
     def take(self, job: Job, now: float) -> None:
@@ -155,13 +155,13 @@ class JobQueue:
 
 
 def _fits(wanted: int, held: int, own: int, bound: int) -> bool:
-    """Whether there is room for so much more of a user's, or others than this user filled it."""
+    """Whether `wanted` more of a user fits, or fits in the reserve for users with little waiting."""
     left = int((1 + RESERVE) * bound) - held - wanted
     return held + wanted <= bound or (left >= 0 and own <= RESERVE_SHARE * left)
 
 
 def queue_position(job: Job) -> QueuePosition:
-    """A job's place."""
+    """The place of a job in the queue."""
     # Where clients are told apart, none may put its work before the usual work of others.
     priority = job.prepared.policy.priority
     if job.tenant or job.account:

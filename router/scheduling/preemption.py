@@ -1,7 +1,7 @@
-"""Who makes room for whom when every slot is taken. Pure functions.
+"""Chooses the dispatches to preempt when every slot is taken. Pure functions.
 
-Background work gives way to work that somebody waits for, and of a user who runs several jobs the one that
-came last to a user who runs none. Beyond that turns decide: whoever runs something waits for his.
+A job that a client waits for preempts background work. A user with nothing running preempts the newest job of a
+user who runs several. Users with a running job wait for their turn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
 
 MAX_CANDIDATE_WORKERS = 8
-"""Workers that are looked at for one job."""
+"""The most workers that are examined for one job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,16 @@ class PreemptionPlan:
 
 
 def plan_preemption(waiting: Sequence[Job], givers: Iterable[Assignment], users: UserJobs) -> PreemptionPlan | None:
-    """How the first of the waiting jobs that can comes to a slot; none of them is background.
+    """A plan that gives a slot to the first waiting job for which one can be freed; none of them is background.
 
-    `givers` are dispatches that may have to give way, the likeliest first. Where no slot can be made, because
-    a job needs more blocks than give way, background work loses its place on deck to it: the next slot is for
-    that job.
+    `givers` are dispatches that may be preempted, the likeliest first. If no slot can be freed, because a job
+    needs more blocks than preemption frees, it takes the place on deck of background work: the next slot is
+    for that job.
     """
     if not waiting:
         return None
     candidates = _candidate_workers(givers)
-    refused: set[str] = set()  # users; what one of a user's jobs does not get, the next one does not
+    refused: set[str] = set()  # users; if one job of a user gets no slot, the next one gets none either
     for job in waiting:
         if job.user in refused:
             continue
@@ -52,7 +52,7 @@ def plan_preemption(waiting: Sequence[Job], givers: Iterable[Assignment], users:
 
 
 def _candidate_workers(givers: Iterable[Assignment]) -> list[_CandidateWorker]:
-    """The workers of these dispatches that take jobs, the one that has most room first."""
+    """The open workers of these dispatches, those with most free slots first."""
     workers: dict[str, WorkerRecord] = {}
     for assignment in givers:
         if assignment.worker.is_open:
@@ -64,7 +64,7 @@ def _candidate_workers(givers: Iterable[Assignment]) -> list[_CandidateWorker]:
 
 
 class _CandidateWorker:
-    """What a worker has left, and what in it may give way."""
+    """A worker's free slots, and its dispatches that may be preempted."""
 
     def __init__(self, worker: WorkerRecord) -> None:
         self.worker = worker
@@ -75,12 +75,12 @@ class _CandidateWorker:
 
     @property
     def on_deck(self) -> list[Assignment]:
-        """The background dispatches that have no slot yet."""
+        """The background dispatches that wait for a slot."""
         num_surplus = min(len(self._background), max(0, -self.num_slots))
         return self._background[len(self._background) - num_surplus :]
 
     def make(self, job: Job, users: UserJobs) -> list[Assignment]:
-        """The dispatches to take back for this job; none if room cannot be made, or is there already."""
+        """The dispatches to preempt for this job; none if that frees too little, or is not needed."""
         num_blocks = self.worker.num_blocks_of(job)
         num_slots, num_free = self.num_slots, self.worker.free_blocks
         background, others = [*self._background], [*self._others]
@@ -98,9 +98,9 @@ class _CandidateWorker:
 def _pop_of_richer(
     others: list[Assignment], taken: Sequence[Assignment], user: str, users: UserJobs
 ) -> Assignment | None:
-    """Take out the last dispatch of somebody who runs several, for a user who runs none; None without one.
+    """Remove and return the last dispatch of a user who runs several, for a user who runs none; None without one.
 
-    `taken` are dispatches that are taken back already and still counted as running.
+    `taken` are dispatches that are preempted already and still counted as running.
     """
     if users.num_running(user):
         return None

@@ -1,11 +1,11 @@
-"""Which blocks the prefix cache of each worker holds, as it tells."""
+"""The blocks that each worker reports to hold in its prefix cache."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
 MAX_BLOCKS = 1 << 16
-"""Of one worker; what it tells of more is passed over."""
+"""The most blocks of one worker; reports of more are ignored."""
 
 _NOBODY: tuple[str, ...] = ()
 
@@ -21,7 +21,7 @@ class PrefixIndex:
         return sum(map(len, self._hashes.values()))
 
     def update(self, worker_id: str, stored: Iterable[int], evicted: Iterable[int]) -> None:
-        """A worker can reuse blocks from now on, and others no more."""
+        """A worker stored some blocks and evicted others."""
         held = self._hashes.setdefault(worker_id, set())
         for block in evicted:
             if block in held:
@@ -40,11 +40,11 @@ class PrefixIndex:
             self._remove_holder(block, worker_id)
 
     def num_held(self, hashes: Sequence[int]) -> int:
-        """How many leading blocks a worker holds at most."""
+        """The most leading blocks that any worker holds."""
         return self.longest(hashes)[0] if hashes and hashes[0] in self._holders else 0
 
     def longest(self, hashes: Sequence[int], counts: Callable[[str], bool] | None = None) -> tuple[int, list[str]]:
-        """How many leading blocks a worker holds at most, and which workers do, of those that count.
+        """The most leading blocks that any worker holds, and the workers that hold them; `counts` filters workers.
 
         A binary search: a cache reuses the end of a prefix before its beginning.
         """

@@ -1,4 +1,4 @@
-"""Jobs that workers may have died of: each runs alone, so that it takes nobody with it."""
+"""Jobs that may have crashed their workers: each runs alone, so that it harms no other job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Quarantine:
     def next_pair(self) -> tuple[Job, WorkerRecord] | None:
         """A suspect to run now, and the idle worker for it.
 
-        While one waits and no worker is idle, the one that has least to do then is kept free of new jobs.
+        While a suspect waits and no worker is idle, the worker with the fewest assignments gets no new jobs.
         """
         worker = next(iter(self._workers.idle.values()), None)
         if self._jobs and worker is not None:

@@ -1,4 +1,4 @@
-"""When the places in the workers' batches become free, by what their jobs have left to do."""
+"""Estimates when slots become free, from the work that running jobs have left."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cactus_actors.router.state.worker import Assignment
 
 
 class SlotReleases:
-    """The work that is left of each job that runs, in generated tokens; kept as they come and go.
+    """The work that each running job has left, in generated tokens.
 
-    What has been generated since is counted when it is asked for, once after each `look_again`. Background
-    work is not counted: it gives way.
+    Generated tokens are counted on demand, once after each `mark_stale`. Background work is not counted: it can
+    be preempted.
     """
 
     def __init__(self) -> None:
@@ -23,14 +23,14 @@ class SlotReleases:
         self._is_old = False
 
     def on_started(self, assignment: Assignment) -> None:
-        """A job takes a place, or waits at a worker for the next one."""
+        """Add a job that takes a slot, or waits at a worker for the next one."""
         left = _work_left(assignment.job)
         self._running[assignment.dispatch_id] = (assignment, left)
         insort(self._left, left)
         self._total += left
 
     def on_stopped(self, assignment: Assignment) -> None:
-        """A job has left its place; a second time changes nothing."""
+        """Remove a job that has left its slot; a second time changes nothing."""
         known = self._running.pop(assignment.dispatch_id, None)
         if known is not None:
             del self._left[bisect_left(self._left, known[1])]
@@ -38,11 +38,11 @@ class SlotReleases:
 
     @property
     def num_running(self) -> int:
-        """Jobs that have a place, or wait at a worker for the next one."""
+        """Jobs that have a slot, or wait at a worker for the next one."""
         return len(self._running)
 
     def progress(self, now: float) -> tuple[float, float]:
-        """Seconds that all running jobs have run for, and the work that they have done in them."""
+        """The seconds that all running jobs have run, in sum, and the work done in them."""
         seconds = work = 0.0
         for assignment, _ in self._running.values():
             job, num_generated = assignment.job, len(assignment.job.local)
@@ -52,7 +52,7 @@ class SlotReleases:
         return seconds, work
 
     def mark_stale(self) -> None:
-        """Time has passed: what is left is less."""
+        """Recount the work left at the next question."""
         self._is_old = True
 
     def _count(self) -> None:
@@ -62,25 +62,25 @@ class SlotReleases:
         self._total = sum(self._left)
 
     def work_until_free(self, num_slots: int, num_ahead: float, work: float) -> float:
-        """How much work each of so many places does before one is free for the next job.
+        """The work that each of `num_slots` slots does before one is free for the next job.
 
-        `num_ahead` jobs of `work` each are given a place before it.
+        `num_ahead` jobs of `work` each get a slot before it.
         """
         if self._is_old:
             self._count()
         num_free = num_slots - len(self._left)
-        # What waits at a worker has its place after those that run: it has most left.
+        # Jobs that wait at a worker come after those that run: they have most left.
         num_ahead += max(0, -num_free)
         if num_ahead < num_free:
             return 0.0
         rounds, index = divmod(int(num_ahead), num_slots)
         first = self._left[index - max(0, num_free)] if index >= num_free else 0.0
-        # Until a place is free for it every place is busy, with no more than all of this.
+        # Every slot is busy until one is free for it, with at most this work in all.
         return min(rounds * work + first, (num_ahead * work + self._total) / num_slots)
 
 
 def _work_left(job: Job) -> float:
-    """What is left of the work that a job is expected to take; none where it has taken more."""
+    """The expected work of a job less what it has done, at least 0."""
     num_generated = len(job.local)
     if not num_generated:
         return job.reservation.work

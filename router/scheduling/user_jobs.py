@@ -1,4 +1,4 @@
-"""Who waits and who runs, by user: kept as jobs come and go, so that nobody has to count."""
+"""The waiting and running jobs of each user, updated as jobs come and go."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ QueuePosition = tuple[bool, bool, int, float, int]
 
 
 class UserJobs:
-    """The jobs that somebody waits for, by user, and apart from them the background work, which is nobody's.
+    """The jobs that clients wait for, by user, and background work, which belongs to no user here.
 
-    `is_settled` is for who decides: it is false again after every change.
+    The dispatcher sets `is_settled` once no preemption is possible; every change clears it.
     """
 
     def __init__(self) -> None:
         self.is_settled = True
         self.slot_releases = SlotReleases()
-        self.background: dict[int, Assignment] = {}  # that runs, by dispatch number, the latest last
+        self.background: dict[int, Assignment] = {}  # running background work by dispatch number, latest last
         self._waiting: dict[str, list[QueuePosition]] = {}
         self._running: dict[str, dict[int, Assignment]] = {}
-        self._several: list[tuple[int, str]] = []  # how many run, and whose, of those who run more than one
-        self._newcomers: list[QueuePosition] = []  # the first waiting job of each user who runs nothing
+        self._several: list[tuple[int, str]] = []  # (running jobs, user) of users who run more than one
+        self._newcomers: list[QueuePosition] = []  # first waiting jobs of users who run nothing
 
     def num_running(self, user: str) -> int:
-        """Jobs of that user that run, background work aside."""
+        """The running jobs of that user, without background work."""
         return len(self._running.get(user, ()))
 
     @property
     def background_latest_first(self) -> Iterator[Assignment]:
-        """Background work that runs; what came last has least to compute again."""
+        """Running background work; the latest has least to compute again."""
         return reversed(self.background.values())
 
     @property
     def several_latest_first(self) -> Iterator[Assignment]:
-        """What runs of those who run several: first of who runs most, and there what came last."""
+        """Dispatches of users who run several: the user with most first, and of a user the latest first."""
         return (
             assignment for _, user in reversed(self._several) for assignment in reversed(self._running[user].values())
         )

@@ -1,4 +1,4 @@
-"""Which waiting job goes to which worker next: by cached prefixes, within a bound of imbalance."""
+"""Chooses the next waiting job and its worker: by cached prefixes, within a bound of imbalance."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 LOOKAHEAD = 8
 HEAD_OF_LINE_AFTER_S = 2.0
 BLOCKS_PER_SLOT = 2
-"""For so many blocks more of a prompt that it holds, a worker may have a slot less free than the emptiest."""
+"""A worker may have one free slot less than the emptiest for each so many more blocks of the prompt it holds."""
 
 MAX_IMBALANCE = 0.5
-"""Of a worker's slots: it has no more free ones less than that, whatever it holds."""
+"""The largest such difference, as a share of the worker's slots."""
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
@@ -54,9 +54,9 @@ def choose_worker(candidates: Sequence[Candidate], offers: FreeCapacity, prefixe
 def _placement_of(
     index: int, candidate: Candidate, num_anywhere: int, offers: FreeCapacity, prefixes: PrefixIndex
 ) -> WorkerChoice:
-    """On the emptiest worker, or on one that holds so much more of the prompt that it may be fuller.
+    """The emptiest worker, or one that holds so many more blocks of the prompt that it may be fuller.
 
-    Of the prompt `num_anywhere` blocks are held by some worker.
+    Some worker holds `num_anywhere` blocks of the prompt.
     """
     hashes, num_blocks = candidate.block_hashes, candidate.num_blocks
     emptiest = offers.emptiest(num_blocks)

@@ -1,4 +1,4 @@
-"""The workers, what each was given, and how much more it can take."""
+"""The workers, their assignments, and their free capacity."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
 
 MAX_SLOTS = 1 << 16
-"""Of one worker: whatever it says of itself, it is taken for no more."""
+"""The most slots of one worker that are used, whatever it reports."""
 
 
 class WorkerTable:
     """Every worker by connection and by name, every live dispatch by its number, and what is free where.
 
-    `slots` are the workers with a free slot, `decks` those where one dispatch more may wait for the next one,
-    `idle` the local ones that were given nothing. All of it changes here, by one worker at a time.
+    `slots` are the workers with a free slot, `decks` those where one more dispatch may wait for the next slot,
+    `idle` the local workers without assignments. Only this class changes them, one worker at a time.
     """
 
     def __init__(self, users: UserJobs, on_deck: int) -> None:
         self.slots = FreeCapacity()
         self.decks = FreeCapacity()
         self.idle: dict[str, WorkerRecord] = {}
-        self.local: dict[str, WorkerRecord] = {}  # that take jobs
-        self.cloud: dict[str, WorkerRecord] = {}  # whether or not they take jobs just now
+        self.local: dict[str, WorkerRecord] = {}  # workers that take jobs
+        self.cloud: dict[str, WorkerRecord] = {}  # also workers that take no jobs now
         self.dispatches: dict[int, Assignment] = {}  # live ones, by number
         self._user_jobs = users
         self._on_deck = on_deck
@@ -46,7 +46,7 @@ class WorkerTable:
 
     @property
     def num_dispatches(self) -> int:
-        """Dispatches that are running, or on their way."""
+        """The number of dispatches that run or are on their way."""
         return len(self.dispatches)
 
     def num_blocks_of(self, job: Job) -> int:
@@ -61,7 +61,7 @@ class WorkerTable:
         return self._by_id.get(worker_id)
 
     def add(self, identity: bytes, hello: Hello, now: float) -> WorkerRecord:
-        """A worker said Hello; an older record of its name or connection must have been removed."""
+        """Add a worker after its Hello; an older record of its name or connection must have been removed."""
         assert identity not in self._by_identity
         assert hello.worker_id not in self._by_id
         hello = msgspec.structs.replace(hello, num_slots=min(max(0, hello.num_slots), MAX_SLOTS))
@@ -85,7 +85,7 @@ class WorkerTable:
         return assignments
 
     def drain(self, worker: WorkerRecord) -> None:
-        """A worker takes no more jobs, in place of what it runs neither."""
+        """Give a worker no more jobs, not even in place of those it runs."""
         worker.is_draining = True
         self.local.pop(worker.worker_id, None)
         self.cloud.pop(worker.worker_id, None)
@@ -94,7 +94,7 @@ class WorkerTable:
         self._settle(worker)
 
     def reserve(self, worker: WorkerRecord, is_reserved: bool) -> None:
-        """A worker takes no jobs until all that it runs have ended, or takes them again."""
+        """Keep new jobs from a worker until all its jobs have ended, or end this."""
         worker.is_reserved = is_reserved
         self._settle(worker)
 
@@ -114,7 +114,7 @@ class WorkerTable:
         return assignment
 
     def release(self, assignment: Assignment) -> None:
-        """The dispatch ended or is not wanted any more; a second release changes nothing."""
+        """Forget a dispatch that ended or is not needed; a second release changes nothing."""
         worker = assignment.worker
         if worker.assignments.pop(assignment.dispatch_id, None) is not None:
             del self.dispatches[assignment.dispatch_id]
@@ -123,30 +123,30 @@ class WorkerTable:
             self._settle(worker)
 
     def preempt(self, assignment: Assignment) -> None:
-        """Take a dispatch back: its slot and its blocks are free for what is sent to its worker next."""
+        """Take a dispatch back: its slot and its blocks are free for the next one sent to its worker."""
         worker = assignment.worker
         worker.preempted_slots += 1
         worker.preempted_blocks += worker.num_blocks_of(assignment.job)
         self.release(assignment)
 
     def mark_alive(self, worker: WorkerRecord, now: float) -> None:
-        """A worker has just shown that it is alive."""
+        """Record that a worker is alive."""
         worker.last_seen, worker.excused_s = now, 0.0
 
     def silent(self, seconds: float, now: float) -> list[WorkerRecord]:
-        """The workers that were not heard for more than so many seconds."""
+        """The workers that sent nothing for more than so many seconds."""
         return [worker for worker in self if worker.silent_s(now) > seconds]
 
     def excuse(self, seconds: float, now: float) -> None:
-        """So many seconds of everybody's silence do not count."""
+        """Do not count so many seconds of every worker's silence."""
         for worker in self:
             worker.excused_s = min(worker.excused_s + seconds, now - worker.last_seen)
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
-        """Note what a worker says of itself."""
+        """Record the state that a worker reports."""
         if worker.has_heard_router(report, now):
             self.mark_alive(worker, now)
-        # Its tokens are let go of while they are at hand: later they cost the router a cache miss each.
+        # Tokens are freed now, while they are in the cache: later each costs the router a cache miss.
         spent = worker.report.spent if report.spent is None else report.spent
         worker.report = msgspec.structs.replace(report, deltas=[], stored=[], evicted=[], spent=spent)
         worker.num_reports += 1
@@ -157,7 +157,7 @@ class WorkerTable:
         self._settle(worker)
 
     def _settle(self, worker: WorkerRecord) -> None:
-        """Note what a worker offers, after every change."""
+        """Update a worker's free capacity; called after every change."""
         if not worker.is_local or self._by_id.get(worker.worker_id) is not worker:
             return
         if worker.assignments or worker.is_draining:

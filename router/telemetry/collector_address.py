@@ -1,4 +1,4 @@
-"""The address of an OpenTelemetry collector, which the service looks at before it starts anything."""
+"""Checks the address of an OpenTelemetry collector; the service does so before it starts anything."""
 
 from __future__ import annotations
 

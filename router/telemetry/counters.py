@@ -1,4 +1,4 @@
-"""The router's books: what became of jobs, dispatches, workers and streams since it started."""
+"""Counters of jobs, dispatches, workers and streams since the router started."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cactus_actors.router.telemetry.histogram import SECONDS, TOKEN_SECONDS, TOK
 
 
 class RouterCounters:
-    """Counted by those who decide; nothing is decided by it."""
+    """Written by the parts that decide; no decision reads it."""
 
     def __init__(self) -> None:
         self._queue_seconds = Histogram(SECONDS)
@@ -43,12 +43,12 @@ class RouterCounters:
         self.bad_frames: Counter[str] = Counter()
 
     def on_late(self, deltas: Sequence[SequenceDelta]) -> None:
-        """Deltas of void dispatches: their tokens count for nothing."""
+        """Count deltas of void dispatches, whose tokens are dropped."""
         self._late_deltas += len(deltas)
         self._late_tokens += sum(len(delta.token_ids) for delta in deltas)
 
     def on_replay(self, num_items: int, *, is_gap: bool) -> None:
-        """Someone asked for items of a stream; a gap is what was published to somebody before."""
+        """Count a replay; a gap is a replay of items that were published before."""
         self._resumes += 1
         self._replayed_items += num_items
         self._stream_gaps += is_gap
@@ -69,7 +69,7 @@ class RouterCounters:
         self._job_seconds.observe(report.total_s)
 
     def totals(self) -> Totals:
-        """Everything as it stands."""
+        """The current values."""
         return Totals(
             queue_seconds=self._queue_seconds.distribution(),
             prefill_seconds=self._prefill_seconds.distribution(),
@@ -104,5 +104,5 @@ def _observe(histogram: Histogram, value: float | None) -> None:
 
 
 def _zeros(names: Any) -> Counter[Any]:
-    """A count for each value of a Literal, so that what never happened is told as 0."""
+    """A count for each value of a Literal, so that absent events show as 0."""
     return Counter(dict.fromkeys(get_args(names), 0))

@@ -34,7 +34,7 @@ class GenAIMetrics:
 
     def __init__(self, endpoint: str, resource: Resource, version: str) -> None:
         """`endpoint` is the collector's root, before /v1/metrics."""
-        # The spans' warning says that a collector is away; one may well take no metrics.
+        # The warning of the spans reports a collector that is away; some collectors take no metrics.
         logging.getLogger("opentelemetry.sdk.metrics").setLevel(logging.CRITICAL)
         exporter = OTLPMetricExporter(endpoint=f"{endpoint.rstrip('/')}/v1/metrics")
         reader = PeriodicExportingMetricReader(exporter)
@@ -50,7 +50,7 @@ class GenAIMetrics:
         )
 
     def record(self, report: JobReport, _: float, /) -> None:
-        """Count a job; when it ended does not matter."""
+        """Count a job; the time of its end is not used."""
         known = attributes_of(report)
         labels = {name: known[name] for name in LABELS if name in known}
         self._duration.record(report.total_s, labels)
@@ -60,7 +60,7 @@ class GenAIMetrics:
             self._token.record(report.decode_s / (report.completion_tokens - 1), labels)
 
     def dropped(self, count: int) -> None:
-        """What was left out is counted beside the spans."""
+        """Nothing: the spans count dropped reports."""
 
     def close(self) -> None:
         self._provider.shutdown()

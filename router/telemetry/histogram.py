@@ -1,4 +1,4 @@
-"""Counting values by size, cheaply enough for every token."""
+"""A histogram that is cheap enough for every token."""
 
 from __future__ import annotations
 

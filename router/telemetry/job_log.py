@@ -16,7 +16,7 @@ from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 MAX_STRING = 120
 MAX_LINE = 4096
-"""Bytes; what a pipe takes whole."""
+"""Bytes that a pipe takes in one piece."""
 
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class _Dated(msgspec.Struct):
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line; times are in milliseconds, what did not happen is null.
+    """One line; times are in milliseconds, and null where the phase did not happen.
 
     `ts` is when the job ended, `dur_ms` how long it took since it arrived. `code` is the type of the error
     that it ended with. `tenant_hash` is the same for all jobs of a tenant.
@@ -62,7 +62,7 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """In place of so many lines that could not be written."""
+    """A line in place of `count` lines that could not be written."""
 
     ts: str
     level: Literal["warning"] = "warning"
@@ -71,7 +71,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobLog:
-    """Writes a line for each job; while that fails the lines are left out, which is said once."""
+    """Writes a line for each job; lines that cannot be written are left out and counted, with one warning."""
 
     def __init__(self, file: RotatingFile) -> None:
         self._file = file
@@ -103,14 +103,14 @@ class JobLog:
 
 
 def time_of(line: bytes) -> float | None:
-    """The Unix time of a line of the log; None for what is no such line."""
+    """The Unix time of a line of the log; None for any other line."""
     with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError):
         return datetime.fromisoformat(msgspec.json.decode(line, type=_Dated).ts).timestamp()
     return None
 
 
 def line_of(report: JobReport, ts: str) -> JobLine:
-    """What the log says of a job."""
+    """The line of a job."""
     return JobLine(
         ts=ts,
         level="info" if report.error is None else "warning",
@@ -141,7 +141,7 @@ def line_of(report: JobReport, ts: str) -> JobLine:
 
 
 def tenant_hash(tenant: str) -> str | None:
-    """16 hexadecimal digits for a tenant, None where there is only one."""
+    """16 hexadecimal digits for a tenant, None without tenants."""
     return hashlib.blake2b(tenant.encode(), digest_size=8, person=b"tenant").hexdigest() if tenant else None
 
 

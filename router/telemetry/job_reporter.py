@@ -1,4 +1,4 @@
-"""What is written down of ended jobs, in a thread beside the router's loop."""
+"""Reports ended jobs to files and collectors, in a thread beside the router's loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReportSink(Protocol):
-    """Somebody who writes ended jobs down; called by one thread, which may wait for it."""
+    """Records ended jobs; called by one thread, which may wait for it."""
 
     def record(self, report: JobReport, ended_at: float, /) -> None:
         """Record one job that ended; `ended_at` is Unix seconds."""
@@ -52,14 +52,14 @@ class JobReporter:
         self._thread.start()
 
     def observe(self, report: JobReport) -> None:
-        """A job has ended; neither waits nor raises."""
+        """Queue the report of an ended job; neither waits nor raises."""
         if self._waiting.qsize() < self._max_waiting:
             self._waiting.put((report, time.time()))
         else:
             self._num_dropped += 1
 
     def close(self) -> None:
-        """Enter what waits; a disk or a collector that does not answer is not waited for."""
+        """Record the waiting reports, for at most CLOSE_TIMEOUT_S seconds."""
         self._waiting.put(None)
         self._thread.join(CLOSE_TIMEOUT_S)
 
@@ -80,7 +80,7 @@ class JobReporter:
 
 
 def job_reporter_of(settings: RouterSettings, version: str) -> JobReporter | None:
-    """What the settings ask to be written down, None for nothing; raises ConfigurationInvalid."""
+    """The reporter that the settings ask for, None without sinks; raises ConfigurationInvalid."""
     sinks: list[ReportSink] = []
     if settings.job_log is not None:
         file = RotatingFile(

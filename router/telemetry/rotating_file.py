@@ -1,4 +1,4 @@
-"""A file of lines that grows to a size or an age and is then put aside."""
+"""A file of lines that is rotated by size and by age."""
 
 from __future__ import annotations
 

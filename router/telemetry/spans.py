@@ -25,12 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 class Spans:
-    """Tells a collector of each job; its phases are child spans. Sending happens in the SDK's own thread."""
+    """Sends a span for each job, with child spans for its phases, from the SDK's own thread."""
 
     def __init__(self, endpoint: str, resource: Resource, version: str) -> None:
         """`endpoint` is the collector's root, before /v1/traces."""
         for name in ("opentelemetry.exporter.otlp", "opentelemetry.sdk.trace.export"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # what fails is counted, and said once
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # failures are counted, and logged once
         exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._exporter = CountedExporter(exporter)
@@ -65,7 +65,7 @@ class Spans:
 
 
 class CountedExporter(SpanExporter):
-    """Counts the spans that cannot be sent, and says so when it begins and when it is over."""
+    """Counts the spans that cannot be sent; logs the begin and the end of each failure."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -97,7 +97,7 @@ class CountedExporter(SpanExporter):
 
 
 def resource_of(version: str) -> Resource:
-    """Who speaks, unless the SDK's own variables say otherwise."""
+    """The resource of the router, unless the SDK's own variables set another."""
     return Resource.create({SERVICE_NAME: "cactus", SERVICE_VERSION: version})
 
 
@@ -127,7 +127,7 @@ def attributes_of(report: JobReport) -> dict[str, Any]:
 
 
 def phases_of(report: JobReport) -> list[tuple[str, float, float]]:
-    """(name, seconds from the job's arrival, seconds that it lasted) of what the job went through."""
+    """(name, seconds from the job's arrival, duration in seconds) of each phase of the job."""
     phases = [("queue", 0.0, report.queue_s)]
     if report.prefill_s is not None:
         phases.append(("prefill", report.queue_s, report.prefill_s))
