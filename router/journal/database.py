@@ -1,4 +1,4 @@
-"""The journal's file: locked, opened, and put aside where it cannot be read."""
+"""Locks and opens the journal's file, and replaces a file that cannot be read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 
 def locked(directory: Path) -> IO[str]:
-    """The directory's lock file, held by this process until it is closed or the process ends."""
+    """The directory's lock file, locked until it is closed or the process ends."""
     try:
         make_private(directory)
         lock: IO[str] = os.fdopen(os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "w")
@@ -68,10 +68,10 @@ def locked(directory: Path) -> IO[str]:
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """The database in `path`, made if there is none; of a damaged one what is whole, in a new file.
+    """The database in `path`, created if there is none; the whole records of a damaged one move to a new file.
 
-    One on a disk that takes nothing is open to this connection alone, `is_alone`, until it is closed. Its
-    tables may have to be made yet, by `make_tables`. Raises ConfigurationInvalid.
+    A database on a full disk is open to this connection alone (`is_alone`) until it is closed, and may lack its
+    tables until `make_tables`. Raises ConfigurationInvalid.
     """
     try:
         hole = has_hole(path)
@@ -87,10 +87,10 @@ def opened(path: Path) -> sqlite3.Connection:
 
 
 def reopened(path: Path, reason: str, hole: JournalProgress | None = None) -> sqlite3.Connection:
-    """A new database for a damaged one, which gets another name, with everything in it that is whole.
+    """A new database with the whole records of a damaged one, which gets another name.
 
-    `hole` is how far the journal had come where what is lost begins, if that is known. Raises
-    ConfigurationInvalid where the new one cannot be written, with the damaged one where it was.
+    `hole` is the journal's progress where the lost records begin, if that is known. Raises
+    ConfigurationInvalid if the new one cannot be written; the damaged one then stays in its place.
     """
     part = path.with_name(f"{path.name}.part")
     try:
@@ -109,7 +109,7 @@ def reopened(path: Path, reason: str, hole: JournalProgress | None = None) -> sq
 
 
 def make_tables(database: sqlite3.Connection) -> None:
-    """Make what is not there yet; raises sqlite3.Error where that cannot be written."""
+    """Create missing tables; raises sqlite3.Error if they cannot be written."""
     names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
     if {"jobs", "progress"} <= names:
         return
@@ -120,7 +120,7 @@ def make_tables(database: sqlite3.Connection) -> None:
 
 
 def is_alone(database: sqlite3.Connection) -> bool:
-    """Whether no other connection can be open beside this one."""
+    """Whether no other connection can be open at the same time."""
     (mode,) = database.execute("PRAGMA locking_mode").fetchone()
     return bool(mode == "exclusive")
 
@@ -136,13 +136,13 @@ def _writable(path: Path) -> sqlite3.Connection:
 
 
 def _readable(path: Path, reason: sqlite3.DatabaseError) -> sqlite3.Connection:
-    """Without SQLite's index of the log in a file, for which there may be no room."""
+    """Open without a shared-memory file, for which the disk may have no room."""
     try:
         database = _connected(path, "PRAGMA locking_mode = EXCLUSIVE")
         database.execute("SELECT count(*) FROM jobs WHERE job_id = ''")
     except sqlite3.DatabaseError as error:
         raise ConfigurationInvalid(f"journal {path}: {error}") from error
-    _log.error("journal %s can be read, and not written: %s", path, reason)
+    _log.error("journal %s can be read but not written: %s", path, reason)
     return database
 
 
@@ -167,16 +167,16 @@ def _connected(path: Path, *pragmas: str) -> sqlite3.Connection:
 
 
 def is_no_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether a full or failing disk, or another process, is what is wrong, and not the file's content."""
+    """Whether an error comes from a full or failing disk or another process, not from the file's content."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # Python's own errors have none
     return code & 0xFF in _NO_DAMAGE
 
 
 def _put_aside(path: Path) -> Path:
-    """Give a damaged file another name, so that nothing of it is lost and a new one can be made."""
+    """Rename a damaged file, so that nothing of it is lost and a new one can be created."""
     aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
     path.rename(aside)
-    with contextlib.suppress(FileNotFoundError):  # what it holds belongs to no other file
+    with contextlib.suppress(FileNotFoundError):  # its log must not be applied to another file
         log_of(path).rename(log_of(aside))
     path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
     return aside

@@ -1,15 +1,15 @@
-"""The jobs on disk: what was accepted is still known after the router dies.
+"""Keeps accepted and ended jobs on disk, so that they outlive the router.
 
 SQLite in WAL mode with `synchronous=FULL`: a commit is on disk when it returns. One thread writes
 everything that has come in since its last commit as one transaction, so that the router's loop never waits
-for a disk and many jobs share one fsync. A log that is only appended to would be several times faster, where
-neither is what a router waits for (docs/performance.md), and had to be indexed, compacted and repaired here.
+for a disk and many jobs share one fsync. An append-only log would be several times faster, which the router
+does not need (docs/internals/performance.md), and would have to be indexed, compacted and repaired here.
 
-After an fsync that failed, another one says nothing of what was written before it. SQLite does not ask for
-another one: such a commit is rolled back, its frames stay outside the index of the log (walFrames in its
-wal.c), and the next transaction writes its own frames over them before it syncs. A checkpoint that could not
-sync writes its pages again in the same way. Until then the frames of the failed commit are whole in the
-file, and a process that opens it next would take them for a commit: they are written over at once.
+After a failed fsync, a second one does not cover the writes before it. SQLite needs no second one: it rolls the
+commit back, its frames stay outside the index of the log (walFrames in its wal.c), and the next transaction
+writes its own frames over them before it syncs. A checkpoint that could not sync writes its pages again in the
+same way. Until then the frames of the failed commit are whole in the file, and the next process to open it would
+take them for a commit: the router overwrites them at once.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ _log = logging.getLogger(__name__)
 class JobJournal:
     """One directory's journal, locked for this process; entries are written in the order they were added.
 
-    Every record ends with its CRC-32. A record that was damaged is left out and reported in the log. A file
-    that SQLite cannot read, or that lacks jobs, is put aside under another name; what is whole in it is read
-    without SQLite (`salvage.py`) into a new one, and the log says what is missing.
+    Every record ends with its CRC-32. A damaged record is left out and reported in the log. A file that SQLite
+    cannot read, or that lacks jobs, is renamed; its whole records are read without SQLite (`salvage.py`) into a
+    new one, and the log says what is missing.
 
-    `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
-    disk now, and with those that could not be written and why. Ends and forgettings are tried again instead;
-    `on_kept` is told whose ends are on disk.
-    After a failure the disk is tried until it can be written, and `on_written` told so, with no job.
+    The writing thread calls `on_written` with the ids of accepted jobs that are on disk now, `on_failed` with
+    the ids of those that could not be written and the reason, and `on_kept` with the jobs whose ends are on
+    disk. Ends and removals that failed are tried again. After a failure the journal retries until the disk can
+    be written, and calls `on_written` with no job.
     """
 
     def __init__(self, directory: Path, *, retry_s: float = RETRY_S) -> None:
-        """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
+        """Open or create the journal; raises ConfigurationInvalid if it is in use, not accessible or too new."""
         self._path = directory / FILE_NAME
         self._retry_s = retry_s
         self._lock = locked(directory)
@@ -87,8 +87,8 @@ class JobJournal:
     def recover(self, retention_s: float) -> list[Recovered]:
         """The jobs in the order of their acceptance, without those that ended more than `retention_s` ago.
 
-        They are deleted: it is the longest time for which any ended job is known.
-        Raises ConfigurationInvalid where it is the disk that fails: what lies on it may be whole.
+        Older ones are deleted: no ended job is known for longer. Raises ConfigurationInvalid if the disk fails:
+        the file itself may be whole.
         """
         try:
             jobs = self._read()
@@ -101,9 +101,9 @@ class JobJournal:
         return self._without_old(jobs, retention_s)
 
     def _read(self) -> list[Recovered]:
-        """All jobs, the first accepted first; raises sqlite3.DatabaseError for a damaged file."""
+        """All jobs in the order of their acceptance; raises sqlite3.DatabaseError for a damaged file."""
         num_rows, known = 0, []
-        # the id as bytes: a damaged one is no text, and must not hide the others
+        # ids are read as bytes: a damaged one is no text, and must not hide the other jobs
         for row in self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs"):
             num_rows += 1
             try:
@@ -120,7 +120,7 @@ class JobJournal:
         return [job for _, job in known]
 
     def _without_old(self, jobs: list[Recovered], retention_s: float) -> list[Recovered]:
-        """Delete the jobs that ended too long ago, by their records: no other column has a sum."""
+        """Delete the jobs that ended too long ago, by their records: no other column has a checksum."""
         oldest = time.monotonic() + self.unix_offset - retention_s
         old = {job.job_id for job in jobs if isinstance(job, RecoveredEnd) and job.ended_at < oldest}
         try:
@@ -137,24 +137,24 @@ class JobJournal:
         on_failed: Callable[[Sequence[str], str], None],
         on_kept: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
-        """Begin to write; to be called once. Whether the disk can be written is told at once."""
+        """Start the writing thread, which first tests the disk; called once."""
         self._entries.append(_Trial())
         self._thread = threading.Thread(target=self._write, args=(on_written, on_failed, on_kept), name="journal")
         self._thread.start()
 
     @property
     def shared(self) -> Shared | None:
-        """What to read results with where only one connection can be open, None elsewhere."""
+        """The connection for readers if only one can be open, else None."""
         return Shared(self._database, self._using) if is_alone(self._database) else None
 
     def add(self, entry: Entry) -> None:
-        """Write an entry soon, after all that were added before."""
+        """Queue an entry, after all earlier ones."""
         with self._wake:
             self._entries.append(entry)
             self._wake.notify()
 
     def close(self) -> None:
-        """Write what is left and let go of the directory."""
+        """Write the queued entries and release the directory."""
         with self._wake:
             self._is_closing = True
             self._wake.notify()
@@ -174,7 +174,7 @@ class JobJournal:
             accepted = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
             try:
                 self._commit(entries)
-            except Exception as error:  # whatever it is: who waits to be accepted must be answered
+            except Exception as error:  # any error: clients that wait for acceptance must be answered
                 was_failing = True
                 _log.error("the journal %s cannot be written: %s", self._path, error)
                 if accepted:
@@ -190,7 +190,7 @@ class JobJournal:
                 on_kept(ended)
 
     def _write_over(self) -> None:
-        """Write where the last transaction failed, so that nothing that is refused is ever found."""
+        """Overwrite the frames of the failed transaction, so that a refused job is never recovered."""
         with contextlib.suppress(sqlite3.Error):
             self._commit([_Trial()])
 
@@ -201,7 +201,7 @@ class JobJournal:
         assert self._progress is not None
         accepted_at = [entry.record.accepted_at for entry in entries if isinstance(entry, WriteAccepted)]
         with self._using:
-            if not self._has_tables:  # a disk that was full when it was opened
+            if not self._has_tables:  # the disk was full when the file was opened
                 make_tables(self._database)
                 self._has_tables = True
             with self._database:
@@ -211,7 +211,7 @@ class JobJournal:
         self._progress.commit(progress)
 
     def _next_entries(self) -> list[Entry | _Trial]:
-        """All entries that wait, as soon as there is one; none when the journal is closed."""
+        """Wait for entries and take them all; none when the journal is closed."""
         with self._wake:
             while not self._entries and not self._is_closing:
                 self._wake.wait()
@@ -226,7 +226,7 @@ class JobJournal:
             self._wake.wait_for(lambda: self._is_closing, self._retry_s)
 
     def _apply(self, entry: Entry | _Trial) -> int:
-        """Write one entry; how many jobs there are more than before."""
+        """Write one entry; returns the change of the number of jobs."""
         execute = self._database.execute
         match entry:
             case WriteAccepted(job_id, accepted):
@@ -240,18 +240,18 @@ class JobJournal:
                 )
             case Forget(job_id):
                 return -execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
-            case _Trial():  # pages are written, whatever they hold in the end
+            case _Trial():  # pages are written, though their content stays
                 execute("INSERT INTO jobs VALUES ('', x'', NULL, NULL)")
                 execute("DELETE FROM jobs WHERE job_id = ''")
         return 0
 
 
 class _Trial:
-    """An entry that changes nothing and has to be written all the same."""
+    """An entry that changes nothing and tests the disk."""
 
 
 def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Recovered]:
-    """A row's job, of one that has ended only what finds it again, and when it came; raises DamagedRecord."""
+    """The time of acceptance and the job of a row, an ended one without its result; raises DamagedRecord."""
     accepted = decoded_accepted(accepted_bytes)
     if ended_bytes is None:
         return accepted.accepted_at, accepted
@@ -259,7 +259,7 @@ def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Reco
 
 
 def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
-    """What is kept in mind of a job that ended."""
+    """What the router keeps in memory of an ended job."""
     return RecoveredEnd(
         job_id=accepted.submit.job_id,
         digest=accepted.digest,

@@ -1,6 +1,6 @@
-"""How far the journal has come: a record that is written with every transaction.
+"""The progress record, which is written with every transaction.
 
-It says after damage how many jobs there should be, and up to when.
+After damage it says how many jobs the journal should hold, and up to which time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ProgressWriter:
     ) -> None:
         """Raises sqlite3.DatabaseError."""
         self.is_short = False
-        """Whether jobs are missing that the last transaction left here."""
+        """Whether jobs are missing that were there after the last transaction."""
         self._last = JournalProgress(0, num_jobs, 0.0, oldest_at, 0.0)
         is_kept = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'progress'").fetchone()
         row = database.execute("SELECT record FROM progress").fetchone() if is_kept else None
@@ -49,7 +49,7 @@ class ProgressWriter:
     def write(
         self, database: sqlite3.Connection, num_added: int, accepted_at: Sequence[float], now: float
     ) -> JournalProgress:
-        """Write where a transaction leads that adds so many jobs, at Unix time `now`; then `commit`."""
+        """Write the progress after a transaction that adds so many jobs, at Unix time `now`; then call `commit`."""
         last = self._last
         known = [last.oldest_at] if last.num_jobs and last.oldest_at is not None else []
         oldest_at = min([*known, *accepted_at], default=None)

@@ -1,4 +1,4 @@
-"""Results read back from the journal, beside the thread that writes it."""
+"""Reads results from the journal, in a thread beside the one that writes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Shared(NamedTuple):
 
 
 class JournalReader:
-    """Reads the ended jobs that it is asked for, each answered by `on_read` from the reading thread.
+    """Reads ended jobs; calls `on_read` from the reading thread with each result.
 
-    None stands for a job that is not there, has not ended, or cannot be read. The journal in `directory` must
+    The result is None for a job that is not there, has not ended, or cannot be read. The journal in `directory` must
     have been recovered; where only one connection to it can be open, that is `shared`.
     """
 
@@ -41,16 +41,16 @@ class JournalReader:
         self._path = directory / FILE_NAME
         self._shared = shared
         self._on_read = on_read
-        self._wishes: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="journal-reader")
         self._thread.start()
 
     def ask(self, job_id: str) -> None:
-        self._wishes.put(job_id)
+        self._requests.put(job_id)
 
     def close(self) -> None:
-        """Answer what was asked and end."""
-        self._wishes.put(None)
+        """Read the remaining jobs and end."""
+        self._requests.put(None)
         self._thread.join()
 
     def _run(self) -> None:
@@ -61,7 +61,7 @@ class JournalReader:
             self._answer(connection, threading.Lock())
 
     def _answer(self, database: sqlite3.Connection, lock: threading.Lock) -> None:
-        while (job_id := self._wishes.get()) is not None:
+        while (job_id := self._requests.get()) is not None:
             with lock:
                 found = self._read(database, job_id)
             self._on_read(job_id, found)

@@ -1,4 +1,4 @@
-"""Records as the journal keeps them: MessagePack with a sum behind it, by which damage is known."""
+"""Encodes the journal's records: MessagePack, followed by a checksum that reveals damage."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _progress_decoder = msgspec.msgpack.Decoder(JournalProgress)
 
 
 class DamagedRecord(Exception):
-    """What a column holds is no record of its kind."""
+    """A column does not hold a record of its kind."""
 
 
 def encoded(record: AcceptedEntry | EndedRecord | JournalProgress) -> bytes:
-    """A record with its CRC-32 behind it."""
+    """A record, followed by its CRC-32."""
     content = _encode(record)
     return content + zlib.crc32(content).to_bytes(4, "little")
 
@@ -43,7 +43,7 @@ def decoded_progress(column: object) -> JournalProgress:
 
 
 def _decoded(decoder: msgspec.msgpack.Decoder[R], column: object) -> R:
-    if not isinstance(column, bytes):  # whatever the column is said to be
+    if not isinstance(column, bytes):  # SQLite columns may hold any type
         raise DamagedRecord("it is not a record")
     content = column[:-4]
     if zlib.crc32(content).to_bytes(4, "little") != column[-4:]:

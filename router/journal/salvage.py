@@ -1,4 +1,4 @@
-"""What of a damaged journal is whole: every record that has its sum, and what is missing."""
+"""Recovers the whole records of a damaged journal, by their checksums, and counts the missing ones."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Salvage:
-    """The jobs of a damaged file as rows of the next one, by id, and how far it had come.
+    """The jobs of a damaged file as rows of the new one, by id, and its progress.
 
-    A job's end that is lost lets it run again, to the same tokens.
+    A job whose end is lost runs again, to the same tokens.
     """
 
     accepted: dict[str, tuple[float, bytes]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Salvage:
     progress: JournalProgress | None = None
 
     def add(self, row: tuple[Value, ...]) -> None:
-        """Take in a row of any table, if its records have their sums."""
+        """Add a row of any table, if the checksums of its records are right."""
         with contextlib.suppress(DamagedRecord):
             match row:
                 case (_, bytes() as progress):
@@ -47,10 +47,10 @@ class Salvage:
                         self._add_ended(ended)
 
     def rows(self) -> Iterator[tuple[str, bytes, bytes | None, float | None]]:
-        """For the table of jobs."""
+        """The rows of the table of jobs."""
         for job_id, (accepted_at, accepted) in self.accepted.items():
             ended_at, ended = self.ended.get(job_id, (0.0, b""))
-            if ended and ended_at >= accepted_at:  # else it is of an earlier job of that id
+            if ended and ended_at >= accepted_at:  # else it belongs to an earlier job of that id
                 yield job_id, accepted, ended, ended_at
             else:
                 yield job_id, accepted, None, None
@@ -73,7 +73,7 @@ class Salvage:
 
 
 def salvaged(path: Path) -> Salvage:
-    """What can be read of the journal at `path` and of its log; raises OSError."""
+    """The readable records of the journal at `path` and of its log; raises OSError."""
     salvage = Salvage()
     with _mapped(path) as database, _mapped(log_of(path)) as log:
         for row in Pages(database, log).rows():
@@ -82,9 +82,9 @@ def salvaged(path: Path) -> Salvage:
 
 
 def refill(database: sqlite3.Connection, salvage: Salvage, hole: JournalProgress | None, path: Path) -> None:
-    """Put what was salvaged into a new journal, and say in the log what is missing.
+    """Write the salvaged jobs to a new journal, and log what is missing.
 
-    `hole` is how far the journal had come where what is missing begins, None where that may be anywhere.
+    `hole` is the journal's progress where the missing records begin, None if that is unknown.
     """
     with database:
         database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", salvage.rows())

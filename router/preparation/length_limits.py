@@ -1,4 +1,4 @@
-"""What cannot fit a context is refused before tokenizer time is spent on it."""
+"""Refuses requests that cannot fit the context before they are tokenized."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.router.preparation.prompt_model import PromptModel
 
 MAX_CHARACTERS_PER_TOKEN = 64
-"""No text this much longer than the context fits it."""
+"""No text with more characters for each token of the context fits it."""
 
 
 def check_length(value: Any, field: str, model: PromptModel) -> None:
-    """Raise ContextExceeded for plain data with more text than any tokenizer gets into the context."""
+    """Raise ContextExceeded for plain data with more text than the context can hold."""
     num_characters = _num_characters(value)
     if num_characters > model.max_context * MAX_CHARACTERS_PER_TOKEN:
         raise ContextExceeded(
@@ -21,7 +21,7 @@ def check_length(value: Any, field: str, model: PromptModel) -> None:
 
 
 def _num_characters(value: Any) -> int:
-    """Of all text in plain data, however deep."""
+    """The characters of all text in plain data, at any depth."""
     total, pending = 0, [value]
     while pending:
         match pending.pop():

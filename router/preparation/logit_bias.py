@@ -1,4 +1,4 @@
-"""A logit bias as clients write it -> one number a token id."""
+"""Reads a logit bias as clients write it: one number for each token id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LogitBias = Mapping[str, float] | Sequence[tuple[int | str, float | bool]]
 def logit_bias(bias: LogitBias, tokenizer: PromptTokenizer) -> tuple[tuple[int, float], ...]:
     """The bias of each token id, in rising order; a text means each of its tokens, false means never.
 
-    What is said twice of a token adds up. Raises InvalidRequest for an id beyond the vocabulary.
+    Several entries of one token add up. Raises InvalidRequest for an id beyond the vocabulary.
     """
     added: dict[int, float] = {}
     for token_id, value in _entries(bias, tokenizer):

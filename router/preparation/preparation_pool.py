@@ -1,4 +1,4 @@
-"""Two threads that have requests prepared: one after the other, and past one that takes long."""
+"""A main and a spare preparation thread; the spare one serves other users during a slow request."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
 @dataclass(frozen=True, slots=True)
 class PoolTiming:
-    """A request that takes longer than `slow_s` holds up others, and its user counts as slow for `slow_for_s`.
+    """A request that takes longer than `slow_s` is slow, and its user counts as slow for `slow_for_s`.
 
-    The spare preparer looks every `look_s` whether the main one is held up, and rests after `rest_after_s`.
+    The spare preparer checks every `look_s` seconds whether the main one is blocked, and rests after
+    `rest_after_s` seconds without requests.
     """
 
     slow_s: float = 0.25
@@ -31,7 +32,7 @@ class PoolTiming:
 DEFAULT_TIMING = PoolTiming()
 
 LARGE_BYTES = 64 << 10
-"""A larger request waits in a line of its own, so that its user's small ones need not wait for it."""
+"""A larger request waits in a separate line, so that its user's small requests need not wait for it."""
 
 Outcome = PreparedRequest | CactusError
 
@@ -39,10 +40,10 @@ _log = logging.getLogger(__name__)
 
 
 class PreparationPool:
-    """Has requests prepared, and calls `on_prepared` with the job and the outcome of each.
+    """Prepares requests, and calls `on_prepared` with the job and the outcome of each.
 
-    The first lane takes all users in turn. While somebody's request holds it up, the spare one takes those of
-    others, but of nobody who was slow lately. A user's own small requests keep their order, and so do the large ones.
+    The main thread serves users in turn. While a slow request blocks it, the spare one serves other users, except
+    those who were slow lately. The small requests of a user keep their order, and so do the large ones.
     """
 
     def __init__(
@@ -57,14 +58,14 @@ class PreparationPool:
         self._on_prepared = on_prepared
         self._timing = timing
         self._turns: UserRoundRobin[PrepareRequest] = UserRoundRobin()
-        self._changed = threading.Condition()  # waited for by the first lane alone
+        self._changed = threading.Condition()  # only the main thread waits for it
         self._closing = threading.Event()
         self._waiting = threading.Event()
-        """Set while requests may wait for the first lane, for the spare one to look at."""
+        """Set while requests may wait for the main thread; wakes the spare one."""
         self._held: tuple[str, float] | None = None
-        """Whose request is in the first lane, and since when."""
+        """The line of the request in the main thread, and since when."""
         self._aside: str | None = None
-        """Whose request is in the spare lane."""
+        """The line of the request in the spare thread."""
         self._slow_until: dict[str, float] = {}
         self._threads = [
             threading.Thread(target=self._run_first, name="preparing"),
@@ -74,14 +75,14 @@ class PreparationPool:
             thread.start()
 
     def add(self, request: PrepareRequest) -> None:
-        """Have a request prepared; it is decoded when its turn comes."""
+        """Queue a request; it is decoded when its turn comes."""
         with self._changed:
             self._turns.put(request, _line_of(request), is_background=request.is_background)
             self._waiting.set()
             self._changed.notify()
 
     def close(self) -> None:
-        """Prepare what is left and end."""
+        """Prepare the queued requests and end."""
         with self._changed:
             self._closing.set()
             self._waiting.set()
@@ -111,10 +112,10 @@ class PreparationPool:
                         self._waiting.clear()
 
     def _overtake(self) -> bool:
-        """Prepare what need not wait for the first lane; whether there was anything."""
+        """Prepare requests that need not wait for the main thread; whether there were any."""
         if not self._may_overtake():
             return False
-        self._spare.make_ready()  # while the first lane may get free again
+        self._spare.make_ready()  # the main thread may become free meanwhile
         while (request := self._overtaking()) is not None:
             self._have_prepared(self._spare, request)
             with self._changed:
@@ -123,7 +124,7 @@ class PreparationPool:
         return True
 
     def _next(self) -> PrepareRequest | None:
-        """Wait for what the first lane takes next; None after `close`, when nothing is left."""
+        """Wait for the main thread's next request; None after `close`, when none is left."""
         with self._changed:
             while (request := self._turns.take(lambda user: user != self._aside)) is None:
                 if self._closing.is_set() and not self._turns:
@@ -137,14 +138,14 @@ class PreparationPool:
             return self._turns.has(self._overtakers())
 
     def _overtaking(self) -> PrepareRequest | None:
-        """What need not wait for the first lane; None while that is not held up."""
+        """The next request that need not wait for the main thread; None while that is not blocked."""
         with self._changed:
             request = self._turns.take(self._overtakers())
             self._aside = None if request is None else _line_of(request)
             return request
 
     def _overtakers(self) -> Callable[[str], bool]:
-        """Tells of a user whether the spare lane takes his request now."""
+        """A predicate: whether the spare thread takes requests of a line now."""
         now = time.monotonic()
         if self._held is None:
             return lambda _: False
@@ -168,7 +169,7 @@ class PreparationPool:
 
 
 def _line_of(request: PrepareRequest) -> str:
-    """Whose turn a request takes: its user's, in one of two lines."""
+    """The line of a request: each user has one for small and one for large requests."""
     return f"{request.user}\0large" if len(request.content) > LARGE_BYTES else request.user
 
 
@@ -177,6 +178,6 @@ def _outcome(preparer: Preparer, request: PrepareRequest) -> Outcome:
         return preparer.prepare(request.content, request.sources)
     except CactusError as error:
         return error
-    except Exception as error:  # a tokenizer's own failure must cost this request, not the router
+    except Exception as error:  # an error of the tokenizer must fail this request, not the router
         _log.exception("a request could not be prepared")
         return ServerFailure(f"the request could not be prepared: {type(error).__name__}")

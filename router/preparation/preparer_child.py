@@ -31,13 +31,13 @@ from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text import load_text_model
 
 MEMORY_BYTES = 512 << 20
-"""What requests may take beyond what the process holds when it has loaded its model."""
+"""The memory that requests may take beyond that of the process with its model loaded."""
 
 _decode = msgspec.msgpack.Decoder(PreparerRequest).decode
 
 
 def serve(connection: socket.socket, prepare_one: Callable[[PreparerRequest], PreparedRequest]) -> None:
-    """Answer until the other side is gone."""
+    """Answer requests until the other side is gone."""
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             send(connection, _answer(_decode(receive(connection)), prepare_one))
@@ -51,13 +51,13 @@ def _answer(request: PreparerRequest, prepare_one: Callable[[PreparerRequest], P
     except (MemoryError, RecursionError):
         excess = RequestTooComplex("the request needs more memory than preparing one may take")
         return PreparerReply(error=excess.info())
-    except Exception as error:  # a tokenizer's own failure costs this request
+    except Exception as error:  # an error of the tokenizer fails this request only
         failure = ServerFailure(f"the request could not be prepared: {type(error).__name__}")
         return PreparerReply(error=failure.info())
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Let the process grow by so much; where the system does not say how large it is, nothing happens."""
+    """Limit the growth of the process; without /proc nothing happens."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         size = int(statm.read_text().split()[0]) * resource.getpagesize()

@@ -29,16 +29,15 @@ from cactus_actors.router.process.child_process import start_child
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
 LIMIT_S = 5.0
-"""Until a request is answered, on a machine however busy."""
+"""The seconds until a request must be answered, however busy the machine is."""
 CPU_S = 2.0
-"""What a request may take of the processor's time, beside a second for each megabyte that it is long: the
-longest text that is taken is tokenised in that."""
+"""The processor time of a request, plus a second for each megabyte: enough to tokenize the longest request."""
 BYTES_A_SECOND = 1_000_000
 LOOK_S = 0.02
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_LIMIT_S = 60.0
 MAX_STARTS = 5
-"""Children that may end one after the other before they are ready, until a request is told to come later."""
+"""Children that may end before they are ready, one after the other, until a request is refused for now."""
 
 _log = logging.getLogger(__name__)
 _decode_first = msgspec.msgpack.Decoder(PreparerReady).decode
@@ -48,9 +47,9 @@ _decode_answer = msgspec.msgpack.Decoder(PreparerReply).decode
 class PreparerProcess:
     """Prepares requests in a child process of bounded memory and time, which starts when it is needed.
 
-    A request that takes too long, or that the child dies of twice, is refused, and the next one finds a new
-    child. A child that ends before it is ready is started again: no request is to blame for it.
-    Templates, schemas and expressions of strangers are compiled there and nowhere else.
+    A request that takes too long, or that crashes the child twice, is refused, and the next one gets a new
+    child. A child that ends before it is ready is started again: no request caused that.
+    Only the child compiles templates, schemas and expressions of clients.
     """
 
     def __init__(
@@ -77,12 +76,12 @@ class PreparerProcess:
         return None if child is None else child.process.pid
 
     def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
-        """What `prepare_with_documents` makes of it, or raises; RequestTooComplex if it needs too much."""
+        """The result or the error of `prepare_with_documents`; raises RequestTooComplex beyond the limits."""
         request = EncodedRequest(msgspec.Raw(content), sources)
         try:
             try:
                 return self._ask(request)
-            except EOFError:  # somebody else may have ended it
+            except EOFError:  # another process may have ended the child
                 self._give_up_child("ended")
                 return self._ask(request)
         except EOFError:
@@ -93,7 +92,7 @@ class PreparerProcess:
             raise RequestTooComplex("preparing the request took longer than it may") from None
 
     def make_ready(self) -> None:
-        """Have a child that has loaded its model; what goes wrong is the next request's to tell."""
+        """Wait for a child with a loaded model; the next request reports errors."""
         with contextlib.suppress(EOFError, OSError, Unavailable):
             self._running_child().wait_until_ready()
 
@@ -103,7 +102,7 @@ class PreparerProcess:
             self._end_child()
 
     def close(self) -> None:
-        """End the child for good; may be called from another thread, and ends what is being prepared."""
+        """End the child for good, with the request in progress; may be called from another thread."""
         with self._changing:
             self._is_closed = True
             self._end_child()
@@ -116,7 +115,7 @@ class PreparerProcess:
         return answer.prepared
 
     def _ready_child(self) -> _Child:
-        """A child that has loaded its model; raises Unavailable where none gets so far."""
+        """A child with a loaded model; raises Unavailable if none starts."""
         for _ in range(MAX_STARTS):
             child = self._running_child()
             try:
@@ -160,13 +159,13 @@ class _Child:
         self._is_ready = False
 
     def wait_until_ready(self) -> None:
-        """Raises EOFError if it has ended, TimeoutError if it does not get ready."""
+        """Raises EOFError if the child has ended, TimeoutError if it is not ready in time."""
         if not self._is_ready:
             _decode_first(self._receive(START_LIMIT_S))
             self._is_ready = True
 
     def ask(self, request: EncodedRequest, limit_s: float, cpu_s: float) -> PreparerReply:
-        """Raises EOFError if it has ended, TimeoutError if it takes, or computes for, longer than it may."""
+        """Raises EOFError if the child has ended, TimeoutError beyond a limit."""
         until = time.monotonic() + limit_s
         with self._limited(limit_s):
             num_bytes = send(self._connection, request)
@@ -177,14 +176,14 @@ class _Child:
         self.process.kill()
         self.process.wait()
         with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
+            self._connection.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for an answer
         self._connection.close()
 
     def _wait_for_answer(self, until: float, cpu_s: float) -> None:
         """Raises TimeoutError at that time, or when the child has computed for so long."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
-        if poll.poll(1000 * LOOK_S):  # nearly always
+        if poll.poll(1000 * LOOK_S):  # the usual case
             return
         cpu_until = self._cpu_s() + cpu_s - LOOK_S
         while (left := min(until - time.monotonic(), cpu_until - self._cpu_s())) > 0:
@@ -193,7 +192,7 @@ class _Child:
         raise TimeoutError
 
     def _cpu_s(self) -> float:
-        """What the thread that prepares has computed for; 0 where the system does not say."""
+        """The processor time of the preparing thread; 0 if the system does not say."""
         try:
             fields = self._stat.read_bytes().rpartition(b")")[2].split()
         except OSError:
@@ -206,11 +205,11 @@ class _Child:
 
     @contextlib.contextmanager
     def _limited(self, limit_s: float) -> Iterator[None]:
-        """Its connection for so many seconds; one that is broken or closed is one that has ended."""
+        """Limit the use of the connection to so many seconds; a broken or closed one raises EOFError."""
         try:
             self._connection.settimeout(limit_s)
             yield
         except TimeoutError:
             raise
-        except (OSError, ValueError):  # the latter of a poll
+        except (OSError, ValueError):  # a poll raises ValueError
             raise EOFError from None

@@ -1,4 +1,4 @@
-"""What preparing a job needs of a model: its text side."""
+"""The parts of a model that preparation uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cactus_actors.text.model_reasoning import ModelReasoning
 
 
 class PromptTokenizer(Protocol):
-    """The part of a tokenizer that is needed here."""
+    """The part of a tokenizer that is used here."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -32,7 +32,7 @@ class PromptTokenizer(Protocol):
 
 
 class PromptModel(Protocol):
-    """The part of a TextModel that is needed here."""
+    """The part of a TextModel that is used here."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""A prompt of text and token ids -> token ids."""
+"""Tokenizes prompts of text and token ids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Prompt = str | list[int | str]
 
 
 def prompt_ids(prompt: Prompt, model: PromptModel) -> list[int]:
-    """The ids of a prompt; an empty text is the start token alone, if the model has one."""
+    """The ids of a prompt; an empty text becomes the start token, if the model has one."""
     check_length(prompt, "prompt", model)
     if not isinstance(prompt, str):
         return _mixed_ids(prompt, model)
@@ -22,9 +22,9 @@ def prompt_ids(prompt: Prompt, model: PromptModel) -> list[int]:
 
 
 def filling_ids(prompt: Prompt, suffix: str, model: PromptModel) -> list[int]:
-    """The ids that ask for what stands between `prompt` and `suffix`: prefix, suffix, middle.
+    """The ids of a fill-in-the-middle prompt: prefix, suffix, middle.
 
-    Both are text: what looks like a control token in them is none.
+    Control tokens in the texts of `prompt` and `suffix` are read as plain text.
     """
     if model.fill_tokens is None:
         raise InvalidRequest(f"the model {model.name} has no tokens for filling in before a suffix", param="suffix")

@@ -1,4 +1,4 @@
-"""What a job may think before it answers: marks, a budget, and a grammar that begins behind it."""
+"""Reasoning of a job before its answer: markup, budget, and a grammar that begins after the reasoning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_MESSAGES = (
 
 
 def check_prompt(given: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest for what only a chat template makes of a prompt."""
+    """Raise InvalidRequest for options that need a chat template."""
     for name in _OF_MESSAGES:
         if name in given:
             raise InvalidRequest(f"{name} goes with messages, not with a prompt", param=name)
@@ -31,9 +31,9 @@ def check_prompt(given: Mapping[str, Any]) -> None:
 def reasoning_params(
     asked: ReasoningRequest, prompt: ChatPrompt, model: PromptModel, *, has_grammar: bool, has_tools: bool
 ) -> ReasoningParams | None:
-    """How the worker tells reasoning apart; None for a model that has no marks for it.
+    """How the worker separates reasoning from the answer; None for a model without reasoning markup.
 
-    Raises NotSupported for a budget that nothing could keep.
+    Raises NotSupported for a budget that cannot be enforced.
     """
     if model.reasoning is None:
         if asked.budget != UNLIMITED and prompt.thinks:
@@ -54,14 +54,14 @@ def reasoning_params(
 
 
 def grammar_after(grammar: str, prompt: ChatPrompt, model: PromptModel, *, is_call: bool) -> str:
-    """The grammar of all that is generated, of which `grammar` is that of the answer."""
+    """The grammar of the whole output, given the grammar of the answer."""
     if not grammar or model.reasoning is None or not _precedes(prompt, model):
         return grammar
     return after_reasoning(grammar, model.reasoning.markup, model.tokenizer, start=prompt.start, is_call=is_call)
 
 
 def _precedes(prompt: ChatPrompt, model: PromptModel) -> bool:
-    """Whether anything but the answer may be generated: reasoning, or the heading of a message."""
+    """Whether reasoning, or the heading of a message, may come before the answer."""
     assert model.reasoning is not None
     return prompt.thinks or (MARKUPS[model.reasoning.markup].has_channels and prompt.start != "answer")
 

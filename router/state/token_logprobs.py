@@ -13,7 +13,7 @@ Likely = Sequence[tuple[int, float]]
 
 
 class TokenDecoder(Protocol):
-    """The part of a tokenizer that is needed here."""
+    """The part of a tokenizer that is used here."""
 
     def token_bytes(self, token_id: int) -> bytes: ...
 
