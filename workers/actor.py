@@ -98,7 +98,6 @@ def load_engine_from(
 
 
 def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
-    """The Hello message of a worker."""
     config, num_blocks = loaded.model.config, loaded.engine.free_blocks
     return Hello(
         worker_id=settings.worker_id,

@@ -85,7 +85,6 @@ class KVCache:
 
     @property
     def num_blocks(self) -> int:
-        """Number of blocks."""
         return int(self.arrays.keys.shape[1])
 
     @property

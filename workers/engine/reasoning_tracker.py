@@ -76,7 +76,6 @@ class ReasoningTracker:
         return flags
 
     def _note(self, *, is_reasoning: bool, is_certain: bool) -> None:
-        """Count a token."""
         self._flags.append(is_reasoning)
         self._num_uncertain += not is_certain
         if is_reasoning:

@@ -42,7 +42,6 @@ class Samples:
     top_logprobs: NDArray[np.float64]  # the same shape
 
     def of(self, first_row: int, num_rows: int) -> list[Sample]:
-        """The results of these rows."""
         return [Sample(*row) for row in self.rows[first_row : first_row + num_rows].tolist()]
 
     def top(self, row: int) -> list[tuple[int, float]]:

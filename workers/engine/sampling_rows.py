@@ -9,7 +9,7 @@ from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.token_constraint import TokenConstraint
 from cactus_actors.workers.kernels.sampling import SamplingInputs
-from cactus_actors.workers.kernels.sampling_scratch import SAMPLING_ROW
+from cactus_actors.workers.kernels.sampling_scratch import PARAMETERS, SAMPLING_ROW
 
 _NO_TOKENS = np.empty(0, dtype=np.int32)
 _NO_BIASES = np.empty(0, dtype=np.float64)
@@ -57,7 +57,6 @@ class SamplingRowsBuilder:
             self._set(are_ends_forbidden=True)
 
     def rows(self, vocab_size: int) -> SamplingInputs:
-        """All of them."""
         options = np.frombuffer(bytearray().join(self._static), dtype=SAMPLING_ROW)
         options["position"] = self._positions
         for row, name, value in self._special:
@@ -115,20 +114,7 @@ def sampling_row(sequence: Sequence) -> bytes:
     """The SAMPLING_ROW of a sequence with default values of the fields of one row."""
     params = sequence.params
     row = np.zeros((), dtype=SAMPLING_ROW)
-    for name in (
-        "temperature",
-        "top_p",
-        "min_p",
-        "typical_p",
-        "repeat_penalty",
-        "presence_penalty",
-        "frequency_penalty",
-        "mirostat_tau",
-        "mirostat_eta",
-        "mirostat",
-        "top_k",
-        "seed",
-    ):
+    for name, _ in PARAMETERS:
         row[name] = getattr(params, name)
     row["choice"], row["num_top"] = sequence.choice, max(0, params.num_logprobs)
     row["given"] = row["mask"] = -1
@@ -137,7 +123,6 @@ def sampling_row(sequence: Sequence) -> bytes:
 
 
 def mask_allowing(token_ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The mask that allows these tokens."""
     mask = np.zeros(int(token_ids.max(initial=-1)) // 32 + 1, dtype=np.int32)
     np.bitwise_or.at(mask, token_ids // 32, np.int32(1) << token_ids % 32)
     return mask

@@ -57,7 +57,6 @@ class Counters(msgspec.Struct):
     queried_prompt_tokens: int = 0
 
     def reset(self) -> None:
-        """Set all counters to zero."""
         for name, value in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):
             setattr(self, name, value)
 
@@ -84,7 +83,6 @@ class Scheduler:
         self.waiting: deque[Sequence] = deque()
 
     def add(self, sequence: Sequence) -> None:
-        """Queue a sequence."""
         self.waiting.append(sequence)
 
     def schedule(self) -> Schedule:

@@ -45,7 +45,6 @@ class DeltaBuilder:
         self.add_text(shown)
 
     def add_text(self, shown: TextDelta) -> None:
-        """Add text after the last token."""
         self._text += shown.text
         self._reasoning += shown.reasoning
 

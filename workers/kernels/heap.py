@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.internal import internal
-
-Keys = NDArray[np.float32]
-Ids = NDArray[np.int32]
-Scalar = Any  # the compiler infers its width
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Scalar
 
 
 @internal()
-def _precedes(keys: Keys, a: Scalar, b: Scalar) -> Scalar:
+def _precedes(keys: Logits, a: Scalar, b: Scalar) -> Scalar:
     return keys[a] > keys[b] or (keys[a] == keys[b] and a < b)
 
 
 @internal()
-def _sift_down(keys: Keys, heap: Ids, size: Scalar, parent: Scalar) -> None:
+def _sift_down(keys: Logits, heap: Ids, size: Scalar, parent: Scalar) -> None:
     item = heap[parent]
     while True:
         child = 2 * parent + 1
@@ -36,14 +30,14 @@ def _sift_down(keys: Keys, heap: Ids, size: Scalar, parent: Scalar) -> None:
 
 
 @internal()
-def heapify(keys: Keys, heap: Ids, size: Scalar) -> None:
+def heapify(keys: Logits, heap: Ids, size: Scalar) -> None:
     """Order the first `size` indices of `heap` so that `pop` takes them by descending key, then ascending index."""
     for parent in range(size // 2 - 1, -1, -1):
         _sift_down(keys, heap, size, parent)
 
 
 @internal()
-def pop(keys: Keys, heap: Ids, size: Scalar) -> Scalar:
+def pop(keys: Logits, heap: Ids, size: Scalar) -> Scalar:
     """Take the first index off a heap of `size`."""
     first = heap[0]
     heap[0] = heap[size - 1]
@@ -52,7 +46,7 @@ def pop(keys: Keys, heap: Ids, size: Scalar) -> Scalar:
 
 
 @internal()
-def kth_largest(values: Keys, k: Scalar, largest: Keys) -> Scalar:
+def kth_largest(values: Logits, k: Scalar, largest: Logits) -> Scalar:
     """The k-th largest of `values`, -inf where there are fewer; `largest` is room for min(k, values.size)."""
     if k > values.size:
         return np.float32(-np.inf)

@@ -30,9 +30,9 @@ class InstructionSet:
     any_features: tuple[frozenset[str], ...]  # what the CPU must have, in LLVM's names: one of these
     dot: Dot
     look_up: LookUp
-    max_height: int  # rows of the highest tile, a power of two from 4 on
-    max_width: int  # blocks of the widest tile
-    unroll: int  # dots of one row that a tile writes out one after the other, a power of two from 2 on
+    max_height: int = 4  # rows of the highest tile, a power of two from 4 on
+    max_width: int = 1  # blocks of the widest tile
+    unroll: int = 2  # dots of one row that a tile writes out one after the other, a power of two from 2 on
 
 
 def _dot_512(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
@@ -127,8 +127,6 @@ AVX_VNNI = InstructionSet(
     any_features=(frozenset({"avx2", "avxvnni"}), frozenset({"avx512vl", "avx512vnni"})),
     dot=_dot_256,
     look_up=_look_up_256,
-    max_height=4,
-    max_width=1,
     unroll=4,
 )
 AVX2 = InstructionSet(
@@ -136,18 +134,12 @@ AVX2 = InstructionSet(
     any_features=(frozenset({"avx2"}),),
     dot=_dot_avx2,
     look_up=_look_up_256,
-    max_height=4,
-    max_width=1,
-    unroll=2,
 )
 PORTABLE = InstructionSet(
     name="portable",
     any_features=(frozenset(),),
     dot=_dot_portable,
     look_up=_look_up_portable,
-    max_height=4,
-    max_width=1,
-    unroll=2,
 )
 TABLE = (AVX512_VNNI, AVX_VNNI, AVX2, PORTABLE)
 

@@ -85,7 +85,8 @@ class PackedFormat:
     instruction_set: InstructionSet
     layout: BlockLayout
     _pack: Pack
-    _wrap: Callable[[NDArray[np.uint8]], Any]
+    wrap: Callable[[NDArray[np.uint8]], Any]
+    """The arena as compiled code takes it."""
 
     @property
     def kernels(self) -> str:
@@ -103,10 +104,6 @@ class PackedFormat:
     def pack(self, weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
         """Pack a weight, (outputs, inputs), into all of `target`; the layout is the same on every CPU."""
         self._pack(np.ascontiguousarray(weights), target)
-
-    def wrap(self, data: NDArray[np.uint8]) -> Any:
-        """The arena as compiled code takes it."""
-        return self._wrap(data)
 
 
 MakeKernels = Callable[[InstructionSet], Kernels]

@@ -16,21 +16,26 @@ LOWEST = np.float32(np.finfo(np.float32).min)
 NEGATIVE_INFINITY = np.float32(-np.inf)
 MIN_TEMPERATURE = 1e-6  # anything warmer than zero and colder than this is the argmax all the same
 
+PARAMETERS = [
+    ("temperature", np.float64),
+    ("top_p", np.float64),
+    ("min_p", np.float64),
+    ("typical_p", np.float64),
+    ("repeat_penalty", np.float64),
+    ("presence_penalty", np.float64),
+    ("frequency_penalty", np.float64),
+    ("mirostat_tau", np.float64),
+    ("mirostat_eta", np.float64),
+    ("mirostat", np.int64),
+    ("top_k", np.int64),
+    ("seed", np.uint64),
+]
+"""The fields of SamplingParams that the sampler reads, and their types."""
+
 SAMPLING_ROW = np.dtype(
     [
         # the same for a sequence from token to token
-        ("temperature", np.float64),
-        ("top_p", np.float64),
-        ("min_p", np.float64),
-        ("typical_p", np.float64),
-        ("repeat_penalty", np.float64),
-        ("presence_penalty", np.float64),
-        ("frequency_penalty", np.float64),
-        ("mirostat_tau", np.float64),
-        ("mirostat_eta", np.float64),
-        ("mirostat", np.int64),
-        ("top_k", np.int64),
-        ("seed", np.uint64),
+        *PARAMETERS,
         ("choice", np.uint64),
         ("num_top", np.int64),  # number of top log probabilities
         # of one row

@@ -51,7 +51,7 @@ def _pack_vector(
     vector: VectorRef, layout: WeightLayout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
 ) -> None:
     values = np.concatenate([_read(tensors, name, shapes[name]) for name in vector.names])
-    start = layout.start_of_vector(vector)
+    start = layout.vector_starts[vector]
     target = arenas.vectors[start : start + padded_floats(vector)]
     rows = values.reshape(len(values), -1).T  # taps are stored tap by tap
     target.reshape(len(rows), -1)[:, : len(values)] = rows + np.float32(vector.offset)

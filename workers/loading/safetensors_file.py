@@ -61,7 +61,6 @@ class SafetensorsTensor(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its extents."""
         return self.file.tensors[self.name].shape
 
     def read(self) -> NDArray[np.float32]:

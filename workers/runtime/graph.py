@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
-from cactus_actors.workers.spec.model_config import Experts, ModelConfig
+from cactus_actors.workers.spec.model_config import ModelConfig
 
 
 class OpCode(IntEnum):
@@ -88,7 +88,7 @@ class Value:
 
     graph: Graph
     width: int
-    rows: RowKind
+    rows: RowKind = RowKind.TOKENS
     is_encoded: bool = False
     for_head: bool = False  # encoded for the format of embedding, output and routers
 
@@ -130,14 +130,14 @@ class Graph:
 
     def embed(self, name: str, *, scale: float = 1.0) -> Value:
         """The rows of the embedding `name` that belong to the tokens, times `scale`."""
-        x = self._value(self.config.hidden_size)
+        x = Value(self, self.config.hidden_size)
         matrix = MatrixRef((name,), (self.config.vocab_size,), self.config.hidden_size, is_head=True)
         self._note(OpCode.EMBED, target=x, matrices=(matrix,), scale=scale)
         return x
 
     def rms_norm(self, x: Value, name: str, *, plus_one: bool = False) -> Value:
         """x / rms(x) * gain; the gain is the tensor `name`, plus one if asked (Zhang, Sennrich 2019)."""
-        normed = self._value(x.width, x.rows)
+        normed = Value(self, x.width, x.rows)
         gains = VectorRef((name,), (x.width,), offset=float(plus_one))
         self._note(OpCode.NORM, source=x, target=normed, vector=gains)
         return normed
@@ -176,7 +176,7 @@ class Graph:
         if rope is not None:
             self._note(OpCode.ROTATE, target=qkv, rope=rope)
         self._note(OpCode.STORE, source=qkv, layer=layer, column=config.query_size)
-        attended = self._value(config.query_size)
+        attended = Value(self, config.query_size)
         self._note(
             OpCode.ATTEND,
             source=qkv,
@@ -201,7 +201,7 @@ class Graph:
         layer, width = self.num_state_layers, projected.width // 3
         self.num_state_layers += 1
         self._note(OpCode.STORE_STATE, source=projected, layer=layer, count=width)
-        mixed = self._value(width)
+        mixed = Value(self, width)
         taps = VectorRef((name,), (width,), num_taps=self.config.num_taps)
         self._note(
             OpCode.SHORT_CONV,
@@ -219,7 +219,8 @@ class Graph:
 
         `names` are the gate, up and down projections of each expert.
         """
-        experts = self._experts
+        experts = self.config.experts
+        assert experts is not None, "a layer has experts, so the config describes them"
         scores = self._product(h, MatrixRef((router,), (experts.num_experts,), h.width, is_head=True))
         self._note(OpCode.CHOOSE, source=scores, count=experts.num_chosen, flag=experts.normalised)
         self._note(OpCode.GROUP, count=experts.num_experts)
@@ -230,7 +231,7 @@ class Graph:
         encoded = Value(self, activated.width, RowKind.CHOICES, is_encoded=True)
         self._note(OpCode.ENCODE_CHOSEN, source=activated, target=encoded, count=experts.num_experts)
         down = self._expert_linear(encoded, [name[2:] for name in names], [h.width])
-        combined = self._value(h.width)
+        combined = Value(self, h.width)
         self._note(OpCode.COMBINE, source=down, target=combined)
         return combined
 
@@ -241,7 +242,7 @@ class Graph:
         self.logits = self._product(self.hidden, matrix)
         if self.config.logit_softcap:
             self._note(OpCode.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
-        self.logit_stats = self._value(logit_stats_width(self.logits.width), self.logits.rows)
+        self.logit_stats = Value(self, logit_stats_width(self.logits.width), self.logits.rows)
         self._note(OpCode.LOGIT_STATS, source=self.logits, target=self.logit_stats)
 
     @property
@@ -272,26 +273,21 @@ class Graph:
         """Number of weights."""
         return sum(math.prod(shape) for shape in self.tensor_shapes.values())
 
-    @property
-    def _experts(self) -> Experts:
-        assert self.config.experts is not None, "a layer has experts, so the config describes them"
-        return self.config.experts
-
     def _product(self, x: Value, matrix: MatrixRef) -> Value:
-        product = self._value(matrix.num_rows, x.rows)
+        product = Value(self, matrix.num_rows, x.rows)
         encoded = self._encode(x, for_head=matrix.is_head)
         self._note(OpCode.MATMUL, source=encoded, target=product, matrices=(matrix,))
         return product
 
     def _expert_linear(self, x: Value, names: Sequence[Sequence[str]], widths: Sequence[int]) -> Value:
-        product = self._value(sum(widths), RowKind.CHOICES)
+        product = Value(self, sum(widths), RowKind.CHOICES)
         matrices = tuple(MatrixRef(tuple(each), tuple(widths), x.width, is_head=False) for each in names)
         self._note(OpCode.EXPERT_MATMUL, source=x, target=product, matrices=matrices, count=len(names))
         return product
 
     def _gate(self, gate_up: Value, *, is_gelu: bool) -> Value:
         width = gate_up.width // 2
-        activated = self._value(width, gate_up.rows)
+        activated = Value(self, width, gate_up.rows)
         self._note(OpCode.GATE, source=gate_up, target=activated, count=width, flag=is_gelu)
         return activated
 
@@ -307,7 +303,7 @@ class Graph:
         known = set(_values_of(before))
         read = dict.fromkeys([value for value in _values_of(after) if value in known] + [x])
         assert not any(value.is_encoded for value in read), "rows are encoded where they are multiplied"
-        gathered = {value: self._value(value.width, RowKind.LOGITS) for value in read}
+        gathered = {value: Value(self, value.width, RowKind.LOGITS) for value in read}
         self.operations = before
         for value, rows in gathered.items():
             self._note(OpCode.GATHER, source=value, target=rows)
@@ -326,9 +322,6 @@ class Graph:
             self._encoded[key] = Value(self, x.width, x.rows, is_encoded=True, for_head=for_head)
             self._note(OpCode.ENCODE, source=x, target=self._encoded[key], flag=for_head)
         return self._encoded[key]
-
-    def _value(self, width: int, rows: RowKind = RowKind.TOKENS) -> Value:
-        return Value(self, width, rows)
 
     def _note(self, code: OpCode, **fields: object) -> None:
         self.operations.append(GraphOperation(code=code, **fields))  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ class WeightLayout:
     head: PackedFormat
     body_starts: dict[MatrixRef, int]
     head_starts: dict[MatrixRef, int]
-    vector_starts: dict[VectorRef, int]
+    vector_starts: dict[VectorRef, int]  # the first float of each
     body_bytes: int
     head_bytes: int
     num_vector_floats: int
@@ -52,10 +52,6 @@ class WeightLayout:
     def start_of(self, matrix: MatrixRef) -> int:
         """Its first byte in its arena."""
         return (self.head_starts if matrix.is_head else self.body_starts)[matrix]
-
-    def start_of_vector(self, vector: VectorRef) -> int:
-        """Its first float."""
-        return self.vector_starts[vector]
 
     def num_bytes(self, matrix: MatrixRef) -> int:
         """From a matrix to the next of the same shape."""

@@ -113,7 +113,7 @@ class Program:
                 record["num_rows"], record["num_columns"] = matrix.num_rows, matrix.num_columns
                 record["stride"] = layout.num_bytes(matrix)
             if op.vector is not None:
-                record["start"] = layout.start_of_vector(op.vector)
+                record["start"] = layout.vector_starts[op.vector]
                 if op.code is OpCode.BIAS:
                     record["num_columns"] = sum(op.vector.lengths)
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):

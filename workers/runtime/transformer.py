@@ -29,7 +29,7 @@ from cactus_actors.workers.runtime.step_arguments import (
     StepInputs,
     Workspace,
 )
-from cactus_actors.workers.spec.model_config import Experts, ModelConfig
+from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
 
 TOKENS_PER_TILE = 8
@@ -68,7 +68,7 @@ class TransformerModel:
         )
         self._program = Program.of(graph, layout)
         self._threads = threads
-        self._shape = shape_of(config)
+        self._shape = ModelShape(config.num_heads, config.num_kv_heads, config.head_dim, config.norm_eps)
         self._weights = PackedWeights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
         self._tables = RotaryTables(config.ropes, config.max_context)
         self._rotary = RotaryArrays(
@@ -198,7 +198,14 @@ class TransformerModel:
             tasks=np.zeros(len(self._program.operations) * (self._threads + 1), np.int64),
         )
         self._step = self._new_step()
-        self._choices = new_choices(experts, num_choices)
+        self._choices = ExpertChoices(
+            num_chosen=experts.num_chosen if experts else 0,
+            ids=np.zeros(num_choices, np.int32),
+            weights=np.zeros(num_choices, np.float32),
+            starts=np.zeros(experts.num_experts + 1 if experts else 1, np.int64),
+            choice_at=np.zeros(num_choices, np.int64),
+            place_of=np.zeros(num_choices, np.int64),
+        )
 
     def _warm_up(self) -> None:
         """Compile the step by running one token through it on this thread."""
@@ -217,28 +224,6 @@ def check_runnable(config: ModelConfig, threads: int) -> None:
         raise ModelFileInvalid(f"a rotary embedding has more lanes than head_dim {config.head_dim}")
     if config.num_heads % config.num_kv_heads:
         raise ModelFileInvalid(f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}")
-
-
-def shape_of(config: ModelConfig) -> ModelShape:
-    """The numbers of a config for compiled code."""
-    return ModelShape(
-        config.num_heads,
-        config.num_kv_heads,
-        config.head_dim,
-        config.norm_eps,
-    )
-
-
-def new_choices(experts: Experts | None, num_choices: int) -> ExpertChoices:
-    """Room for so many choices of a step; none where there are no experts."""
-    return ExpertChoices(
-        num_chosen=experts.num_chosen if experts else 0,
-        ids=np.zeros(num_choices, np.int32),
-        weights=np.zeros(num_choices, np.float32),
-        starts=np.zeros(experts.num_experts + 1 if experts else 1, np.int64),
-        choice_at=np.zeros(num_choices, np.int64),
-        place_of=np.zeros(num_choices, np.int64),
-    )
 
 
 def next_power(count: int) -> int:

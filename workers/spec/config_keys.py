@@ -88,7 +88,6 @@ class ConfigKeys:
         return float(value)
 
     def boolean(self, key: str, *, default: bool) -> bool:
-        """True or false."""
         value = self._given(key, default)
         if type(value) is not bool:
             raise invalid(self.path, f"{self.prefix}{key} must be true or false, not {value!r:.100}")

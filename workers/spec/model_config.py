@@ -71,7 +71,6 @@ class ModelConfig:
 
     @property
     def num_layers(self) -> int:
-        """Number of layers."""
         return len(self.layers)
 
     @property
