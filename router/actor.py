@@ -157,7 +157,7 @@ class RouterActor:
                 settings = self._settings
                 jobs = self._journal.recover(max(settings.retention_s, settings.keyed_retention_s))
                 self._perform(self.core.recover(jobs, time.monotonic()))
-                self._journal.start(self._on_journaled, self._on_journal_failed, self._on_results_written)
+                self._journal.start(self.on_journaled, self.on_journal_failed, self._on_results_written)
                 assert self._settings.journal_dir is not None
                 self._reader = JournalReader(
                     Path(self._settings.journal_dir), self._on_result_loaded, self._journal.shared
@@ -226,10 +226,12 @@ class RouterActor:
     def _on_prepared(self, job_id: str, outcome: Outcome) -> None:
         self._mailbox.post(lambda: self._perform(self.core.on_prepared(job_id, outcome, time.monotonic())))
 
-    def _on_journaled(self, job_ids: Sequence[str]) -> None:
+    def on_journaled(self, job_ids: Sequence[str]) -> None:
+        """The journal's thread holds these jobs."""
         self._mailbox.post(lambda: self._perform(self.core.on_journaled(job_ids, time.monotonic())))
 
-    def _on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
+    def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
+        """The journal's thread could not write these jobs."""
         self._mailbox.post(lambda: self._perform(self.core.on_journal_failed(job_ids, reason)))
 
     def _on_results_written(self, job_ids: Sequence[str]) -> None:

@@ -164,8 +164,8 @@ def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: Pl
 
 def test_a_journal_that_cannot_be_written_is_no_place_for_new_work(service: PlayedService) -> None:
     with service.http() as http:
-        service.router._on_journal_failed([], "disk full")
+        service.router.on_journal_failed([], "disk full")
         until(lambda: http.get("/readyz").status_code == 503)
         assert "journal" in error_of(http.get("/readyz"))["message"]
-        service.router._on_journaled([])
+        service.router.on_journaled([])
         until(lambda: http.get("/readyz").status_code == 200)
