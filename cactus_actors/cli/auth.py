@@ -24,7 +24,7 @@ def auth(
     """Store the key of the cloud that takes handoffs, readable by you alone.
 
     The key goes to the endpoint that `cactus serve` hands answers off to and nowhere else: OpenAI's, unless
-    `base_url` in `[handoff]` of its configuration names another (docs/handoff.md). It is asked for, or read
+    `base_url` in `[handoff]` of its configuration names another (docs/guide/handoff.md). It is asked for, or read
     from stdin; never from the command line, which others can see.
 
     Example: cactus auth < key.txt
@@ -70,16 +70,19 @@ def _destination(config: Path | None) -> str:
     """Where a stored key will be sent."""
     import httpx
 
-    from cactus_actors.config import make_config, read_config_file
+    from cactus_actors.cli.config_file import config_of
+    from cactus_actors.handoff.settings_check import plain_text_warning
 
-    settings = make_config(read_config_file(config) if config else {}, {}).handoff
+    settings = config_of(config, {}).handoff
     url = httpx.URL(settings.base_url)
     told = (
         f"the key goes to {url.host} ({settings.base_url}, asked for the model {settings.model}), "
         "with the prompts that are handed off"
     )
     if config is None:
-        told += "; [handoff] base_url in the --config file of cactus serve names another (docs/handoff.md)"
+        told += "; [handoff] base_url in the --config file of cactus serve names another (docs/guide/handoff.md)"
+    if warning := plain_text_warning(settings):
+        told += f"\nwarning: {warning}"
     return told
 
 

@@ -17,14 +17,13 @@ import msgspec
 import typer
 from typer.models import OptionInfo
 
+from cactus_actors.cli.config_file import config_of
 from cactus_actors.config import (
     CacheFormat,
     LogFormat,
     PlacementName,
     ServeConfig,
     WeightFormat,
-    make_config,
-    read_config_file,
 )
 from cactus_actors.config_fields import config_fields
 
@@ -105,7 +104,7 @@ def serve(
     flags = {name: given[name] for name in config_fields(ServeConfig) if name in given}
     if no_http:
         flags["http"] = ""
-    run_service(make_config(read_config_file(config) if config else {}, flags))
+    run_service(config_of(config, flags))
 
 
 def run_service(config: ServeConfig) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from cactus_actors.config import ServeConfig
 from cactus_actors.gateway.http.api_keys import check_exposure, read_keys
 from cactus_actors.gateway.http.certificate import check_certificate
+from cactus_actors.handoff.settings_check import check_handoff
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
@@ -22,6 +23,7 @@ def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[
     """
     check_forms(config)
     check_endpoints(config)
+    check_handoff(config.handoff)
     is_encrypted = config.behind_proxy or config.tls_cert is not None
     api_keys: dict[str, KeyGrants] = {}
     if config.http:

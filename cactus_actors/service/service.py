@@ -18,6 +18,7 @@ from cactus_actors.fleet.singleton import Singleton
 from cactus_actors.fleet.start_phases import PhaseAnnouncer, ShowPhase, StartPhase
 from cactus_actors.fleet.worker_pool import WorkerPool
 from cactus_actors.handoff.cloud_key import is_cloud_configured
+from cactus_actors.handoff.settings_check import plain_text_warning
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.placement.interface import Actor, ActorKind, Placement
@@ -134,6 +135,8 @@ class Service:
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
         api_keys = check_settings(self._config, os.environ)
+        if warning := plain_text_warning(self._config.handoff):
+            self._announce(f"warning: {warning}")
         state_dir = self._config.state_dir.expanduser()
         self._state = StateDirectory(state_dir, self._config.jobs_endpoint, self._announce)
         try:

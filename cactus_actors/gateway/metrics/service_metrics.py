@@ -1,6 +1,6 @@
 """The service's status as metrics.
 
-Names and shapes are those of vLLM (its docs/design/metrics.md) where it has the same thing, under another
+Names and shapes are those of vLLM (its design document of metrics) where it has the same thing, under another
 prefix. Labels take few values: words of ours, and the names of workers that are connected now.
 """
 

@@ -394,11 +394,26 @@ def test_auth_keeps_a_key_that_nobody_else_reads(cactus: Callable[..., typer.tes
     told = cactus("auth", "--config", "c.toml", input="sk-abcdefghijklmnopqrst\n").stderr
     assert told.startswith("the key goes to api.mistral.ai (https://api.mistral.ai/v1, asked for the model m)")
     assert cactus("auth", "--show").stdout == "…qrst (23 characters)\n"
+    (tmp_path / "c.toml").write_text('[handoff]\nbase_url = "http://cloud.example/v1"\n')
+    assert (
+        "\nwarning: [handoff] base_url http://cloud.example/v1 has no TLS"
+        in cactus("auth", "--config", "c.toml", input="sk-abcdefghijklmnopqrst\n").stderr
+    )
     assert "forgotten" in cactus("auth", "--forget").stdout
     assert not path.exists()
     for nothing in ("\n", ""):
         with pytest.raises(ConfigurationInvalid, match="no key was given"):
             cactus("auth", input=nothing)
+
+
+@pytest.mark.parametrize("command", ["auth", "serve"])
+def test_a_wrong_handoff_section_is_told_with_its_file(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "c.toml").write_text("[[handoff.budgets]]\nmax_cost = 1.0\n")
+    words = r"^c\.toml: a handoff budget with max_cost needs prompt_price and completion_price$"
+    with pytest.raises(ConfigurationInvalid, match=words):
+        cactus(command, "--config", "c.toml", input="sk-abcdefghijklmnopqrst\n")
 
 
 def test_bench_of_a_service(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:

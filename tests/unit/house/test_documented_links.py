@@ -34,6 +34,13 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert [link for link in links if is_broken(document, link)] == []
 
 
+def test_every_page_that_the_product_names_is_there() -> None:
+    files = [file for room in ("cactus_actors", "router", "workers") for file in (ROOT / room).rglob("*.py")]
+    named = {(path, str(file)) for file in files for path in re.findall(r"\bdocs/[\w/-]+\.md", file.read_text())}
+    assert len(named) >= 5
+    assert [(path, file) for path, file in sorted(named) if not (ROOT / path).is_file()] == []
+
+
 def test_a_link_that_leads_nowhere_is_seen() -> None:
     readme = ROOT / "README.md"
     assert is_broken(readme, "docs/nothing.md")

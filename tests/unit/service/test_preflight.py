@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import trustme
 
-from cactus_actors.config import ChatOverrides, ServeConfig, make_config
+from cactus_actors.config import ChatOverrides, HandoffSettings, ServeConfig, make_config
+from cactus_actors.handoff.settings_check import plain_text_warning
 from cactus_actors.models import hub
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
@@ -50,6 +51,32 @@ def test_what_is_no_endpoint_is_named_with_its_option(name: str, endpoint: str) 
 def test_endpoints_that_are_some() -> None:
     for endpoint in ("tcp://127.0.0.1:5555", "tcp://localhost:*", "tcp://[::1]:0"):
         assert check_settings(ServeConfig(jobs_endpoint=endpoint), {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("handoff", "words"),
+    [
+        ({"budgets": [{"max_cost": 1.0}]}, "a handoff budget with max_cost needs prompt_price and completion_price"),
+        ({"prompt_price": 1.0}, "handoff completion_price is missing"),
+        ({"base_url": "ftp://cloud.example"}, "handoff base_url must be http(s)://host/path without a user name"),
+    ],
+)
+def test_what_the_handoff_actor_would_refuse(handoff: dict[str, object], words: str, tmp_path: Path) -> None:
+    settings = {"handoff": handoff, "state_dir": str(tmp_path / "state"), "http": ""}
+    assert refusal_of(**settings) == words
+    lines: list[str] = []
+    with pytest.raises(ConfigurationInvalid):
+        Service(make_config(settings), announce=lines.append).start()
+    assert lines == []
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_cloud_without_tls_is_warned_of() -> None:
+    for url in ("https://cloud.example/v1", "http://127.0.0.1:8000/v1", "http://localhost/v1"):
+        assert plain_text_warning(HandoffSettings(base_url=url)) is None
+    warning = plain_text_warning(HandoffSettings(base_url="http://cloud.example/v1"))
+    assert warning is not None
+    assert "http://cloud.example/v1 has no TLS: keys and prompts would go there in plain text" in warning
 
 
 def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -> None:
