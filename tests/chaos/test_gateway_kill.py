@@ -38,7 +38,7 @@ BACK_WITHIN_S = 60.0
 FREED_WITHIN_S = 0.25
 ANSWERED_WITHIN_S = 30.0
 NUM_LEAVING, MAX_ATTEMPTS = 10, 200
-WITH_RAY = "And these after `cactus serve --placement ray`"
+WITH_RAY = "After `cactus serve --placement ray`"
 SECURITY = page("guide/security.md")
 
 
