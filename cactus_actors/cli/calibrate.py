@@ -31,7 +31,7 @@ DEFAULT_PRECISION = 0.95
 
 
 def calibrate(
-    source: Annotated[Path, typer.Argument(metavar="DATA.jsonl", help="Labelled questions, see below.")],
+    source: Annotated[Path, typer.Argument(metavar="DATA.jsonl", help="Labelled questions, as described above.")],
     precision: Annotated[
         float | None,
         typer.Option(
@@ -92,9 +92,9 @@ def calibrate(
     calibration = Calibration.of(answered[0], target, answered[1] if second else None)
     if plot is not None:
         write_plot(calibration, plot)
+    _print(calibration, target, as_json=as_json)
     if probe is not None:
         _write_probe(calibration, probe)
-    _print(calibration, target, as_json=as_json)
 
 
 async def _ask(
@@ -143,10 +143,13 @@ def _write_probe(calibration: Calibration, path: Path) -> None:
     import msgspec
 
     from cactus_actors.batch.batch_errors import naming_file
+    from cactus_actors.calibration.fitting import MIN_EACH
     from cactus_actors.protocol.errors import ConfigurationInvalid
 
     if calibration.probe is None:
-        raise ConfigurationInvalid("no probe was fitted: there are too few right or wrong answers")
+        raise ConfigurationInvalid(
+            f"no probe was fitted: at least {MIN_EACH} right and {MIN_EACH} wrong answers are needed"
+        )
     with naming_file(path, ConfigurationInvalid):
         path.write_bytes(msgspec.json.format(msgspec.json.encode(calibration.probe)) + b"\n")
 

@@ -331,6 +331,19 @@ def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
     assert (both.exit_code, "not both" in both.stderr) == (2, True)
 
 
+def test_calibrate_prints_its_table_before_it_says_that_a_probe_needs_more_answers(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path
+) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    printed: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer, "echo", lambda line, **_: printed.append(line))
+        with pytest.raises(ConfigurationInvalid, match="at least 10 right and 10 wrong answers are needed"):
+            cactus("calibrate", "data.jsonl", "--probe", "probe.json")
+    assert printed[0].startswith("1 answer, ")
+    assert not (tmp_path / "probe.json").exists()
+
+
 def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:
     assert "scripted · serving" in cactus("status").stdout
     assert json.loads(cactus("status", "--json").stdout)["jobs"]["accepted"] == 0
