@@ -124,7 +124,7 @@ def _timings(job: Job, now: float) -> Timings:
         queue_ms=_milliseconds(dispatched_at - job.arrived_at),
         time_to_first_token_ms=_milliseconds(first_at - job.arrived_at) if len(stream) else 0.0,
         total_time_ms=total_ms,
-        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids), prompt_s),
+        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids) - job.cached_tokens, prompt_s),
         decode_tokens_per_second=_rate(num_tokens - 1, stream.last_at - first_at),
     )
 

@@ -94,6 +94,10 @@ def seed_fields(result: Result) -> dict[str, Any]:
     return {"seed": result.seed} | ({} if result.seed_text is None else {"seed_text": result.seed_text})
 
 
+def _per_second(num_tokens: int, milliseconds: float) -> float:
+    return round(num_tokens * 1000.0 / milliseconds, 3) if num_tokens > 0 and milliseconds > 0 else 0.0
+
+
 def _timings(timings: Timings, usage: Usage) -> dict[str, Any]:
     """The names of llama.cpp's server, and latencies since the job was accepted."""
     prompt_ms = max(0.0, timings.time_to_first_token_ms - timings.queue_ms)
@@ -104,11 +108,11 @@ def _timings(timings: Timings, usage: Usage) -> dict[str, Any]:
         "prompt_n": num_computed,
         "prompt_ms": round(prompt_ms, 3),
         "prompt_per_token_ms": round(prompt_ms / num_computed, 3) if num_computed > 0 else 0.0,
-        "prompt_per_second": timings.prefill_tokens_per_second,
+        "prompt_per_second": _per_second(num_computed, prompt_ms),
         "predicted_n": usage.completion_tokens,
         "predicted_ms": round(predicted_ms, 3),
         "predicted_per_token_ms": round(predicted_ms / max(1, usage.completion_tokens), 3),
-        "predicted_per_second": timings.decode_tokens_per_second,
+        "predicted_per_second": _per_second(usage.completion_tokens, predicted_ms),
         "queue_ms": timings.queue_ms,
         "time_to_first_token_ms": timings.time_to_first_token_ms,
         "total_time_ms": timings.total_time_ms,
