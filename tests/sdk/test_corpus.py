@@ -86,7 +86,9 @@ def test_a_query_without_a_corpus_says_so(shared_model: CactusModel) -> None:
     assert "corpus" in reply["error"]
 
 
-def test_the_index_is_kept_if_that_was_asked_for(model: CactusModel, corpus: Path) -> None:
+def test_the_index_is_kept_if_that_was_asked_for(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path))
+    cactus_destroy(cactus_init("cactus-sprout", corpus, True, threads=1))
     [kept] = (cache_directory() / "retrieval").iterdir()
     written = kept.stat().st_mtime_ns
     cactus_destroy(cactus_init("cactus-sprout", corpus, False, threads=1))
