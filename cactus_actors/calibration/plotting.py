@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from cactus_actors.batch.batch_errors import naming_file
@@ -10,9 +11,15 @@ from cactus_actors.calibration.signal_scores import SIGNALS
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
+def check_plotting() -> None:
+    """Raise ConfigurationInvalid if matplotlib, of the extra `plots`, is not installed."""
+    if find_spec("matplotlib") is None:
+        raise ConfigurationInvalid("plots need matplotlib: pip install 'cactus-actors[plots]'")
+
+
 def write_plot(calibration: Calibration, path: Path) -> None:
     """Write a PNG with one line per signal; raises ConfigurationInvalid if it cannot be written."""
-    from matplotlib.figure import Figure  # slow to import, used only here
+    from matplotlib.figure import Figure  # optional, and slow to import
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()

@@ -44,7 +44,7 @@ def calibrate(
         float | None, typer.Option(min=0.0, max=1.0, help="Or: the share of the questions that is handed off at most.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off.")
+        Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off; needs matplotlib.")
     ] = None,
     probe: Annotated[
         Path | None, typer.Option(metavar="JSON", help="Fit a confidence probe to the answers, and write it.")
@@ -81,10 +81,12 @@ def calibrate(
     """
     options = given_options(locals())
     from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
-    from cactus_actors.calibration.plotting import write_plot
+    from cactus_actors.calibration.plotting import check_plotting, write_plot
 
     if precision is not None and cloud_share is not None:
         raise typer.BadParameter("give --precision or --cloud-share, not both")
+    if plot is not None:
+        check_plotting()
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
     services = [(endpoint, stream_endpoint)] + ([(second, None)] if second else [])

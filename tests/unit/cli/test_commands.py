@@ -331,6 +331,20 @@ def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
     assert (both.exit_code, "not both" in both.stderr) == (2, True)
 
 
+def test_calibrate_asks_nothing_for_a_plot_that_cannot_be_drawn(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    with pytest.raises(ConfigurationInvalid, match=r"pip install 'cactus-actors\[plots\]'"):
+        cactus("calibrate", "data.jsonl", "--plot", "curve.png")
+    assert not router.received_of(Submit)
+    assert cactus("calibrate", "data.jsonl").exit_code == 0
+
+
 def test_calibrate_prints_its_table_before_it_says_that_a_probe_needs_more_answers(
     cactus: Callable[..., typer.testing.Result], tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RUNTIME = [Requirement(text) for text in PROJECT["dependencies"]]
 DEVELOPMENT = [
     Requirement(text)
-    for extra in ("dev", "otel")
+    for extra in ("dev", "otel", "plots")
     for text in PROJECT["optional-dependencies"][extra]
     if not text.startswith("cactus-actors")
 ]
