@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchmarks.router_loop.played_worker import BLOCK_SIZE, MAX_CONTEXT, MODEL, PlayedWorker
+from benchmarks.router_loop.played_worker import BLOCK_SIZE, MAX_CONTEXT, MODEL, PlayedWorker, spread_ages
 from cactus_actors.api.params import resolve_options
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.block_hashes import block_hashes
@@ -89,8 +89,9 @@ class CoreBench:
         settings = RouterSettings(max_queued_jobs=load.waiting + load.workers * (load.sequences + 1) + 1)
         self._core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0, model=MODEL))
         self._decode = worker_message_decoder().decode
+        [ages] = spread_ages(1, load.sequences)  # those of all workers end together: there are steps without an end
         self._workers = {
-            f"worker-{number}".encode(): PlayedWorker(f"w{number}", load.sequences, age=True)
+            f"worker-{number}".encode(): PlayedWorker(f"w{number}", load.sequences, ages=ages)
             for number in range(load.workers)
         }
         self.submissions = Meter()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from benchmarks.router_loop.played_worker import PlayedWorker
+from benchmarks.router_loop.played_worker import PlayedWorker, spread_ages
 from benchmarks.router_loop.zmtp import ZmtpConnection
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import ReportsTaken, SequenceDelta, Welcome
@@ -25,9 +25,9 @@ STAMP = "@"
 class ConnectedWorker:
     """One played worker, no further ahead of the router than it may be."""
 
-    def __init__(self, endpoint: str, name: str, slots: int) -> None:
+    def __init__(self, endpoint: str, name: str, slots: int, ages: Sequence[float]) -> None:
         self.connection = ZmtpConnection(endpoint, "DEALER")
-        self._worker = PlayedWorker(name, slots, age=True, max_reports_ahead=MAX_REPORTS_AHEAD)
+        self._worker = PlayedWorker(name, slots, ages=ages, max_reports_ahead=MAX_REPORTS_AHEAD)
         self._decode = router_command_decoder().decode
         self._reporting = ReportWindow(MAX_REPORTS_AHEAD)
         self._spoke_at = 0.0
@@ -68,7 +68,8 @@ class Fleet:
     """All workers; each steps every so many seconds, if the router lets it."""
 
     def __init__(self, endpoint: str, num_workers: int, slots: int) -> None:
-        self._workers = [ConnectedWorker(endpoint, f"w{number}", slots) for number in range(num_workers)]
+        ages = spread_ages(num_workers, slots)
+        self._workers = [ConnectedWorker(endpoint, f"w{number}", slots, ages[number]) for number in range(num_workers)]
         self._by_descriptor = {worker.connection.fileno(): worker for worker in self._workers}
         self._poll = select.epoll()
         for descriptor in self._by_descriptor:

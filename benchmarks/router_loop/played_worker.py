@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
@@ -34,15 +36,22 @@ class _Sequence:
         return (self.num_prompt_tokens + self.num_known) // BLOCK_SIZE + 1
 
 
+def spread_ages(num_workers: int, num_slots: int) -> list[list[float]]:
+    """The ages of each worker's first jobs, with which the jobs of a fleet end one by one: not many in one step."""
+    num_jobs = num_workers * num_slots
+    return [[number / num_jobs for number in range(worker, num_jobs, num_workers)] for worker in range(num_workers)]
+
+
 class PlayedWorker:
     """Commands in, one report a step out, by the rules of a real worker; no sockets and no clock.
 
-    The first `num_slots` dispatches run, the others wait on deck. A job ends at its `max_tokens`. With `age`
-    the n-th dispatch is taken for one that has had n tokens of its `max_tokens` before, so that the first
-    jobs do not all end in one step.
+    The first `num_slots` dispatches run, the others wait on deck. A job ends at its `max_tokens`. `ages` are the
+    shares of their tokens that the first dispatches have had before, so that they do not all end in one step.
     """
 
-    def __init__(self, worker_id: str, num_slots: int, *, age: bool = False, max_reports_ahead: int = 0) -> None:
+    def __init__(
+        self, worker_id: str, num_slots: int, *, ages: Sequence[float] = (), max_reports_ahead: int = 0
+    ) -> None:
         num_blocks = (num_slots + 1) * BLOCKS_PER_SLOT
         self.hello = Hello(
             worker_id,
@@ -56,7 +65,7 @@ class PlayedWorker:
             1,
             max_reports_ahead=max_reports_ahead,
         )
-        self._age = age
+        self._ages = ages
         self._sequences: dict[int, _Sequence] = {}
         self._num_accepted = 0
         self._num_tokens = 0
@@ -65,11 +74,11 @@ class PlayedWorker:
         """A command of the router."""
         match command:
             case Dispatch():
-                self._num_accepted += 1
                 sequence = self._sequences[command.dispatch_id] = _Sequence(command)
-                if self._age and self._num_accepted <= self.hello.num_slots:
-                    share = (self._num_accepted - 1) / self.hello.num_slots
+                if self._num_accepted < len(self._ages):
+                    share = self._ages[self._num_accepted]
                     sequence.length -= int(share * (sequence.length - sequence.num_known))
+                self._num_accepted += 1
             case Abort(dispatch_id):
                 self._sequences.pop(dispatch_id, None)
 
