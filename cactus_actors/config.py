@@ -323,7 +323,7 @@ def read_config_file(path: Path) -> dict[str, object]:
     except OSError as error:
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
     except msgspec.ValidationError as error:
-        mismatch = mismatch_of(error)
+        mismatch = mismatch_of(error, ServeConfig)
         raise ConfigurationInvalid(f"{path}: {mismatch.message}", param=mismatch.param) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigurationInvalid(f"{path}: {error}") from None
@@ -338,7 +338,7 @@ def make_config(*sources: dict[str, object]) -> ServeConfig:
     try:
         return _convert(merged)
     except msgspec.ValidationError as error:
-        mismatch = mismatch_of(error)
+        mismatch = mismatch_of(error, ServeConfig)
         raise ConfigurationInvalid(f"configuration: {mismatch.message}", param=mismatch.param) from None
 
 

@@ -18,7 +18,7 @@ def converted(value: object, kind: type[S]) -> S:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        mismatch = mismatch_of(error)
+        mismatch = mismatch_of(error, kind)
         raise InvalidRequest(mismatch.message, param=mismatch.param) from None
 
 

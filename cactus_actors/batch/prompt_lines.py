@@ -12,10 +12,11 @@ from cactus_actors.api.option_rules import with_defaults, with_seed
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, RawLine
-from cactus_actors.client.submit import make_submit, similar_name
+from cactus_actors.client.submit import make_submit
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.similar_name import similar_name
 
 MAX_CUSTOM_ID_LENGTH = 512
 _BATCH_FIELDS = frozenset({"custom_id", "method", "url", "body"})

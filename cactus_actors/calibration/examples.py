@@ -114,7 +114,7 @@ def _decode(line: bytes, where: str) -> Example:
         if example.regex is not None:
             re.compile(example.regex)
     except msgspec.ValidationError as error:
-        raise InputInvalid(f"{where}: {mismatch_of(error).message}") from None
+        raise InputInvalid(f"{where}: {mismatch_of(error, Example).message}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, re.error) as error:
         raise InputInvalid(f"{where}: {error}") from None
     asked = (example.question, example.messages, example.prompt)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import Seed
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
 from cactus_actors.protocol.unsendable import UNSENDABLE, unsendable
@@ -149,10 +149,4 @@ def _convert(value: Any, wanted: Any, param: str) -> Any:
     try:
         return msgspec.convert(value, wanted, from_attributes=True)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"{param}: {mismatch_of(error).message}", param=param) from None
-
-
-def similar_name(name: str, known: Iterable[str]) -> str:
-    """A hint for an unknown name: the most similar known one, "" if there is none."""
-    nearest = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise InvalidRequest(f"{param}: {mismatch_of(error, wanted).message}", param=param) from None

@@ -39,6 +39,6 @@ def read_probe(path: Path) -> Probe:
     try:
         return msgspec.json.decode(read_bytes(path, max_bytes=MAX_BYTES), type=Probe)
     except msgspec.ValidationError as error:
-        raise invalid(path, f"not a confidence probe: {mismatch_of(error).message}") from None
+        raise invalid(path, f"not a confidence probe: {mismatch_of(error, Probe).message}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(path, f"not a confidence probe: {error}") from None

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from cactus_actors.protocol.similar_name import similar_name
+from cactus_actors.protocol.type_lookup import choices_at, fields_at
+
 MAX_SHOWN_CHARACTERS = 300
 """Characters of a field's path and value in an error message."""
+MAX_SHOWN_VALUE = 60
+MAX_LISTED_CHOICES = 20
 
 _PLACE = re.compile(r" - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`$", re.S)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.S)
@@ -25,6 +30,7 @@ _WORDS = {
     "ext": "an extension",
 }
 _GOT = _WORDS | {"float": "a decimal number", "bool": "a boolean"}
+_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<value>.*)", re.S)
 _TYPES = r"`(?P<types>[a-z |]+)`"
 _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"Expected {_TYPES}, got `(?P<got>\w+)`"), " must be {types}, not {got}"),
@@ -32,7 +38,6 @@ _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"Expected {_TYPES} of ((?:at \w+ )?length .*)"), " has not the right length"),
     (re.compile(rf"Expected {_TYPES} (?P<detail>[<>]=? .*)"), " must be {detail}"),
     (re.compile(rf"Expected {_TYPES}"), " must be {types}"),
-    (re.compile(r"Invalid (?:enum )?value (?P<detail>.*)", re.S), ": {detail} is not one of its values"),
     (re.compile(r"(?:Integer value|Number) out of range"), " is a number out of range"),
 )
 
@@ -44,24 +49,39 @@ class Mismatch(NamedTuple):
     message: str
 
 
-def mismatch_of(error: msgspec.ValidationError, inside: str | None = None) -> Mismatch:
+def mismatch_of(error: msgspec.ValidationError, kind: Any = None, inside: str | None = None) -> Mismatch:
     """The decoder's error on the first wrong field, in the words of JSON.
 
-    Fields of the object `inside` are named without it.
+    `kind` is the type that was decoded; with it the message says which names and values are taken. Fields of the
+    object `inside` are named without it.
     """
     text = str(error)
     place = _PLACE.search(text)
     reason = text[: place.start()] if place else text
-    path = place["path"] if place else ""
+    full_path = path = place["path"] if place else ""
     if inside is not None:
         path = path.removeprefix(f"{inside}.")
     if named := _UNKNOWN.fullmatch(reason) or _MISSING.fullmatch(reason):
         path = ".".join(part for part in (path if path != inside else "", named["name"]) if part)
-        message = f"{path} is required" if named.re is _MISSING else f"unknown field {path!r}"
+        if named.re is _MISSING:
+            message = f"{path} is required"
+        else:
+            message = f"unknown field {path!r}{similar_name(named['name'], fields_at(kind, full_path))}"
     else:
         subject = f"a key of {path or 'the object'}" if place and place["key"] else path or "the value"
-        message = subject + _in_words(reason)
+        chosen = _CHOICE.fullmatch(reason)
+        message = subject + (_choice(chosen["value"], choices_at(kind, full_path)) if chosen else _in_words(reason))
     return Mismatch(path[:MAX_SHOWN_CHARACTERS] or None, message[:MAX_SHOWN_CHARACTERS])
+
+
+def _choice(value: str, choices: list[str]) -> str:
+    if value in choices:  # the decoder takes it, but for the `type` by which it chose the kind of the message
+        return " is given twice in one object, with two values; give it once"
+    shown = value if len(value) <= MAX_SHOWN_VALUE else f"{value[:MAX_SHOWN_VALUE]}…"
+    if not choices:
+        return f": {shown} is not one of its values"
+    listed = ", ".join(choices[:MAX_LISTED_CHOICES]) + (", …" if len(choices) > MAX_LISTED_CHOICES else "")
+    return f": {shown} is not one of {listed}"
 
 
 def _in_words(reason: str) -> str:

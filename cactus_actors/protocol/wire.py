@@ -78,6 +78,7 @@ class Decoder(Generic[M]):
     """
 
     def __init__(self, union: object, *, takes_json: bool = True) -> None:
+        self._union = union
         self._takes_json = takes_json
         self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union, ext_hook=_refuse_extension)
         self._json: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)
@@ -94,7 +95,7 @@ class Decoder(Generic[M]):
         try:
             return decoder.decode(payload)
         except msgspec.ValidationError as error:
-            mismatch = mismatch_of(error, inside="options")
+            mismatch = mismatch_of(error, self._union, inside="options")
             raise InvalidMessage(mismatch.message, param=mismatch.param) from None
         except msgspec.DecodeError as error:
             raise InvalidMessage(f"not decodable: {syntax_reason(error)}") from None

@@ -18,6 +18,7 @@ from cactus_actors.api.profiles import PROFILES
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, ContentPart, Role, Submit
 from cactus_actors.protocol.options import Options, ProfileName
+from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.tools.tool_definitions import normalised_tools
 
 CHAT_COMPLETIONS = "/v1/chat/completions"
@@ -166,7 +167,8 @@ def _known_fields(
     known = {*Options.__struct_fields__, *kind.__struct_fields__, *_NEUTRAL, *but}
     ignored = tuple(name for name in body if name not in known)
     if ignored and strict:
-        raise InvalidRequest(f"unknown field {ignored[0]!r:.80}", param=ignored[0][:80])
+        hint = similar_name(ignored[0], known)
+        raise InvalidRequest(f"unknown field {ignored[0]!r:.80}{hint}", param=ignored[0][:80])
     return body, ignored
 
 

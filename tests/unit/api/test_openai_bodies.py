@@ -240,6 +240,8 @@ def test_stream_options_and_unknown_fields_are_told() -> None:
     with pytest.raises(InvalidRequest, match="unknown field 'trace'") as caught:
         request_from_body(COMPLETIONS, {"prompt": "Hi", "trace": 1}, numbered, strict=True)
     assert caught.value.param == "trace"
+    with pytest.raises(InvalidRequest, match="unknown field 'max_token'; did you mean 'max_tokens'"):
+        request_from_body(COMPLETIONS, {"prompt": "Hi", "max_token": 1}, numbered, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,12 @@ def test_nothing_given_is_the_default() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("modle = 1", "modle"),
+        ("modle = 1", "unknown field 'modle'; did you mean 'model'\\?"),
+        ("[handof]\nmax_share = 1", "did you mean 'handoff'"),
+        ("[handoff]\nmax_shares = 1", "unknown field 'handoff.max_shares'; did you mean 'max_share'"),
+        ("[[handoff.budgets]]\nmax_cots = 1", "did you mean 'max_cost'"),
         ("workers = 'two'", r"toml: workers must be"),
-        ("weights = 'int3'", "int3"),
+        ("weights = 'int3'", "weights: 'int3' is not one of 'bfloat16', 'float32', 'int4', 'int8'"),
         ("workers = -1", r"toml: workers must be"),
         ("workers = 1000", r"toml: workers must be"),
         ("max_sequences = 0", r"toml: max_sequences must be"),
