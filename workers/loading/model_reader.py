@@ -72,7 +72,9 @@ def _read_directory(directory: Path) -> ModelFiles:
         else:  # transformers uses it as well
             _log.warning("%s: tie_word_embeddings is true, but lm_head.weight is another matrix", config_path)
             config = replace(config, tie_embeddings=False)
-    stored = {name: StoredTensor(place.file.path, place.shape, place.read) for name, place in places.items()}
+    stored = {
+        name: StoredTensor(place.file.path, place.name, place.shape, place.read) for name, place in places.items()
+    }
     return _complete(directory, family, config, stored)
 
 
@@ -90,14 +92,15 @@ def _read_gguf(path: Path) -> ModelFiles:
             raise invalid(path, f"tensor {stored_name!r} is present twice, under two names")
         if STACK not in name:
             read = partial(_read_gguf_tensor, file, stored_name, family, config, name)
-            stored[name] = StoredTensor(path, info.shape, read)
+            stored[name] = StoredTensor(path, stored_name, info.shape, read)
             continue
         num_experts = config.experts.num_experts if config.experts else 0
         if len(info.shape) != 3 or info.shape[0] != num_experts:
             raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} matrices")
         for index in range(num_experts):
             entry = name.replace(STACK, f".{index}.")
-            stored[entry] = StoredTensor(path, info.shape[1:], partial(file.read_entry, stored_name, index))
+            read = partial(file.read_entry, stored_name, index)
+            stored[entry] = StoredTensor(path, stored_name, info.shape[1:], read)
     return _complete(path, family, config, stored)
 
 
@@ -113,16 +116,18 @@ def _complete(path: Path, family: Family, config: ModelConfig, stored: Mapping[s
     expected = graph.tensor_shapes
     if missing := [name for name in expected if name not in stored]:
         raise invalid(path, f"{len(missing)} tensors are missing, the first is {missing[0]!r}")
-    if unexpected := [name for name in stored if name not in expected]:
-        raise invalid(path, f"{len(unexpected)} tensors are not supported, the first is {unexpected[0]!r}")
+    if unexpected := [tensor for name, tensor in stored.items() if name not in expected]:
+        surplus = unexpected[0]
+        model = f"family {family.name}, {config.num_layers} layers"
+        others = f", the first of {len(unexpected)} such tensors" if len(unexpected) > 1 else ""
+        raise invalid(surplus.path, f"tensor {surplus.name!r} is not part of this model ({model}){others}")
+    tensors: dict[str, StoredTensor] = {}
     for name, shape in expected.items():
-        given = stored[name].shape
-        if _without_ones(given) != _without_ones(shape):
-            raise invalid(path, f"tensor {name!r} has the shape {list(given)}, the config asks for {list(shape)}")
-    tensors = {
-        name: StoredTensor(stored[name].path, shape, partial(_reshaped, stored[name].read, shape))
-        for name, shape in expected.items()
-    }
+        tensor = stored[name]
+        if _without_ones(tensor.shape) != _without_ones(shape):
+            told = f"tensor {tensor.name!r} has the shape {list(tensor.shape)}"
+            raise invalid(tensor.path, f"{told}, the config asks for {list(shape)}")
+        tensors[name] = tensor._replace(shape=shape, read=partial(_reshaped, tensor.read, shape))
     return ModelFiles(family, config, graph, TensorSource(tensors))
 
 

@@ -70,7 +70,7 @@ def random_tensors(config: ModelConfig, seed: int) -> TensorSource:
     """
     shapes = build_graph(family_named(config.family), config).tensor_shapes
     reads = {name: partial(_random_tensor, name, shape, seed) for name, shape in shapes.items()}
-    return TensorSource({name: StoredTensor(Path(name), shapes[name], read) for name, read in reads.items()})
+    return TensorSource({name: StoredTensor(Path(name), name, shapes[name], read) for name, read in reads.items()})
 
 
 def _random_tensor(name: str, shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:

@@ -14,9 +14,10 @@ Read = Callable[[], NDArray[np.float32]]
 
 
 class StoredTensor(NamedTuple):
-    """The file of a tensor, its shape there, and the function that reads it."""
+    """The file of a tensor, its name and shape there, and the function that reads it."""
 
     path: Path
+    name: str
     shape: tuple[int, ...]
     read: Read
 

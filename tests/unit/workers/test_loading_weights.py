@@ -301,6 +301,29 @@ def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, val
     assert len(caught.value.message) < 1000
 
 
+def test_a_surplus_tensor_is_named_as_in_its_file(tmp_path: Path) -> None:
+    tensors = make_tensors()
+    path = write_directory(tmp_path / "model", tensors)
+    (path / "model.safetensors").unlink()
+    first, second = "layers.2.mlp.up_proj", "layers.1.self_attn.q_norm"
+    more = tensors | {first: np.zeros((32, 16), np.float32), second: np.zeros(16, np.float32)}
+    write_shards(path, more, lambda name: "2.safetensors" if name == second else "1.safetensors")
+    with pytest.raises(ModelFileInvalid) as caught:
+        read_model(path)
+    assert caught.value.message == (
+        f"{path}/1.safetensors: tensor 'model.layers.2.mlp.up_proj.weight' is not part of this model "
+        "(family Llama, 2 layers), the first of 2 such tensors"
+    )
+
+
+def test_a_tensor_of_a_wrong_shape_is_named_as_in_its_file(tmp_path: Path) -> None:
+    tensors = make_tensors() | {"layers.1.mlp.down_proj": np.zeros((16, 31), np.float32)}
+    with pytest.raises(ModelFileInvalid, match=r"tensor 'blk\.1\.ffn_down\.weight' has the shape \[16, 31\]"):
+        read_model(write_gguf(tmp_path / "model.gguf", tensors))
+    with pytest.raises(ModelFileInvalid, match=r"tensors: tensor 'model\.layers\.1\.mlp\.down_proj\.weight' has the"):
+        read_model(write_directory(tmp_path / "model", tensors))
+
+
 @pytest.mark.parametrize(
     ("metadata", "named"),
     [
