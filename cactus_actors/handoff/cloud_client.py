@@ -33,7 +33,7 @@ from cactus_actors.handoff.answer_reader import (
 from cactus_actors.handoff.circuit_breaker import BreakerOutcome, CircuitBreaker
 from cactus_actors.handoff.cloud_access import check_base_url, is_loopback
 from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
-from cactus_actors.handoff.cloud_key import CloudKey, redacted_logs
+from cactus_actors.handoff.cloud_key import CLOUD_KEY_VARIABLE, CloudKey, redacted_logs
 from cactus_actors.handoff.metering import Meter
 from cactus_actors.handoff.request_budget import RequestBudget
 from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, LineTooLong, SSEDecoder
@@ -257,6 +257,9 @@ async def _error_message(response: httpx.Response) -> str:
 
 def _as_failure(error: Exception, exchange: _Exchange) -> CloudFailure:
     if isinstance(error, CloudFailure):
+        if error.kind == "cloud_auth" and exchange.key is None:
+            told = f"store one with `cactus auth`, or set {CLOUD_KEY_VARIABLE}"
+            return CloudFailure("cloud_auth", f"the cloud requires a key, and none is configured: {told}")
         return error
     if isinstance(error, TimeoutError):
         # a short job deadline says nothing about the cloud

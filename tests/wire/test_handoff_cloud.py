@@ -52,6 +52,7 @@ from tests.support.http.fake_cloud import (
 from tests.support.processes.bad_link import proxied
 
 SECRET = "sk-planted-0123456789"
+SECRET_KEY = CloudKey(SECRET)
 QUICK = HandoffSettings(
     connect_timeout_s=1.0, read_timeout_s=0.2, total_timeout_s=5.0, retry_backoff_s=0.01, breaker_open_s=60.0
 )
@@ -68,12 +69,15 @@ class Asker:
         self.chunks: list[str] = []
 
     async def ask(
-        self, job_s: float | None = None, forward: Callable[[AnswerPiece], None] | None = None
+        self,
+        job_s: float | None = None,
+        forward: Callable[[AnswerPiece], None] | None = None,
+        key: CloudKey | None = SECRET_KEY,
     ) -> CloudAnswer:
         return await self.cloud.answer(
             CloudRequest(prompt="What is the capital of France?"),
             SamplingParams(max_tokens=8),
-            key=CloudKey(SECRET),
+            key=key,
             job_ends_at=None if job_s is None else time.monotonic() + job_s,
             forward=forward or (lambda piece: self.chunks.append(piece.text)),
             meter=Meter(Spending((), time.time, None), "", 7),
@@ -196,6 +200,18 @@ async def test_a_refusal_is_final_and_never_opens_the_breaker(asker_of: MakeAske
         assert SECRET not in failure.message
         assert len(cloud.requests) == 6
         assert asker.breaker_state == "closed"
+
+
+@pytest.mark.parametrize("code", [401, 403])
+async def test_a_refusal_without_a_key_says_that_none_is_configured(asker_of: MakeAsker, code: int) -> None:
+    async with fake_cloud(status(code)) as cloud:
+        asker = asker_of(cloud)
+        failure = await asker.fail(key=None)
+        assert (failure.kind, failure.outcome) == ("cloud_auth", "neutral")
+        assert "the cloud requires a key, and none is configured" in failure.message
+        assert "`cactus auth`" in failure.message
+        assert "CACTUS_CLOUD_KEY" in failure.message
+        assert "refused the key" in (await asker.fail()).message
 
 
 @pytest.mark.parametrize("code", [429, 503])
