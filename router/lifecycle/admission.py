@@ -60,7 +60,10 @@ class Admission:
         known = self._state.pending.get(submit.job_id) or self._state.jobs.get(submit.job_id)
         if known is not None:
             if known.digest != digest or known.tenant != caller.tenant:
-                raise JobConflict("this job_id was used for another request", param="job_id")
+                raise JobConflict(
+                    "this job_id belongs to another request: send that one again, or use another job_id",
+                    param="job_id",
+                )
             self._attach(identity, submit.job_id, known, encoding)
             return
         if self._state.is_draining:

@@ -101,6 +101,10 @@ def test_an_upload_is_kept_to_the_byte(http: httpx.Client, size: int) -> None:
 def test_a_form_that_is_none_leaves_nothing(service: PlayedService, http: httpx.Client) -> None:
     before = http.get("/v1/files").json()["data"]
     assert upload(http, b"x", purpose="fine-tune").json()["error"]["param"] == "purpose"
+    nameless = http.post("/v1/files", files={"file": ("in.jsonl", b"x")}).json()["error"]
+    assert (nameless["param"], nameless["message"]) == ("purpose", "purpose must be 'batch'; the form has none")
+    long = http.post("/v1/files", files={"file": ("in.jsonl", b"x")}, data={"purpose": "b" * 5000}).json()["error"]
+    assert (long["param"], long["message"]) == ("purpose", "a field of the form is above 4096 bytes")
     assert http.post("/v1/files", data={"purpose": "batch"}).status_code == 415
     form = "multipart/form-data; boundary=b"
     for body, headers in (
@@ -259,7 +263,9 @@ def test_a_batch_that_cannot_be_is_refused(http: httpx.Client, batch: dict[str, 
 
 def test_a_batch_of_no_file_is_refused(http: httpx.Client) -> None:
     batch = {"input_file_id": "file-0", "endpoint": COMPLETIONS}
-    assert http.post("/v1/batches", json=batch).status_code == 404
+    refused = http.post("/v1/batches", json=batch)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (404, "input_file_id")
+    assert refused.json()["error"]["message"] == "no file 'file-0'"
     assert http.get("/v1/batches/batch_0").status_code == 404
     assert http.post("/v1/batches/batch_0/cancel").status_code == 404
 

@@ -59,6 +59,11 @@ def test_a_stream_goes_on_when_jobs_without_a_key_are_forgotten(tmp_path: Path) 
         conflict = http.post("/v1/completions", **asked(stream=True, prompt="Another"))
         assert conflict.status_code == 409
         assert conflict.json()["error"]["type"] == "idempotency_conflict"
+        assert conflict.json()["error"]["param"] == "Idempotency-Key"
+        other = {"json": {"prompt": "Another", "stream": True}, "headers": {"last-event-id": first}}
+        error = http.post("/v1/completions", **other).json()["error"]
+        assert (error["type"], error["param"]) == ("idempotency_conflict", "Last-Event-ID")
+        assert error["message"].startswith("this Last-Event-ID belongs to another request: ")
         assert http.get(f"/v1/requests/{service.worker.dispatches[0].job_id[:24]}").status_code == 200
         assert len(service.worker.dispatches) == 2
 
@@ -76,4 +81,8 @@ def test_the_next_router_answers_a_key_as_the_last_one_did(tmp_path: Path, strea
         assert text_of(http.post("/v1/completions", **asked(stream=stream))) == "".join(STORY)
         conflict = http.post("/v1/completions", **asked(stream=stream, prompt="Another"))
         assert conflict.status_code == 409
+        assert conflict.json()["error"]["param"] == "Idempotency-Key"
+        assert conflict.json()["error"]["message"] == (
+            "this Idempotency-Key belongs to another request: send that one again, or use another Idempotency-Key"
+        )
         assert service.worker.dispatches == []

@@ -129,9 +129,9 @@ async def whole_answer(
     *,
     names: FieldNames,
 ) -> ASGIResponse:
-    """All results in one body; errors name fields by `names`."""
+    """All results in one body; errors name fields by `names`, and the headers of `identity`."""
     work = results_of(gateway.client, submits)
-    with errors_name_fields_as_given(names):
+    with errors_name_fields_as_given({**names, **identity.field_names}):
         results = await unless_disconnected(
             gateway, request.receive, work, survives_disconnect=identity.survives_disconnect
         )
@@ -148,7 +148,8 @@ async def streamed_answer(
     names: FieldNames,
     done: bytes = DONE,
 ) -> ASGIResponse:
-    """The answer as it grows; errors name fields by `names`."""
+    """The answer as it grows; errors name fields by `names`, and the headers of `identity`."""
+    names = {**names, **identity.field_names}
     if identity.positions:
         gateway.metrics.note_resumed()
     stream = AnswerStream(gateway, identity, submits, chunks, names=names, done=done)

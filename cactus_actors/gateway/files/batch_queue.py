@@ -88,7 +88,10 @@ class BatchQueue:
 
         Raises ResourceNotFound if there is no such file, QuotaExceeded where its results would not fit.
         """
-        self._files.get(input_file_id, tenant)
+        try:
+            self._files.get(input_file_id, tenant)
+        except ResourceNotFound as error:
+            raise ResourceNotFound(error.message, param="input_file_id") from None
         self._files.quota.check_bytes(self._files.num_bytes(tenant))
         self._make_room(tenant)
         record = BatchRecord(

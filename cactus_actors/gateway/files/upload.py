@@ -46,12 +46,15 @@ class Upload:
                         elif segment is not None and segment.name == "file":
                             num_file_bytes += len(event)
                             if num_file_bytes > max_file_bytes:
-                                raise PayloadTooLarge(f"the file is above {max_file_bytes} bytes")
+                                raise PayloadTooLarge(f"the file is above {max_file_bytes} bytes", param="file")
                             yield bytes(event)
                         else:
                             value += event
                             if len(value) > MAX_FIELD_BYTES:
-                                raise InvalidRequest("a field of the form is too long")
+                                name = segment.name[:64] if segment is not None and segment.name else None
+                                raise InvalidRequest(
+                                    f"a field of the form is above {MAX_FIELD_BYTES} bytes", param=name
+                                )
         except MultipartError as error:
             raise InvalidRequest(f"the form is not multipart/form-data: {error}") from None
         if self.filename is None:

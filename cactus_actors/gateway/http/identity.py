@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from cactus_actors.api.field_names import FieldNames
 from cactus_actors.gateway.http.api_keys import Tenant, account_of
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.request_ids import job_id_of, read_request_id, request_id_of_key
@@ -58,6 +59,13 @@ class Identity:
         traces = request.headers.getall("traceparent", [])
         traceparent = read_traceparent(traces[0]) if len(traces) == 1 else None
         return Identity(tenant, request_id, state["received_at"], survives_disconnect, has_key, positions, traceparent)
+
+    @property
+    def field_names(self) -> FieldNames:
+        """The header that job ids are made of, for errors about one."""
+        if self.has_key:
+            return {"job_id": "Idempotency-Key"}
+        return {"job_id": "Last-Event-ID"} if self.survives_disconnect else {}
 
     def job_id(self, choice: int) -> str:
         """The id of the job that makes a choice."""

@@ -35,7 +35,8 @@ async def upload_file(request: HttpRequest) -> ASGIResponse:
     purpose = upload.fields.get("purpose", "")
     if purpose != PURPOSE:
         gateway.files.discard(file_id)
-        raise InvalidRequest(f"purpose must be {PURPOSE!r}, got {purpose[:40]!r}", param="purpose")
+        given = f", not {purpose[:40]!r}" if purpose else "; the form has none"
+        raise InvalidRequest(f"purpose must be {PURPOSE!r}{given}", param="purpose")
     record = gateway.files.keep(file_id, upload.filename or "", purpose, tenant)
     return json_response(gateway.files.body(record))
 
