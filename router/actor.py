@@ -1,4 +1,4 @@
-"""The router actor: the workers' socket, the process for those of clients, and one loop around the core."""
+"""The router actor: the workers' socket, the edge process for clients, and one loop around the core."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ from cactus_actors.router.telemetry.job_reporter import JobReporter, job_reporte
 from cactus_actors.text import load_text_model
 
 TICK_S, REST_TICK_S = 0.05, 0.25
-"""How often it is looked at what time brings: while anything is under way, and at rest."""
+"""Seconds between two ticks of the core, while it has work and at rest."""
 MAX_WORKER_MESSAGES = 256
-"""Between two looks at the clients; tokens of one job that come together in them are published together."""
+"""The most worker messages between two polls of the clients; tokens of one job in them are published together."""
 EDGE_MEMORY_BYTES = 512 << 20
-"""What clients may take of the process that has their sockets."""
+"""The memory that clients may take in the edge process."""
 
 Observer = Callable[[JobReport], None]
 
@@ -75,9 +75,9 @@ _log = logging.getLogger(__name__)
 class RouterActor:
     """Owns the sockets; `run` is the only thread that touches them or the core.
 
-    The other methods may be called from any thread: they read what the loop left for them, or leave a call
-    that the loop makes. `text_model` stands in for the model's own text side. `observers` are told, in the
-    loop, how each job went: they must neither wait nor raise.
+    Other threads may call the other methods, which read published state or post a call to the loop. `text_model`
+    replaces the model's own. The loop calls each of `observers` with the report of an ended job: they must neither
+    block nor raise.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class RouterActor:
         self._loop_delay = LoopDelay(TICK_S)
 
     def start(self) -> Endpoints:
-        """Load the model's text side, take over what the journal holds and bind.
+        """Load the model's text side, recover the journal's jobs and bind.
 
-        Raises ConfigurationInvalid naming what is wrong.
+        Raises ConfigurationInvalid naming the fault.
         """
         keys, corpus = _keys_of(self._settings), _corpus_of(self._settings)
         model, path = self._text_model, None
@@ -202,7 +202,7 @@ class RouterActor:
                 self._traffic.hear()
             self._traffic.answer()
             if self._workers in ready:
-                self._take_worker_messages()  # right before the tick, which judges who was silent
+                self._take_worker_messages()  # before the tick, which looks for silent workers
             self._tick()
             self._edge.flush()
 
@@ -210,7 +210,7 @@ class RouterActor:
         return self._health
 
     def worker_lost(self, worker_id: str) -> None:
-        """That worker's process is known to be gone: its jobs need not wait for its silence."""
+        """The process of that worker has ended: continue its jobs elsewhere at once."""
         self._mailbox.post(lambda: self._perform(self.core.on_worker_lost(worker_id, time.monotonic())))
 
     def drain(self, timeout_s: float) -> bool:
@@ -270,7 +270,7 @@ class RouterActor:
         messages: list[tuple[bytes, WorkerMessage]] = []
         for caller, (identity, *frames) in self._authenticator.received(self._workers, MAX_WORKER_MESSAGES):
             if caller is None:
-                continue  # it will be missed, and its jobs run elsewhere
+                continue  # the tick finds it silent, and its jobs run elsewhere
             try:
                 messages.append((identity, self._decode_worker(frames)))
             except InvalidMessage as error:
@@ -330,7 +330,7 @@ class RouterActor:
                 self._edge.reply(effect.identity, encode(effect.message, effect.encoding))
 
     def _start_preparing(self, model: PromptModel, path: Path | None, corpus: Path | None) -> PreparationPool:
-        """In processes of its own; a model without a path is known to this process only."""
+        """Start two child processes; a model without a path exists in this process only and is used here."""
         if path is None:
             self._preparers: list[Preparer] = [LocalPreparer(model), LocalPreparer(model)]
         else:
@@ -375,7 +375,7 @@ def _keys_of(settings: RouterSettings) -> AcceptedKeys | None:
 
 
 def _corpus_of(settings: RouterSettings) -> Path | None:
-    """Where the documents are; raises ConfigurationInvalid for what is no directory."""
+    """The directory of the documents; raises ConfigurationInvalid if it is none."""
     if settings.corpus is None:
         return None
     from cactus_actors.retrieval.corpus import corpus_directory

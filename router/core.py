@@ -37,11 +37,9 @@ from cactus_actors.router.state.service_facts import ServiceFacts
 
 
 class RouterCore:
-    """Every decision of the router.
-
-    Every `PrepareRequest` effect is answered by `on_prepared`. With a journal every `WriteJournal` effect is
-    performed, that of an accepted job is answered by `on_journaled` or `on_journal_failed`, and each
-    `LoadResult` by `on_result_loaded`.
+    """Makes every decision of the router. Every `PrepareRequest` effect is answered by `on_prepared`. With a
+    journal every `WriteJournal` effect is performed, that of an accepted job is answered by `on_journaled` or
+    `on_journal_failed`, and each `LoadResult` by `on_result_loaded`.
     """
 
     def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions | None = None) -> None:
@@ -64,12 +62,12 @@ class RouterCore:
 
     @property
     def is_drained(self) -> bool:
-        """Whether it takes no new jobs and has finished the old ones."""
+        """True if it takes no new jobs and has finished the old ones."""
         return self.state.is_draining and not self._has_jobs
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing is under way: no job, no end of the router, no worker that is to come or go."""
+        """True if it has no job, is not stopping, and no worker is expected to start or leave."""
         if self._has_jobs or self.state.is_draining:
             return False
         return len(self._dispatcher.workers.local) == self.state.desired_workers
@@ -179,7 +177,7 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
-        """A command could not be sent: the worker's connection is over."""
+        """A command could not be sent: the worker's connection has ended."""
         self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), "unreachable", now)
         self._pump(now)
         return self._outbox.drain()

@@ -1,4 +1,4 @@
-"""Effects: what the core asks the actor to do, in order."""
+"""Effects: the actions that the core requests from the actor, in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Publish(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetJobOwner(msgspec.Struct, frozen=True, gc=False):
-    """Let only that tenant subscribe to a job from now on; None ends this."""
+    """Let only that tenant subscribe to a job from now on; None lifts the restriction."""
 
     job_id: str
     tenant: str | None
@@ -52,8 +52,8 @@ class WriteJournal(msgspec.Struct, frozen=True, gc=False):
 class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
     """Have the request of a job prepared; answered by `on_prepared`.
 
-    `content` is the request in msgpack. `sources` are the documents of a job that had them chosen before,
-    None for a new one. Users have their requests prepared in turn, and background work comes last.
+    `content` is the request in msgpack. `sources` are the documents chosen for a recovered job, None for a new one.
+    Users have their requests prepared in turn, and background work comes last.
     """
 
     job_id: str
@@ -76,7 +76,7 @@ class LogWarning(msgspec.Struct, frozen=True, gc=False):
 
 
 class LoadResult(msgspec.Struct, frozen=True, gc=False):
-    """Read an ended job from the journal; what is found is told by `on_result_loaded`."""
+    """Read an ended job from the journal; answered by `on_result_loaded`."""
 
     job_id: str
 
@@ -124,7 +124,7 @@ class Outbox:
         self._effects.append(Publish(topic, message, encoding))
 
     def own(self, job_id: str, tenant: str) -> None:
-        """From now on a job belongs to a tenant; where nobody has a key there are none."""
+        """From now on a job belongs to a tenant; without keys there are no tenants."""
         if tenant:
             self._effects.append(SetJobOwner(job_id, tenant))
 

@@ -1,4 +1,4 @@
-"""The state of one router, built once: every part of `lifecycle/` is given this one object."""
+"""The state of one router, built once and passed to every part of `lifecycle/`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plain_cache_salt(tenant: str, salt: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RouterOptions:
-    """What a router is given beside its settings.
+    """The arguments of a router beside its settings.
 
     `unix_offset` is what must be added to the router's clock to get Unix seconds; with it jobs are kept in a
     journal, without it there is none. `tokens` decodes token ids for log probabilities. `cache_salt` separates

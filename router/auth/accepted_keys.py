@@ -45,13 +45,13 @@ class AcceptedKeys:
         return self._callers.get(public_key)
 
     def take_revoked(self, now: float) -> Sequence[tuple[str, Caller]]:
-        """The keys that were removed or got other rights since the last call, with their former owners."""
+        """The keys that were removed or whose rights changed since the last call, with their former owners."""
         self._recheck_if_due(now)
         revoked, self._revoked = self._revoked, {}
         return list(revoked.items())
 
     def has_keys(self, tenant: str) -> bool:
-        """Whether any accepted key belongs to that tenant."""
+        """True if any accepted key belongs to that tenant."""
         return any(caller.tenant == tenant for caller in self._callers.values())
 
     def refusal(self, public_key: str, domain: str, now: float) -> str | None:

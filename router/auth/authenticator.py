@@ -1,4 +1,4 @@
-"""Decides who may connect to the router's sockets, and whose each message is."""
+"""Admits connections to the router's sockets, and finds the sender of each message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BAD_TOPIC_COST = 32.0
 FAREWELL_S = 0.5
 """The time that a client whose key was revoked has to read the reason."""
 FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-"""Handshakes that ended before a key was shown; which of the two events comes depends on who hangs up first."""
+"""Handshakes that ended before a key was shown; the event depends on the side that closes first."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ Socket = zmq.Socket[bytes]
 Received = tuple[Caller | None, list[bytes]]
 """A message and its sender; None if the sender's key is not accepted, or the sender has left."""
 Admits = Callable[[Caller | None, Sequence[zmq.Frame]], bool]
-"""Whether a message of that caller is read at all; decided before its frames are copied."""
+"""True if a message of that caller is to be read; called before its frames are copied."""
 
 
 def admit_all(_caller: Caller | None, _frames: Sequence[zmq.Frame]) -> bool:
@@ -45,7 +45,7 @@ def admit_all(_caller: Caller | None, _frames: Sequence[zmq.Frame]) -> bool:
 
 
 class Authenticator(abc.ABC):
-    """Decides who may connect to the sockets of one process, and whose each message is.
+    """Admits connections to the sockets of one process, and finds the sender of each message.
 
     It belongs to the thread that the sockets belong to. `connections` are those that a message came over.
     Refusals are counted in `refused`, by reason.
@@ -69,7 +69,7 @@ class Authenticator(abc.ABC):
     def attend(self) -> Sequence[RevokedKey]:
         """Decide on waiting connections, and cut those whose key was revoked.
 
-        The caller must end what was promised to the returned connections.
+        The caller must end the subscriptions and requests of the returned connections.
         """
         self.connections.look_again()
         return ()
@@ -98,7 +98,7 @@ class Authenticator(abc.ABC):
 
 
 class OpenAuthenticator(Authenticator):
-    """Trusts whoever can reach the sockets, as long as it does not flood them."""
+    """Accepts all peers that can reach the sockets, and cuts those that flood them."""
 
     def cut_listeners(self, tenant: str) -> None:
         pass  # there is one tenant
@@ -147,7 +147,7 @@ class CurveAuthenticator(Authenticator):
         socket.monitor(endpoint, FAILED_HANDSHAKES)
         monitor = self._context.socket(zmq.PAIR)
         monitor.setsockopt(zmq.LINGER, 0)
-        monitor.setsockopt(zmq.RCVHWM, 0)  # a full one would hold up ZeroMQ's own thread
+        monitor.setsockopt(zmq.RCVHWM, 0)  # a full one would block ZeroMQ's own thread
         monitor.connect(endpoint)
         self._monitored.append(socket)
         self._monitors.append(monitor)

@@ -26,7 +26,7 @@ UNREAD_SUBSCRIPTIONS = 4
 LINGER_MS = 500
 MAX_PORT = 65_535
 BUSY_S = 2.0
-"""How long the port of a process that is just ending may stay in use."""
+"""Seconds for which the port of an ending process may stay in use."""
 BUSY_LOOK_S = 0.02
 _MORE, _LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 

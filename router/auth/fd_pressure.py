@@ -1,7 +1,7 @@
-"""Connections that never say anything are cut when file descriptors run out.
+"""Cuts connections that have sent nothing when file descriptors run out.
 
 At the limit ZeroMQ tries to accept the next connection again and again, and the router can open nothing
-itself. ZeroMQ lets silent connections stay for as long as a handshake may take, which then is too long.
+itself. ZeroMQ keeps silent connections for the time of a handshake, which is then too long.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cactus_actors.router.auth.open_sockets import borrowed, is_connection_to, p
 
 MIN_MARGIN, MAX_MARGIN = 16, 128
 PATIENCE_S = 0.25
-"""How long a connection may be silent while descriptors are scarce; a client that is cut reconnects."""
+"""Seconds for which a connection may be silent while descriptors are scarce; a client that is cut reconnects."""
 LOG_INTERVAL_S = 10.0
 
 HasSpoken = Callable[[int, int], bool]
-"""(descriptor, inode) -> whether a message came over that connection."""
+"""(descriptor, inode) -> True if a message came over that connection."""
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class FdPressure:
         self._silent_since = silent
 
     def _is_crowded(self) -> bool:
-        """Whether the lowest free descriptor, which the next file gets, is one of the last."""
+        """True if the lowest free descriptor, which the next file gets, is one of the last."""
         try:
             lowest = os.dup(0)
         except OSError as error:

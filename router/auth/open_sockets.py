@@ -38,7 +38,7 @@ def connections_to(ports: frozenset[int]) -> Iterator[tuple[int, int]]:
 
 
 def is_connection_to(ports: frozenset[int], descriptor: int) -> bool:
-    """Whether a socket is a connection to one of these ports; raises OSError for one that is not connected."""
+    """True if a socket is a connection to one of these ports; raises OSError for one that is not connected."""
     with borrowed(descriptor) as connection:
         address = connection.getsockname()
         if not isinstance(address, tuple) or address[1] not in ports:

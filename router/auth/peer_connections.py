@@ -59,7 +59,7 @@ class PeerConnections:
         self._looked_at: set[int] = set()
 
     def look_again(self) -> None:
-        """Check descriptors again, which may stand for other connections by now; called several times a second.
+        """Check descriptors again, which may be those of other connections by now; called several times a second.
 
         Asking the system at each message would take longer than reading the message.
         """
@@ -94,11 +94,11 @@ class PeerConnections:
         return True
 
     def is_cut(self, connection: PeerConnection | None) -> bool:
-        """Whether a connection was cut, so that its messages are ignored."""
+        """True if a connection was cut, so that its messages are ignored."""
         return connection is not None and connection.name in self._cut
 
     def may_send(self, identity: bytes) -> bool:
-        """Whether a message to that peer may arrive."""
+        """True if a message to that peer may arrive."""
         descriptor = self._descriptors.get(identity)
         return descriptor is None or self._by_descriptor[descriptor].name not in self._cut
 
@@ -116,7 +116,7 @@ class PeerConnections:
         return self._num_heard[name[0]], self._num_said[name[0]]
 
     def has_spoken(self, descriptor: int, inode: int) -> bool:
-        """Whether a message came over that connection."""
+        """True if a message came over that connection."""
         connection = self._by_descriptor.get(descriptor)
         return connection is not None and connection.inode == inode
 

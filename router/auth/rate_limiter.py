@@ -30,7 +30,7 @@ class RateLimit:
 RATE_LIMITS: Mapping[str, RateLimit] = {
     # A worker reports once a step, and no step is shorter than a quarter of a millisecond.
     "workers": RateLimit(rate=4000.0, burst=8000.0),
-    # A gateway comes and goes at one job's stream after the other.
+    # A gateway subscribes to one job's stream after the other.
     "stream": RateLimit(rate=8000.0, burst=8000.0),
 }
 """By domain; on the jobs socket clients take turns, and `request_rate_limits.py` counts their requests."""
@@ -47,7 +47,7 @@ class TokenBuckets:
         self._buckets: dict[Hashable, tuple[float, float]] = {}
 
     def is_exceeded(self, connection: Hashable, now: float, cost: float = 1.0) -> bool:
-        """Count a message of a connection at this cost; whether it exceeds the limit."""
+        """Count a message of a connection at this cost; True if it exceeds the limit."""
         left, counted_at = self._buckets.get(connection, (self._allowance.burst, now))
         left = self._allowance.filled(left, now - counted_at) - cost
         if connection not in self._buckets and len(self._buckets) >= MAX_METERED:

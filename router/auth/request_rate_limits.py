@@ -33,13 +33,13 @@ RATE_LIMITS: Mapping[type[ClientMessage], RateLimit] = {
 
 
 class RequestRateLimits:
-    """A bucket of messages for each asker and kind, filled as time passes; a refused message takes none."""
+    """A bucket of messages for each requester and kind, filled as time passes; a refused message takes none."""
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, type[ClientMessage]], tuple[float, float]] = {}
 
     def check(self, asker: str, message: ClientMessage, now: float) -> None:
-        """Count a message; raises Overloaded, with the time until the next one is taken, for one too many."""
+        """Count a message; raises Overloaded, with the time until the next one is accepted, beyond the rate."""
         kind = type(message)
         allowance, bucket = RATE_LIMITS[kind], (asker, kind)
         left, counted_at = self._buckets.get(bucket, (allowance.burst, now))

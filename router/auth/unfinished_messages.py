@@ -25,7 +25,7 @@ ALARMED_S = 0.02
 GIVE_BACK_S, RETURNS = 0.5, 10
 """Interval and number of returns of freed memory: ZeroMQ frees it some time after a cut."""
 PATIENCE_S = 2.0
-"""How long the memory of cut connections may take to come back, before it counts as used by the process."""
+"""Seconds until memory of cut connections that was not returned counts as used by the process."""
 SHARE = 10.0
 """Examining connections takes at most one part in so many of the time."""
 
@@ -74,7 +74,7 @@ class UnfinishedMessages:
         return excess >= MUCH_BYTES // 4
 
     def _cut_largest(self, now: float) -> bool:
-        """Cut the connection that keeps most, and those that keep half as much; whether there were any."""
+        """Cut the connection that keeps most, and those that keep half as much; True if there were any."""
         started = time.perf_counter()
         kept = self._kept()
         self._next_look = now + SHARE * (time.perf_counter() - started)
@@ -87,7 +87,7 @@ class UnfinishedMessages:
         return bool(culprits)
 
     def _kept(self) -> dict[tuple[int, int], int]:
-        """The bytes of each connection that became no message, less a little that is forgiven each time."""
+        """The bytes of each connection that became no message, less an allowance at each call."""
         kept: dict[tuple[int, int], int] = {}
         forgiven: dict[tuple[int, int], int] = {}
         for name in connections_to(self._ports):

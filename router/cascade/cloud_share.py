@@ -1,4 +1,4 @@
-"""Which part of the jobs may go to the cloud."""
+"""The share of jobs that may be handed off."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ BURST = 10.0
 
 
 class CloudShare:
-    """Of any n jobs in a row at most `max_share` * n + BURST are handed off; a share of 1 is no limit."""
+    """Allows at most `max_share` * n + BURST handoffs in any n consecutive jobs; a share of 1 is no limit."""
 
     def __init__(self, max_share: float) -> None:
         self._max_share = max_share
@@ -18,7 +18,7 @@ class CloudShare:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no job may be handed off now."""
+        """True if no job may be handed off now."""
         return self._max_share < 1.0 and self._credit < 1.0
 
     def spend(self) -> None:

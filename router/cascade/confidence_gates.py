@@ -1,4 +1,4 @@
-"""When a job's confidence calls for the cloud, and what can be done about it. Pure functions.
+"""Decides by confidence whether a job is handed off to the cloud. Pure functions.
 
 Confidence is a signal of `protocol/confidence.py`, by default 1 - mean normalised entropy, over the first
 token, over a rolling window, or over everything generated. A job is handed off when it is below the job's
@@ -49,9 +49,8 @@ def final_gate_failure(signal: Signal, log: ConfidenceSamples, threshold: float)
 
 
 def unavailable_decision(unavailable: Iterable[str | None], *, has_cloud: bool = True) -> HandoffDecision | None:
-    """Why no cloud worker can be asked, or None if one can; `unavailable` holds each one's reason.
-
-    Without `has_cloud` there is none because nobody has stored a key.
+    """The reason why no cloud worker is available, or None if one is; `unavailable` has each one's reason. Without
+    `has_cloud` no key is stored.
     """
     reasons = list(unavailable)
     if not reasons:

@@ -52,7 +52,7 @@ class ClientTraffic:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether `answer` can answer a request now."""
+        """True if `answer` can answer a request now."""
         return bool(self._waiting) and not self._edge.is_congested
 
     def hear(self) -> None:
@@ -61,7 +61,7 @@ class ClientTraffic:
             self._on_message(message)
 
     def answer(self) -> None:
-        """Answer requests, requesters in turn, within the limits of one turn of the loop."""
+        """Answer requests, round robin by requester, within the limits of one turn of the loop."""
         until, num_taken = time.monotonic() + MAX_REQUESTS_S, 0
         while (
             num_taken < MAX_REQUESTS and not self._edge.is_congested and (request := self._waiting.take()) is not None

@@ -42,7 +42,7 @@ class EdgeLink(Generic[M]):
 
     @property
     def is_congested(self) -> bool:
-        """Whether the other end is so far behind that nothing more should be put."""
+        """True if the other end is so far behind that nothing more should be put."""
         return len(self._outgoing) > MAX_WAITING_BYTES
 
     def put(self, message: object) -> None:

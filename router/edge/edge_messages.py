@@ -43,7 +43,7 @@ class Publications(EdgeStruct, frozen=True, tag=3):
 
 
 class JobOwner(EdgeStruct, frozen=True, tag=4):
-    """Only that tenant may subscribe to the job from now on; None ends this."""
+    """Only that tenant may subscribe to the job from now on; None lifts the restriction."""
 
     topic: str
     tenant: str | None

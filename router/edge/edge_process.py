@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, slots=True)
 class EdgeLimits:
-    """How long the edge process may be silent or take nothing, and how much a subscriber may leave unread.
+    """Limits of silence and congestion of the edge process, and of unread data of a subscriber.
 
     After `quiet_s` seconds without a message the router examines the process; it replaces one that was silent
     for `silent_s` seconds of processor time it could have had. The router stops waiting for a process that
@@ -95,12 +95,12 @@ class EdgeProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process's, while there is one."""
+        """The process id, while there is a process."""
         return None if self._process is None else self._process.pid
 
     @property
     def is_congested(self) -> bool:
-        """Whether the process is so far behind that the router should produce no more messages for it.
+        """True if the process is so far behind that the router should produce no more messages for it.
 
         A process that takes nothing at all delays nothing: clients ask again for lost items and replies.
         """

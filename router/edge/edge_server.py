@@ -215,7 +215,7 @@ class EdgeServer:
                 return
 
     def _admits(self, caller: Caller | None, frames: Sequence[zmq.Frame]) -> bool:
-        """Whether a client may send a message of that size now; if not, the client gets a Rejected."""
+        """True if a client may send a message of that size now; otherwise the client gets a Rejected."""
         identity, *contents = frames
         num_bytes = sum(map(len, contents))
         if num_bytes <= LARGE_BYTES:

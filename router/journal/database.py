@@ -120,7 +120,7 @@ def make_tables(database: sqlite3.Connection) -> None:
 
 
 def is_alone(database: sqlite3.Connection) -> bool:
-    """Whether no other connection can be open at the same time."""
+    """True if no other connection can be open at the same time."""
     (mode,) = database.execute("PRAGMA locking_mode").fetchone()
     return bool(mode == "exclusive")
 
@@ -167,7 +167,7 @@ def _connected(path: Path, *pragmas: str) -> sqlite3.Connection:
 
 
 def is_no_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error comes from a full or failing disk or another process, not from the file's content."""
+    """True if an error comes from a full or failing disk or another process, not from the file's content."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # Python's own errors have none
     return code & 0xFF in _NO_DAMAGE
 

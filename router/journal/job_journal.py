@@ -259,7 +259,7 @@ def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Reco
 
 
 def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
-    """What the router keeps in memory of an ended job."""
+    """The part of an ended job that the router keeps in memory."""
     return RecoveredEnd(
         job_id=accepted.submit.job_id,
         digest=accepted.digest,

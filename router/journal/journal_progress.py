@@ -16,8 +16,8 @@ from cactus_actors.router.state.journal_records import JournalProgress
 class ProgressWriter:
     """Counts the transactions of one journal and the jobs in it.
 
-    It holds `num_jobs`, of which the oldest that can be read was accepted at `oldest_at`; `is_readable` says
-    whether all can.
+    It holds `num_jobs`, of which the oldest that can be read was accepted at `oldest_at`; `is_readable` is true if
+    all can be read.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class ProgressWriter:
     ) -> None:
         """Raises sqlite3.DatabaseError."""
         self.is_short = False
-        """Whether jobs are missing that were there after the last transaction."""
+        """True if jobs of the last transaction's count are missing."""
         self._last = JournalProgress(0, num_jobs, 0.0, oldest_at, 0.0)
         is_kept = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'progress'").fetchone()
         row = database.execute("SELECT record FROM progress").fetchone() if is_kept else None

@@ -93,7 +93,7 @@ def refill(database: sqlite3.Connection, salvage: Salvage, hole: JournalProgress
 
 
 def has_hole(path: Path) -> JournalProgress | None:
-    """The last progress that SQLite reads, if the log goes on behind a damaged frame; None if it does not."""
+    """The last progress that SQLite reads, if the log continues after a damaged frame; None if it does not."""
     if not log_of(path).exists():
         return None
     salvage = Salvage()

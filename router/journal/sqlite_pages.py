@@ -1,7 +1,7 @@
-"""Rows out of the pages of an SQLite file and its write-ahead log, without SQLite.
+"""Reads rows from the pages of an SQLite file and its write-ahead log, without SQLite.
 
-SQLite stops at the first page that is wrong. Here every page counts that can be read alone, in each version
-of it. The format is that of https://www.sqlite.org/fileformat2.html; only tables WITHOUT ROWID are read.
+SQLite stops at the first wrong page. Here every readable page is used, in each of its versions. The format is that
+of https://www.sqlite.org/fileformat2.html; only tables WITHOUT ROWID are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEWEST = 1 << 62
 
 
 class _Broken(Exception):
-    """What is read here is no such thing."""
+    """These bytes are not of the expected structure."""
 
 
 class Pages:
@@ -40,7 +40,7 @@ class Pages:
         self._ends = self._read_log()
 
     def rows(self) -> Iterator[tuple[Value, ...]]:
-        """Every row of every version of a page, in each way that it can be put together."""
+        """Every row of every version of a page, with the overflow pages of every possible position."""
         if not self._size:
             return
         for number in range(1, len(self._database) // self._size + 1):
@@ -50,7 +50,7 @@ class Pages:
                 yield from self._rows_of(number, self._log[offset : offset + self._size], self._ends[position])
 
     def _read_log(self) -> list[int]:
-        """Take in the log's frames; at which position the transaction of each ends, by the frame's position.
+        """Read the log's frames; returns, by a frame's position, the position where its transaction ends.
 
         Position 0 is the file itself. A frame of an earlier use of the log has another salt.
         """
@@ -99,7 +99,7 @@ class Pages:
                     continue
 
     def _payload(self, page: memoryview, cell: int, latest: int) -> bytes:
-        """What a cell holds, with what has overflowed to other pages."""
+        """The content of a cell, including its overflow pages."""
         size, at = _varint(page, cell)
         highest = (self._usable - 12) * 64 // 255 - 23
         least = (self._usable - 12) * 32 // 255 - 23
@@ -115,7 +115,7 @@ class Pages:
 
 
 def _page_size(database: memoryview, log: memoryview) -> tuple[int, int]:
-    """The bytes of a page, and how many at its end are not used; 0 where nothing tells."""
+    """The bytes of a page, and the number of unused ones at its end; 0 if unknown."""
     sizes = []
     if bytes(database[:16]) == b"SQLite format 3\0" and len(database) >= _HEADER_BYTES:
         size = int.from_bytes(database[16:18])

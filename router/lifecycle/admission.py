@@ -1,4 +1,4 @@
-"""Accepts jobs: one id is one job, and a service without room refuses."""
+"""Accepts jobs, once for each id, or refuses them if the service has no room."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Admission:
         self._factory = JobFactory(state)
 
     def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float, caller: Caller) -> None:
-        """Have a request prepared, or attach its client to the job of that id; raises what is wrong with it."""
+        """Queue a request for preparation, or attach its client to the job of that id; raises its error."""
         if not is_job_id(submit.job_id):
             raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
         if submit.traceparent is not None and not is_traceparent(submit.traceparent):
@@ -72,8 +72,8 @@ class Admission:
         pending.requesters[identity] = encoding
         timeout_ms = submit.options.timeout_ms
         timeout_s = self._factory.timeout_s(None if timeout_ms is None else timeout_ms / 1000, pending)
-        # Before preparation costs anything. The deadline comes first: a full queue is no answer to a job that
-        # could not end in time on an empty one.
+        # Checked before preparation, which is expensive; the deadline first, because a job may be unable to end in
+        # time even with an empty queue.
         self._state.dispatcher.forecast.check(pending.reservation, timeout_s)
         self._state.dispatcher.queue.check_room(pending.reservation, now)
         self._prepare(pending)
@@ -115,7 +115,7 @@ class Admission:
             self._reject_all(pending.requesters, error, pending.job_id)
 
     def on_journaled(self, job_ids: Sequence[str]) -> None:
-        """These jobs are on disk: now they are accepted."""
+        """These jobs are on disk, which makes them accepted."""
         for job_id in job_ids:
             self._state.dispatcher.queue.release(job_id)
             job = self._state.jobs.live.get(job_id)
@@ -165,7 +165,7 @@ class Admission:
         self._reject_all(pending.requesters, error, pending.job_id)
 
     def _fail_restored(self, pending: PendingSubmit, record: AcceptedRecord, error: CactusError, now: float) -> None:
-        """End a job with the reason for which it cannot be prepared again: it was accepted."""
+        """End an accepted job that cannot be prepared again, with the reason."""
         state, job_id = self._state, pending.job_id
         state.outbox.disown(job_id, pending.tenant)
         result = Result(finish_reason="error", success=False, error=error.info())
@@ -244,7 +244,7 @@ class Admission:
         )
 
     def _grants(self, submit: Submit, caller: Caller) -> KeyGrants:
-        """What the job is granted: an account has its own weight, but no more of the cloud than its caller."""
+        """The grants of the job: an account has its own weight, but no more rights to the cloud than its caller."""
         if not submit.account:
             return caller.grants
         grants = self._state.settings.accounts.get(submit.account, REVOKED_KEY_GRANTS)
@@ -252,7 +252,7 @@ class Admission:
 
 
 def _canonical(submit: Submit) -> bytes:
-    """The same bytes for the same request, whatever its encoding, its trace and its retention."""
+    """Bytes that are equal for equal requests, whatever their encoding, trace and retention."""
     if submit.traceparent is not None or submit.keyed:
         submit = msgspec.structs.replace(submit, traceparent=None, keyed=False)
     try:

@@ -49,7 +49,7 @@ class ClientMessages:
         self.loader = ResultLoader(state.outbox, state.options.load_limits)
 
     def receive(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
-        """Handle a message that has just come, if its client does not send too many."""
+        """Handle a new message, within the rate limits of its client."""
         try:
             self._rate_limits.check(requester_of(caller, identity), message, now)
         except CactusError as error:
@@ -70,7 +70,7 @@ class ClientMessages:
         self.loader.on_loaded(job_id)
 
     def drop_deferred(self, identities: frozenset[bytes]) -> None:
-        """Forget what these connections asked: nobody may answer them any more."""
+        """Drop the deferred messages of these connections."""
         self._unprepared.drop(identities)
         self.loader.waiting.drop(identities)
 
@@ -80,7 +80,7 @@ class ClientMessages:
         self._reject(identity, error, encoding, concerns)
 
     def _handle(self, asked: DeferredMessage, now: float) -> None:
-        """Answer or defer; what is wrong with a message is answered with Rejected."""
+        """Answer or defer a message; an invalid one is answered with Rejected."""
         message = asked.message
         try:
             match message:
@@ -130,12 +130,12 @@ class ClientMessages:
         self._state.outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
 
     def _must_load(self, job_id: str, caller: Caller) -> bool:
-        """Whether an answer about this job needs a result that is only in the journal."""
+        """True if an answer about this job needs a result that is only in the journal."""
         ended = self._state.jobs.ended.get(job_id)
         return ended is not None and ended.tenant == caller.tenant and self._state.results.must_load(job_id)
 
     def _may_submit(self, job_id: str, tenant: str) -> bool:
-        """Whether no other tenant listens to the job; a job that is known already is not run again."""
+        """True if the job is one of the tenant's, or no other tenant listens to that id."""
         known = self._state.jobs.get(job_id)
         is_own = known is not None and known.tenant == tenant
         return is_own or self._state.topics.is_free(job_id, tenant)

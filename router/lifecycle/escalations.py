@@ -39,7 +39,7 @@ class Escalations:
         self._max_wait_s = settings.max_handoff_wait_s
         self._has_cloud = settings.has_cloud
         self._asked: dict[str, Job] = {}  # in the order in which they were escalated, if there is a max_wait_s
-        self._waiting: dict[str, Job] = {}  # escalated, without a free slot at a cloud worker yet
+        self._waiting: dict[str, Job] = {}  # escalated, waiting for a free slot at a cloud worker
 
     def check_gates(self, job: Job, num_new: int, now: float) -> None:
         """Apply the gates to new tokens of the answer, one by one; release the stream once enough passed."""
@@ -73,7 +73,7 @@ class Escalations:
         return self._escalate(job, gate_failure, now)
 
     def on_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
-        """Take a chunk, or the end, of a cloud's answer."""
+        """Handle a chunk, or the end, of a cloud's answer."""
         job = assignment.job
         cloud = job.cloud
         assert cloud is not None

@@ -1,4 +1,4 @@
-"""What a result says of the cloud: what became of a handoff, and which counts are whose."""
+"""The part of a result about the cloud: the outcome of a handoff, and the usage of cloud and local model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 
 def handoff_of(job: Job, ending: JobEnding, signal: SignalName, probe: Probe | None) -> Handoff:
-    """The decision and its reason; with what the cloud cost, and beside its answer what the local one was."""
+    """The decision, its reason and the cloud's cost; with the local answer if a cloud's replaced it."""
     threshold = job.prepared.policy.cloud_handoff_threshold
     if job.handoff_decision is None:
         return Handoff(threshold=threshold, signal=signal)
@@ -41,7 +41,7 @@ def local_usage(job: Job) -> Usage:
 
 
 def cloud_usage(job: Job) -> Usage:
-    """The cloud's own counts, or where it told none the prompt's tokens here and one a chunk."""
+    """The cloud's own counts; without them the local count of prompt tokens, and one token a chunk."""
     assert job.cloud is not None
     finish = job.cloud.finish
     if finish is not None and finish.usage is not None:
@@ -50,7 +50,7 @@ def cloud_usage(job: Job) -> Usage:
 
 
 def measures_of(log: ConfidenceSamples, probe: Probe | None) -> Measures | None:
-    """The measures of an answer that was generated here, None of nothing."""
+    """The measures of a local answer; None if nothing was generated."""
     if not log.entropies or not log.logprobs:
         return None
     return Measures(

@@ -17,7 +17,7 @@ from cactus_actors.router.state.token_log import TokenLog
 
 
 class JobFactory:
-    """Applies to a prepared request what its key is granted and what the service sets."""
+    """Applies the grants of its key and the settings of the service to a prepared request."""
 
     def __init__(self, state: RouterState) -> None:
         self._state = state

@@ -1,4 +1,4 @@
-"""The end of a job: exactly one Finished, to everyone who waits for it."""
+"""Ends jobs: exactly one Finished, sent to every client that waits for it."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def make_result(
 ) -> Result:
     """The outcome as it stands in the record; time is the router's monotonic clock, in seconds.
 
-    A cloud's answer has its own model and counts, and neither confidence nor measures, which nobody knows.
-    Those of the local answer that it replaced are told in `handoff`.
+    A cloud's answer has its own model and counts, and neither confidence nor measures, which are unknown. `handoff`
+    has those of the local answer that it replaced.
     """
     prepared, stream = job.prepared, job.stream
     is_local = stream is job.local
@@ -80,12 +80,12 @@ def make_result(
 
 
 def _reaches(confidence: float | None, threshold: float, log: TokenLog) -> bool:
-    """Whether an answer is sure enough; what has no tokens has nothing to be sure of."""
+    """True if the confidence reaches the threshold, or the answer has no tokens."""
     return len(log) == 0 if confidence is None else confidence >= threshold
 
 
 def _parsed(job: Job) -> ParsedText:
-    """What a job wrote, apart from the calls in it, for one that was offered tools."""
+    """The text without its tool calls, and the calls, of a job that was offered tools."""
     prepared, text = job.prepared, job.stream.text
     if prepared.tool_markup is None:
         return ParsedText(text)
@@ -102,7 +102,7 @@ def _exact(call: ToolCall) -> ToolCall:
 
 
 def _finish_reason(job: Job, ending: JobEnding, has_calls: bool) -> FinishReason:
-    """Why the answer ended; calls are one reason, and the context's end for who wants to be told."""
+    """The finish reason: `tool_calls` with calls, `model_length` at the context's end if the job asks for it."""
     match ending.reason:
         case "stop" | "tool_calls":
             return "tool_calls" if has_calls else "stop"

@@ -1,4 +1,4 @@
-"""What of each job goes to the journal, and how a job comes back from there."""
+"""Writes jobs and results to the journal, and restores ended jobs from it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class JournalWriter:
         self._unix_offset = state.options.unix_offset
 
     def accepted(self, job: Job, content: bytes) -> None:
-        """Write a job; `content` is its request as it was digested."""
+        """Write a job; `content` is the digested form of its request."""
         assert self._unix_offset is not None
         entry = AcceptedEntry(
             submit=msgspec.Raw(content),
@@ -82,6 +82,6 @@ class JournalWriter:
         )
 
     def own_time(self, unix_s: float, now: float) -> float:
-        """A past moment on the router's clock, never after `now`."""
+        """A past Unix time on the router's clock, at most `now`."""
         assert self._unix_offset is not None
         return min(now, unix_s - self._unix_offset)

@@ -27,14 +27,14 @@ REFUSAL_SHOWN_S = 600.0
 TELL_INTERVAL_S = 1.0
 """A worker that repeats its Hello sooner gets no second refusal: it may not understand refusals."""
 MAX_UNTAKEN, MIN_AHEAD = 128, 2
-"""How many reports all workers together may have sent that the router has not taken, and at least how many each
-worker: a router that does not keep up slows its workers down instead of queueing their tokens."""
+"""The most unacknowledged reports of all workers together, and the least that each worker may have: a router that
+does not keep up slows its workers down instead of queueing their tokens."""
 
 
 class Membership:
     """Admits workers that run the service's model in its formats; any message shows that its worker is alive.
 
-    What the settings and the model leave open, the first local worker decides.
+    The first local worker decides the formats that the settings leave open.
     """
 
     def __init__(self, state: RouterState, worker_reports: WorkerReports) -> None:
@@ -53,7 +53,7 @@ class Membership:
         if isinstance(message, Hello):
             self._on_hello(identity, message, now)
         elif worker is None:
-            # Its session is over, or was with the router before this one: a Welcome makes it say Hello.
+            # Its session has ended, or was with an earlier router: a Welcome makes it send Hello.
             if isinstance(message, Report):
                 self._counters.on_late(message.deltas)
             if not isinstance(message, Goodbye):
@@ -114,7 +114,7 @@ class Membership:
         self._outbox.add(LogWarning(f"worker {hello.worker_id} on {hello.node} gets no jobs: {reason}"))
 
     def _differences(self, hello: Hello) -> Iterator[tuple[str, str]]:
-        """The fields in which a worker differs from the service, each with what is wrong."""
+        """The fields in which a worker differs from the service, each with a description."""
         facts, first = self._facts, self._first_other(hello)
         own = None if first is None else first.hello
         expected = facts.fingerprint or (own.fingerprint if own else "")

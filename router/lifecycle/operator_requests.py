@@ -1,4 +1,4 @@
-"""Answers requests about the whole service: its status, its size, the restart of its workers."""
+"""Answers requests about the whole service: status, scaling, restart of the workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_WORKERS = 256
 
 
 class OperatorRequests:
-    """Reads the router's state, and notes what operators ask for; the fleet carries it out."""
+    """Reads the router's state, and records the requests of operators, which the fleet carries out."""
 
     def __init__(self, state: RouterState) -> None:
         self._state = state

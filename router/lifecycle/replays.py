@@ -1,4 +1,4 @@
-"""Replays: items of a stream that a client asks for again, or has missed."""
+"""Replays: items of a stream that a client requests again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cactus_actors.router.state.journal_records import EndedRecord
 
 REPLAY_CHUNK = 256
 MAX_CREDIT = 2048
-"""Items of one replay, counting the alternatives told with each: no replay holds up other requests."""
+"""The most items of one replay, counting the alternatives of each, so that no replay delays other requests."""
 
 
 class Replays:
@@ -28,7 +28,7 @@ class Replays:
         return self._of_live(request, job)
 
     def _of_live(self, request: Resume, job: Job) -> Replay:
-        """Items that are yet to come may be asked for: after a restart of the router a client is ahead of its job."""
+        """Future items may be requested: after a restart of the router a client is ahead of its job."""
         length, stream = job.length, job.stream
         params = job.prepared.params
         stop = _stop(request, length, max(length, params.max_tokens), params.num_logprobs)
@@ -83,7 +83,7 @@ def _stop(request: Resume, length: int, limit: int, num_alternatives: int) -> in
 
 
 def _num_alternatives(ended: EndedRecord) -> int:
-    """How many alternatives are told with each item."""
+    """The number of alternatives of each item."""
     logprobs = ended.finished.result.logprobs
     return len(logprobs[0].top) if logprobs else 0
 

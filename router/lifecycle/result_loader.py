@@ -7,7 +7,7 @@ from cactus_actors.router.state.deferred_messages import DeferralLimits, Deferre
 from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
 MAX_LOADING = 4
-"""Results that are loaded at a time: a requester waits for these at most, whatever others ask for."""
+"""Results that are loaded at a time; a requester waits at most for these, however many others request."""
 
 
 class ResultLoader:
@@ -21,7 +21,7 @@ class ResultLoader:
 
     def load(self, job_id: str, message: DeferredMessage) -> None:
         """Load a result for this message; raises Overloaded when too many messages wait."""
-        # Another requester may wait for the same job already: whose turn comes first has it loaded.
+        # Another requester may already wait for the same job; the first turn of either loads it.
         if self.waiting.defer(job_id, message):
             self._requesters.put(job_id, message.requester, is_background=False)
         self._load_next()

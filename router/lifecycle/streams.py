@@ -1,4 +1,4 @@
-"""Publishes the streams of jobs. A job's log is the truth; what is published is a copy that may get lost."""
+"""Publishes the streams of jobs. A job's log is authoritative; published messages are copies that may get lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Streams:
         self._epoch = state.facts.epoch
         self._is_batching = False
         self._batch: dict[str, Job] = {}
-        self._progress_times: list[tuple[float, str]] = []  # a heap: when to look at a stream again, and which
+        self._progress_times: list[tuple[float, str]] = []  # a heap of (next check, job id)
 
     def advance(self, job: Job, now: float) -> None:
         """Publish the new items of a released stream, now or at the end of the batch."""
@@ -35,8 +35,8 @@ class Streams:
     def begin_batch(self) -> None:
         """Until `end_batch`, collect the new items of each stream for one message.
 
-        A job that may be handed off is published at once: whether a client has seen an item of it decides
-        about the handoff.
+        A job that may be handed off is published at once: a stream of which a client has seen an item is not handed
+        off.
         """
         self._is_batching = True
 
@@ -54,7 +54,7 @@ class Streams:
         job.last_published_at = now
 
     def schedule_progress(self, job: Job, now: float) -> None:
-        """From now on publish the length of a stream that has subscribers and is quiet."""
+        """Start to publish the length of a quiet stream that has subscribers."""
         if not job.has_progress_scheduled and job.job_id in self._subscribed:
             job.has_progress_scheduled = True
             heapq.heappush(self._progress_times, (now + PROGRESS_INTERVAL_S, job.job_id))
@@ -82,7 +82,7 @@ class Streams:
         self._publish(job.job_id, finished, job.encoding)
 
     def _publish_new(self, job: Job, now: float) -> None:
-        """Publish the items since the last ones; without a subscriber they are passed over."""
+        """Publish the items since the last ones; without a subscriber they are skipped."""
         log = job.stream if job.cloud is not None else job.local
         length, job_id = len(log.token_ids), job.job_id
         if length > job.num_published and job_id in self._subscribed:

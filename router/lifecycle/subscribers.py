@@ -10,7 +10,7 @@ from cactus_actors.router.state.caller import Caller
 class Subscribers:
     """Subscribes callers to jobs of their own tenant; `refused` counts the others by reason.
 
-    Earlier items are not published again: a new subscriber is told the length of the stream and resumes.
+    Earlier items are not published again: a new subscriber gets the length of the stream and resumes.
     """
 
     def __init__(self, state: RouterState, streams: Streams) -> None:
@@ -20,7 +20,7 @@ class Subscribers:
         self._streams = streams
 
     def authorize(self, topic: str, caller: Caller, now: float) -> bool:
-        """Whether a caller may subscribe."""
+        """True if a caller may subscribe."""
         known = self._jobs.get(topic)
         if known is not None and known.tenant != caller.tenant:
             refusal: str | None = self._topics.refuse(topic, caller, "foreign_topic")
@@ -33,7 +33,7 @@ class Subscribers:
         return refusal is None
 
     def record(self, topic: str, caller: Caller, refusal: str | None, now: float) -> None:
-        """Note a subscription, or its refusal, that the edge process has decided about."""
+        """Record a subscription that the edge process granted or refused."""
         if refusal is None:
             self._topics.subscribe(topic, caller)
             self._tell_length(topic, now)

@@ -1,4 +1,4 @@
-"""Takes the reports of workers: tokens go to the jobs' logs and streams, finishes end the jobs."""
+"""Handles the reports of workers: tokens go to the jobs' logs and streams, finishes end the jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconne
 
 
 class WorkerReports:
-    """Handles the reports of workers, and moves the jobs of lost workers on."""
+    """Handles the reports of workers, and moves the jobs of lost workers to others."""
 
     def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher, escalations: Escalations) -> None:
         self._jobs = state.jobs
@@ -52,7 +52,7 @@ class WorkerReports:
     def on_worker_gone(self, worker: WorkerRecord | None, loss: WorkerLoss | None, now: float) -> None:
         """Continue the jobs of a worker elsewhere; `worker` is None for one that was gone before.
 
-        A loss counts against its jobs, which may have caused it; a goodbye (`loss` is None) or a new connection
+        A loss counts against its jobs, which may have caused it; a Goodbye (`loss` is None) or a new connection
         does not.
         """
         if worker is None:
@@ -71,7 +71,7 @@ class WorkerReports:
     def _take_next_token(self, job: Job, delta: SequenceDelta, now: float) -> bool:
         """The fast path of `_on_local_delta` for a delta that holds the next token and nothing else.
 
-        Returns False, and takes nothing, for any other delta.
+        Returns False, without effect, for any other delta.
         """
         log = job.local
         last_at = log.last_at
@@ -120,7 +120,7 @@ class WorkerReports:
         if num_new:
             job.num_broken_links = 0
             self._counters.num_generated_tokens += num_new
-            if num_before:  # tokens that came together share the time since the last one
+            if num_before:  # tokens of one message share the time since the last one
                 self._observe_gap((now - last_at) / num_new, num_new)
         if delta.extras is not None:
             _take_extras(job, delta, delta.extras)
@@ -162,7 +162,7 @@ class WorkerReports:
         self._jobs.count("redispatched")
 
     def _given_up(self, job: Job) -> CactusError | None:
-        """The error of a job that no worker may try again; None if one may."""
+        """The error of a job that must not run again; None if it may."""
         lost = job.lost_workers
         if len(lost) >= self._max_attempts:
             kind = PoisonJob if job.is_suspect else ServerFailure

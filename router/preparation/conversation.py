@@ -1,4 +1,4 @@
-"""Messages as a client writes them -> the turns that a chat template reads."""
+"""Converts a client's messages into the turns that a chat template reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAFETY = (
 
 
 class PreparedConversation(NamedTuple):
-    """The turns with their content as text, what the answer begins with, and what was thought before it."""
+    """The turns with their content as text, and the given beginning and reasoning of the answer."""
 
     turns: list[ChatMessage]
     answer_begins: str = ""
@@ -28,7 +28,7 @@ class PreparedConversation(NamedTuple):
 
     @property
     def question(self) -> str:
-        """What was said last by a user."""
+        """The last message of a user."""
         said = (turn.content for turn in reversed(self.turns) if turn.role == "user")
         text = next(said, "")
         return text if isinstance(text, str) else ""
@@ -37,7 +37,7 @@ class PreparedConversation(NamedTuple):
 def prepare_conversation(
     messages: Sequence[ChatMessage], given: Mapping[str, Any], model: PromptModel
 ) -> PreparedConversation:
-    """The conversation that `messages` and the options make; raises InvalidRequest naming the place."""
+    """The conversation of `messages` and options; raises InvalidRequest naming the place."""
     if not messages:
         raise InvalidRequest("messages must not be empty", param="messages")
     if len(messages) > model.max_context:
@@ -55,7 +55,7 @@ def prepare_conversation(
 
 
 def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMessage:
-    """The message with its parts joined, and reasoning with an assistant's only."""
+    """The message with its parts joined; only an assistant's may have reasoning."""
     path = f"messages[{place}].content"
     if message.images:
         raise _unread("images", f"messages[{place}].images", model)
@@ -92,7 +92,7 @@ def _unread(what: str, path: str, model: PromptModel) -> NotSupported:
 
 
 def _with_prefix_apart(turns: list[ChatMessage]) -> PreparedConversation:
-    """A last turn of the assistant that is to be continued is the answer's beginning."""
+    """Separate a last turn of the assistant that is to be continued: the answer's beginning."""
     for place, turn in enumerate(turns):
         if turn.prefix and (turn.role != "assistant" or place != len(turns) - 1):
             raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""What the service's documents say to a job's question, put into its prompt."""
+"""Retrieves documents for a job's question and puts them into its prompt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cactus_actors.router.state.prepared_request import PreparedRequest
 REFRESH_S = 2.0
 
 Find = Callable[[Submit], list[Source]]
-"""What documents say to a job's question."""
+"""Finds the sources for a job's question."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,11 +28,11 @@ _log = logging.getLogger(__name__)
 class Documents:
     """Ranks by words alone: embeddings need a worker, and preparing a job must not wait for one.
 
-    A thread follows the files, so that no job waits for the disk either.
+    A thread watches the files, so that no job waits for the disk either.
     """
 
     def __init__(self, directory: Path, model: PromptModel, *, refresh_s: float = REFRESH_S) -> None:
-        """Raises ConfigurationInvalid for what is no directory."""
+        """Raises ConfigurationInvalid if `path` is no directory."""
         self._model = model
         self._index = Index(Corpus(directory))
         self._refresh_s = refresh_s
@@ -41,13 +41,13 @@ class Documents:
         self._thread.start()
 
     def find(self, submit: Submit) -> list[Source]:
-        """What fits the last question best, as many as are wanted and fit half of the context."""
+        """The best pieces for the last question, at most the requested number, within half of the context."""
         if submit.messages is None:
             return []
         messages: list[dict[str, Any]] = [msgspec.to_builtins(turn) for turn in submit.messages]
         wanted = submit.options.tool_rag_top_k
         num_sources = NUM_SOURCES if wanted is None else wanted
-        if num_sources <= 0:  # fewer than none is refused later, with the other options
+        if num_sources <= 0:  # a negative number is refused later, with the other options
             return []
         found = self._index.query(question_of(messages), min(num_sources, self._index.num_chunks))
         return fitting(found, self._model.max_context // 2, self._num_tokens)
@@ -64,12 +64,12 @@ class Documents:
         while not self._is_closing.wait(self._refresh_s):
             try:
                 self._index.refresh()
-            except Exception as error:  # the documents of before are still there
+            except Exception as error:  # the earlier documents stay in use
                 _log.warning("the documents could not be read again: %s", error)
 
 
 def no_documents(_: Submit) -> list[Source]:
-    """What a service without a corpus finds."""
+    """No sources, for a service without a corpus."""
     return []
 
 
@@ -84,7 +84,7 @@ def with_documents(submit: Submit, sources: Sequence[Source]) -> Submit:
 def prepare_with_documents(
     submit: Submit, known: Sequence[Source] | None, model: PromptModel, find: Find = no_documents
 ) -> PreparedRequest:
-    """The job with what is found to its question, or with the sources that are `known` to belong to it."""
+    """The prepared job with the sources found for its question, or with its `known` sources."""
     sources = find(submit) if known is None else known
     prepared = prepare(with_documents(submit, sources), model)
     return msgspec.structs.replace(prepared, sources=tuple(sources)) if sources else prepared

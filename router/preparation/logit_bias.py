@@ -1,4 +1,4 @@
-"""Reads a logit bias as clients write it: one number for each token id."""
+"""Parses a client's logit bias into one number for each token id."""
 
 from __future__ import annotations
 

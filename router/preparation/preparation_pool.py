@@ -63,7 +63,7 @@ class PreparationPool:
         self._waiting = threading.Event()
         """Set while requests may wait for the main thread; wakes the spare one."""
         self._held: tuple[str, float] | None = None
-        """The line of the request in the main thread, and since when."""
+        """The line of the request in the main thread, and its start time."""
         self._aside: str | None = None
         """The line of the request in the spare thread."""
         self._slow_until: dict[str, float] = {}
@@ -112,7 +112,7 @@ class PreparationPool:
                         self._waiting.clear()
 
     def _overtake(self) -> bool:
-        """Prepare requests that need not wait for the main thread; whether there were any."""
+        """Prepare requests that need not wait for the main thread; True if there were any."""
         if not self._may_overtake():
             return False
         self._spare.make_ready()  # the main thread may become free meanwhile
@@ -145,7 +145,7 @@ class PreparationPool:
             return request
 
     def _overtakers(self) -> Callable[[str], bool]:
-        """A predicate: whether the spare thread takes requests of a line now."""
+        """A predicate: True if the spare thread takes requests of a line now."""
         now = time.monotonic()
         if self._held is None:
             return lambda _: False

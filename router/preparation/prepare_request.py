@@ -1,4 +1,4 @@
-"""One Submit prepared: its prompt as token ids, its options resolved, its tools and its form settled."""
+"""Prepares a Submit: prompt to token ids, options to parameters, tools and structured output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_MODEL_NAME = 128
 
 
 class _Question(NamedTuple):
-    """What the model is to go on from, here and in a cloud; `prompt_text` stands in front of the answer."""
+    """The prompt for the local model and for a cloud; `prompt_text` is echoed before the answer."""
 
     prompt: ChatPrompt
     request: CloudRequest
@@ -49,8 +49,8 @@ class _Question(NamedTuple):
 def prepare(submit: Submit, model: PromptModel) -> PreparedRequest:
     """The job of `submit`, ready to run.
 
-    A service of one model takes any model name that could be one. Raises InvalidRequest and its kinds, with
-    the name in `param` that the request gives the field, and ModelNotFound.
+    A service of one model accepts any valid model name. Raises ModelNotFound, and InvalidRequest and its
+    subclasses, with the field in `param` as the request named it.
     """
     with errors_name_fields_as_given(option_names(submit.options)):
         return _prepared(submit, model)
@@ -59,7 +59,7 @@ def prepare(submit: Submit, model: PromptModel) -> PreparedRequest:
 def _prepared(submit: Submit, model: PromptModel) -> PreparedRequest:
     if len(submit.model or "") > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {(submit.model or '')[:MAX_MODEL_NAME]!r}...", param="model")
-    if not 0 <= submit.choice <= MAX_EXACT:  # workers have it in 64 bits, without a sign
+    if not 0 <= submit.choice <= MAX_EXACT:  # workers store it in 64 unsigned bits
         raise InvalidRequest(f"choice must be between 0 and {MAX_EXACT}, got {submit.choice}", param="choice")
     profile = PROFILES[submit.profile or "cactus"]
     given = given_options(submit.options)
@@ -74,7 +74,7 @@ def _prepared(submit: Submit, model: PromptModel) -> PreparedRequest:
         submit.options,
         context_left=context_left,
         profile=profile,
-        # OpenAI's chat counts what was said in answer only; a native request names no profile.
+        # OpenAI's chat penalises answer tokens only; a native request names no profile.
         penalise_prompt=submit.messages is None or submit.profile is None,
     )
     grammar = _grammar(submit, given, question.offer, model)
@@ -120,7 +120,7 @@ def _prepared(submit: Submit, model: PromptModel) -> PreparedRequest:
 
 
 def _tool_markup(submit: Submit, offer: ToolOffer, model: PromptModel) -> str | None:
-    """How calls and marks in the answer are read; None for an answer that is text to the letter."""
+    """The markup for calls and marks in the answer; None if the answer is plain text."""
     name = model.tool_markup or "json"
     is_marked = submit.messages is not None and markup_named(name).marks_every_text
     return name if offer.tools or is_marked else None
@@ -183,7 +183,7 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
 def _visible_tokens(
     has_tool_marks: bool, reasoning: ReasoningParams | None, model: PromptModel
 ) -> tuple[tuple[int, str], ...]:
-    """The control tokens that stand for text: those of calls and of reasoning, where either may come."""
+    """The control tokens that are rendered as text: those of calls and reasoning that the answer may contain."""
     of_tools = model.tool_tokens if has_tool_marks else ()
     of_reasoning = model.reasoning.tokens if model.reasoning is not None and reasoning is not None else ()
     return tuple(dict.fromkeys((*of_tools, *of_reasoning)))
@@ -211,7 +211,7 @@ def _block_hashes(ids: list[int], params: SamplingParams, policy: JobPolicy) -> 
 
 
 def _cloud_refusal(submit: Submit, given: dict[str, Any], params: SamplingParams, question: _Question) -> str | None:
-    """What of the request a cloud could not do, None if it could answer."""
+    """The part of the request that a cloud could not do; None if it could answer."""
     form = structure_of(given)
     if form is not None:
         return f"a cloud does not keep to {form}"

@@ -1,4 +1,4 @@
-"""What prepares requests, whatever process that happens in."""
+"""The interface of preparers, and one that works in this process."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from cactus_actors.router.state.prepared_request import PreparedRequest
 
 
 class Preparer(Protocol):
-    """Prepares one request after the other; for one thread, but for `close`."""
+    """Prepares one request after the other; used by one thread, except for `close`."""
 
     def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
-        """What `prepare_with_documents` makes of it, or raises."""
+        """The result of `prepare_with_documents`; raises its errors."""
 
     def make_ready(self) -> None:
-        """Wait until a request would be prepared at once; what goes wrong is for `prepare` to raise."""
+        """Wait until a request would be prepared at once; `prepare` raises the errors."""
 
     def rest(self) -> None:
-        """Let go of what only a next request needs."""
+        """Release resources that only the next request needs."""
 
     def close(self) -> None:
-        """End, with what is being prepared."""
+        """End, with the request in progress."""
 
 
 class LocalPreparer:
@@ -33,7 +33,7 @@ class LocalPreparer:
         self._model = model
 
     def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
-        # a router whose requests are prepared elsewhere does without grammars and NumPy
+        # a router with preparation processes loads neither grammars nor NumPy
         from cactus_actors.router.preparation.documents import prepare_with_documents
 
         return prepare_with_documents(decode_submit(content), sources, self._model)

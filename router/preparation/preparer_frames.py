@@ -1,4 +1,4 @@
-"""What the router and a preparing process say to each other: a length of four bytes, then msgpack."""
+"""The messages between the router and a preparation process: a length of four bytes, then msgpack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LENGTH_BYTES = 4
 
 
 class PreparerModel(msgspec.Struct, frozen=True):
-    """What a child prepares for: paths of a model and of a corpus, and what is told in the model's place."""
+    """The model and corpus of a child by their paths, and overrides of the model's own files."""
 
     model: str
     corpus: str | None
@@ -28,7 +28,7 @@ class PreparerReady(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class EncodedRequest(msgspec.Struct, frozen=True, array_like=True):
-    """A PreparerRequest as it is sent: `submit` is the request as it is carried, in MessagePack."""
+    """The encoder's form of PreparerRequest: `submit` is already in MessagePack."""
 
     submit: msgspec.Raw
     sources: list[Source] | None = None
@@ -42,7 +42,7 @@ class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PreparerReply(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """What became of a request; exactly one of the two is set."""
+    """The outcome of a request; exactly one of the two is set."""
 
     prepared: PreparedRequest | None = None
     error: ErrorInfo | None = None

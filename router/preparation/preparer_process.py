@@ -37,7 +37,7 @@ LOOK_S = 0.02
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_LIMIT_S = 60.0
 MAX_STARTS = 5
-"""Children that may end before they are ready, one after the other, until a request is refused for now."""
+"""Consecutive children that may end before they are ready, until a request is refused as unavailable."""
 
 _log = logging.getLogger(__name__)
 _decode_first = msgspec.msgpack.Decoder(PreparerReady).decode
@@ -48,7 +48,7 @@ class PreparerProcess:
     """Prepares requests in a child process of bounded memory and time, which starts when it is needed.
 
     A request that takes too long, or that crashes the child twice, is refused, and the next one gets a new
-    child. A child that ends before it is ready is started again: no request caused that.
+    child. A child that ends before it is ready is restarted: no request caused that.
     Only the child compiles templates, schemas and expressions of clients.
     """
 

@@ -31,7 +31,7 @@ def check_prompt(given: Mapping[str, Any]) -> None:
 def reasoning_params(
     asked: ReasoningRequest, prompt: ChatPrompt, model: PromptModel, *, has_grammar: bool, has_tools: bool
 ) -> ReasoningParams | None:
-    """How the worker separates reasoning from the answer; None for a model without reasoning markup.
+    """The parameters by which the worker separates reasoning from the answer; None without reasoning markup.
 
     Raises NotSupported for a budget that cannot be enforced.
     """
@@ -61,13 +61,13 @@ def grammar_after(grammar: str, prompt: ChatPrompt, model: PromptModel, *, is_ca
 
 
 def _precedes(prompt: ChatPrompt, model: PromptModel) -> bool:
-    """Whether reasoning, or the heading of a message, may come before the answer."""
+    """True if reasoning, or the heading of a message, may come before the answer."""
     assert model.reasoning is not None
     return prompt.thinks or (MARKUPS[model.reasoning.markup].has_channels and prompt.start != "answer")
 
 
 def _close_ids(model: PromptModel, has_tools: bool) -> tuple[int, ...]:
-    """The tokens that end reasoning; where messages have channels the answer's begins, or any next one.
+    """The tokens that end reasoning; if messages have channels, those that begin the answer's or any next one.
 
     Raises NotSupported where the vocabulary cannot write them.
     """

@@ -1,1 +1,1 @@
-"""What the router does to its own process: memory limit, garbage collection, mailbox of its loop, delays."""
+"""The router's own process: memory limit, garbage collection, calls from other threads, loop delays."""

@@ -1,4 +1,4 @@
-"""When Python looks for garbage in the router."""
+"""Makes garbage collection rare in the router."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import gc
 from collections.abc import Iterator
 
 THRESHOLDS = (50_000, 20, 100)
-"""A turn of the loop makes thousands of objects that end with it: looking for cycles among them takes a third
-of the time of a token."""
+"""A turn of the loop makes thousands of short-lived objects; examining them for cycles takes a third of the time of
+a token."""
 
 
 @contextlib.contextmanager
 def rare_garbage_collection() -> Iterator[None]:
-    """What there is now is taken to live as long as the process, and cycles are looked for rarely."""
+    """Exempt all present objects from garbage collection, and run it rarely."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()

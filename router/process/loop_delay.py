@@ -1,4 +1,4 @@
-"""How much of others' silence the router itself, or the machine, is to blame for."""
+"""Measures how much of the workers' silence is due to the router itself or to the machine."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ PRESSURE_INTERVAL_S = 1.0
 
 
 class LoopDelay:
-    """Looked at every tick; time is an argument. A tick may be late by `grace_s`.
-
-    One that comes later says nothing of those who were not heard meanwhile. While threads of this machine
-    wait for a processor, workers may wait too: such seconds count for STALLED_WEIGHT of themselves.
+    """Measures each tick; time is an argument. A tick may be late by `grace_s`; a longer delay does not count as
+    silence of workers. While threads of this machine wait for a CPU, workers may wait too: such seconds count with
+    STALLED_WEIGHT.
     """
 
     def __init__(self, grace_s: float, pressure: MachinePressure | None = None) -> None:
@@ -20,10 +19,10 @@ class LoopDelay:
         self._looked_at = 0.0
         self._measured_at = 0.0
         self._told_s = 0.0
-        """What was excused since the pressure was measured."""
+        """The seconds excused since the pressure was measured."""
 
     def excused_s(self, now: float, planned_s: float) -> float:
-        """Seconds since the last call that count against nobody; this one was due `planned_s` after it."""
+        """Seconds since the last call that do not count as silence; `planned_s` is the planned interval."""
         elapsed, self._looked_at = now - (self._looked_at or now), now
         excused_s = late_s if (late_s := elapsed - planned_s - self._grace_s) > 0 else 0.0
         self._told_s += excused_s

@@ -1,4 +1,4 @@
-"""Calls left by other threads for the one that owns the sockets."""
+"""Passes calls of other threads to the thread that owns the sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 class LoopMailbox:
-    """A poller that has it as a source wakes up when a call is left."""
+    """A queue of calls that wakes a poller which has it as a source."""
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
@@ -21,25 +21,25 @@ class LoopMailbox:
         self._is_closed = False
 
     def fileno(self) -> int:
-        """What a poller looks at."""
+        """The descriptor to poll."""
         return self._reader
 
     def post(self, action: Callable[[], None]) -> None:
-        """Have `action` called soon, or never once this is closed; from any thread."""
+        """Queue `action`, from any thread; it is never called once this is closed."""
         self._waiting.append(action)
         with self._lock, contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
             if not self._is_closed:
                 os.write(self._writer, b"\0")
 
     def run_pending(self) -> None:
-        """Make the calls that wait now, in the order in which they were left; later ones wait for a turn."""
+        """Make the calls queued before this one, in order; later ones wait for the next turn."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._reader, 4096)
         for _ in range(len(self._waiting)):
             self._waiting.popleft()()
 
     def close(self) -> None:
-        """Take no more calls; a second time changes nothing."""
+        """Accept no more calls; a second time changes nothing."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True

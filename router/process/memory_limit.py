@@ -1,7 +1,7 @@
-"""A limit of the process's memory, for what ZeroMQ does not bound.
+"""Limits the process's memory, because ZeroMQ does not bound all of its own.
 
 ZeroMQ ends the process when it gets no more memory; Python raises MemoryError, in whichever thread asked for
-it. Either way the whole process ends, so that it is started again and goes on from the journal.
+it. Either way the whole process ends; it is restarted and continues from the journal.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ _log = logging.getLogger(__name__)
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Let the process allocate so much more than it has by now; its threads must be its own business.
-
-    Where the system does not say what it has, nothing happens.
+    """Limit further allocations of the process to `max_bytes`; a MemoryError in any of its threads ends it. Without
+    /proc nothing happens.
     """
     if not STATUS.exists():
         return
@@ -44,7 +43,7 @@ def out_of_memory() -> None:
 
 
 def _data_bytes() -> int:
-    """Private memory that the process may write, touched or not: what RLIMIT_DATA counts."""
+    """Private writable memory of the process, touched or not, as counted by RLIMIT_DATA."""
     for line in STATUS.read_text().splitlines():
         if line.startswith("VmData:"):
             return int(line.split()[1]) * 1024

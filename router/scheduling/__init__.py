@@ -1,1 +1,1 @@
-"""Which waiting job runs on which worker, and when."""
+"""The waiting queue, its order, and the choice of job and worker."""

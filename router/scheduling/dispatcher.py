@@ -63,7 +63,7 @@ class Dispatcher:
         return late
 
     def look_again(self, now: float) -> None:
-        """Reconsider after time has passed: a preemption that was impossible may be possible now."""
+        """Check again after time has passed: a preemption that was impossible may be possible now."""
         self.user_jobs.is_settled = False
         self.user_jobs.slot_releases.mark_stale()
         self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.workers.local.values())

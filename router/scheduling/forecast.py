@@ -43,7 +43,7 @@ class _Mean:
 
 
 class Forecast:
-    """Learns from jobs that end how long work takes in a full batch, and in one with free places.
+    """Measures on ended jobs the duration of work in a full batch, and in one with free places.
 
     Before the first one ends, it is estimated from what the running jobs have done so far.
 
@@ -72,13 +72,13 @@ class Forecast:
 
     @property
     def least_seconds_per_work(self) -> float | None:
-        """The same while places are free, which is what a job takes at best; None while that is not known."""
+        """The same while places are free, the least that a job takes; None while that is not known."""
         if not self._uncontended_work.is_known:
             return None
         return self._uncontended_seconds.value / self._uncontended_work.value
 
     def look_at_running(self, now: float) -> None:
-        """Estimate how long work takes from the jobs that run, while none has ended."""
+        """Estimate the duration of work from the running jobs, while none has ended."""
         if self._work.is_known:
             return
         seconds, work = self._user_jobs.slot_releases.progress(now)
@@ -94,7 +94,7 @@ class Forecast:
         job.is_contended = is_contended
 
     def on_ended(self, job: Job, now: float, *, is_complete: bool) -> None:
-        """A job has ended; what has run at one worker tells how long work takes, complete or not."""
+        """A job has ended; if it ran at one worker, complete or not, measure the duration of its work."""
         num_generated = len(job.local)
         if job.dispatched_at is None or job.attempts != 1 or job.cloud is not None or not num_generated:
             return
@@ -126,7 +126,7 @@ class Forecast:
         return self._expected(len(prepared.prompt_ids), params.max_tokens, must)
 
     def _expected(self, num_prompt_tokens: float, max_tokens: int, must: int) -> float:
-        """The work of a job that generates at least `must` tokens, and the usual share of `max_tokens`."""
+        """The work of a job that generates at least `must` tokens, and the average share of `max_tokens`."""
         share = self._generated.value / self._allowed.value if self._allowed.value else 1.0
         return work_of(num_prompt_tokens, max(must, share * min(max_tokens, MAX_GENERATED)))
 
@@ -172,7 +172,7 @@ class Forecast:
         return users.slot_releases.work_until_free(self.num_slots, ahead / mean, mean)
 
     def is_too_late(self, job: Job, now: float) -> bool:
-        """Whether a job that never ran would end after its deadline."""
+        """True if a job that never ran would end after its deadline."""
         if job.deadline is None or job.attempts:
             return False
         # While places stay free, only the speed of a batch with free places counts.

@@ -45,7 +45,7 @@ class FreeCapacity:
             del self._by_blocks[bisect_left(self._by_blocks, (num_blocks, worker_id))]
 
     def has_blocks(self, num_blocks: int) -> bool:
-        """Whether any worker has so many blocks free."""
+        """True if any worker has so many blocks free."""
         return bool(self._by_blocks) and self._by_blocks[-1][0] >= num_blocks
 
     def num_slots(self, worker_id: str, num_blocks: int) -> int:

@@ -22,7 +22,7 @@ RESERVE, RESERVE_SHARE = 0.1, 9
 
 
 class DrainRate:
-    """Departures a second, averaged with a memory that fades over RATE_WINDOW_S."""
+    """Departures a second, as an exponential average over RATE_WINDOW_S."""
 
     def __init__(self) -> None:
         self._rate = 0.0
@@ -155,14 +155,14 @@ class JobQueue:
 
 
 def _fits(wanted: int, held: int, own: int, bound: int) -> bool:
-    """Whether `wanted` more of a user fits, or fits in the reserve for users with little waiting."""
+    """True if `wanted` more of a user fits, or fits in the reserve for users with little waiting."""
     left = int((1 + RESERVE) * bound) - held - wanted
     return held + wanted <= bound or (left >= 0 and own <= RESERVE_SHARE * left)
 
 
 def queue_position(job: Job) -> QueuePosition:
     """The place of a job in the queue."""
-    # Where clients are told apart, none may put its work before the usual work of others.
+    # With keys, no client may put its work before the usual work of others.
     priority = job.prepared.policy.priority
     if job.tenant or job.account:
         priority = max(0, priority)

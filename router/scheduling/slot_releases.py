@@ -52,7 +52,7 @@ class SlotReleases:
         return seconds, work
 
     def mark_stale(self) -> None:
-        """Recount the work left at the next question."""
+        """Recount the work left at the next query."""
         self._is_old = True
 
     def _count(self) -> None:

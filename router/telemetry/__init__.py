@@ -1,1 +1,1 @@
-"""Counters, job log, spans and metrics: what the router tells about jobs that ended."""
+"""Counters, and reports of ended jobs: job log, spans, metrics."""

@@ -60,7 +60,7 @@ class GenAIMetrics:
             self._token.record(report.decode_s / (report.completion_tokens - 1), labels)
 
     def dropped(self, count: int) -> None:
-        """Nothing: the spans count dropped reports."""
+        """Do nothing: the spans count dropped reports."""
 
     def close(self) -> None:
         self._provider.shutdown()

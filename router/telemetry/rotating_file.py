@@ -31,7 +31,7 @@ class RotatingFile:
     """Appends lines, whole or not at all; PATH of `max_bytes` becomes PATH.1, which becomes PATH.2 and so on.
 
     So does one whose first line is older than `max_age_s` seconds, by the Unix time that `time_of` reads from
-    it (None: unknown); a file that was put aside is removed when its last line is older. Several processes
+    it (None: unknown); a rotated file is removed when its last line is older. Several processes
     may append to one path, and anybody may move or delete it. A pipe is written to while it has room. The
     file is its owner's alone to read.
     """
@@ -99,7 +99,7 @@ class RotatingFile:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             try:
                 size = os.fstat(descriptor).st_size
-                if not self._is_at_path():  # another process, or a person, has put it aside
+                if not self._is_at_path():  # another process, or a person, has moved it
                     self.close()
                 elif size >= self._max_bytes or (size and self._is_old()):
                     self._put_aside()
@@ -138,7 +138,7 @@ class RotatingFile:
     def _first_time(self) -> float | None:
         with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
             return self._time_of(file.readline(_FIRST_LINE_BYTES))
-        return None  # it was moved away just now, and is opened anew before it is written
+        return None  # it has just been moved, and is reopened before the write
 
     def _aside(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}")
