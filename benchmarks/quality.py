@@ -133,7 +133,7 @@ def predictions(model: Model, document: Document) -> Iterator[NDArray[np.float32
 def held_out_conversations(text: TextModel, per_kind: int) -> list[Document]:
     """Conversations worded as no training sample of the embedded model is, in the model's own template."""
     return [
-        text.encode_chat(sample.messages, sample.tools, add_generation_prompt=False)[: text.max_context]
+        text.chat_prompt(sample.messages, sample.tools, add_generation_prompt=False).ids[: text.max_context]
         for sample in examination(SEED, per_kind)
     ]
 

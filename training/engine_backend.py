@@ -56,7 +56,7 @@ class EngineBackend:
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         params = SamplingParams(max_tokens=MAX_ANSWER_TOKENS)
         for place, question in enumerate(questions):
-            prompt = self._text.encode_chat(question.messages, question.tools)
+            prompt = self._text.chat_prompt(question.messages, question.tools).ids
             self._engine.add(Dispatch(place, f"{place:032x}", prompt, [], params))
         transcripts = [Transcript() for _ in questions]
         while self._engine.has_work:

@@ -28,12 +28,10 @@ _ENGLISH = frozenset({"logprobs", "prompt", "seed", "stop"})
 """Fields whose names are words: a message about another field may mean the word."""
 
 
-def given_names(fields: Mapping[str, Any], aliases: FieldNames, prefix: str = "") -> dict[str, str]:
+def given_names(fields: Mapping[str, Any], aliases: FieldNames) -> dict[str, str]:
     """The names of `fields` that are aliases; a field that is given under its own name too keeps that one."""
     return {
-        name: f"{prefix}{alias}"
-        for alias, name in aliases.items()
-        if fields.get(alias) is not None and fields.get(name) is None
+        name: alias for alias, name in aliases.items() if fields.get(alias) is not None and fields.get(name) is None
     }
 
 

@@ -13,6 +13,7 @@ RIDGE = 1.0
 """The ridge penalty on weights of standardised features; keeps them finite for separable data."""
 NUM_STEPS = 50
 MIN_EACH = 10
+NUM_FOLDS = 5
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,16 +42,14 @@ def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> 
     return Probe(bias=bias, **dict(zip(names, slopes, strict=True)))
 
 
-def cross_validated(
-    features: Sequence[Sequence[float]], right: Sequence[bool], num_folds: int = 5
-) -> list[float] | None:
+def cross_validated(features: Sequence[Sequence[float]], right: Sequence[bool]) -> list[float] | None:
     """Cross-validated scores: each answer by a probe fitted without it; None if there are too few answers."""
     scores = [0.0] * len(right)
-    for fold in range(num_folds):
-        others = [place for place in range(len(right)) if place % num_folds != fold]
+    for fold in range(NUM_FOLDS):
+        others = [place for place in range(len(right)) if place % NUM_FOLDS != fold]
         probe = fitted_probe([features[place] for place in others], [right[place] for place in others])
         if probe is None:
             return None
-        for place in range(fold, len(right), num_folds):
+        for place in range(fold, len(right), NUM_FOLDS):
             scores[place] = probe.of_features(features[place])
     return scores

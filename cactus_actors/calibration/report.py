@@ -24,6 +24,8 @@ from cactus_actors.protocol.confidence import Probe
 from cactus_actors.protocol.errors import InvalidRequest
 
 NEW_PROBE = "new probe"
+MAX_POINTS = 200
+"""Points of a curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,5 @@ def _accuracy_of_all(
     return sum(chosen) / len(chosen)
 
 
-def _thinned(found: list[Cut], max_points: int = 200) -> list[Cut]:
-    step = max(1, len(found) // max_points)
-    return found[::step]
+def _thinned(found: list[Cut]) -> list[Cut]:
+    return found[:: max(1, len(found) // MAX_POINTS)]

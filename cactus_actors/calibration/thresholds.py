@@ -48,15 +48,15 @@ class Cut:
         return exact_interval(self.num_right, self.num_kept)
 
 
-def exact_interval(num_right: int, num: int, confidence: float = CONFIDENCE) -> Interval:
+def exact_interval(num_right: int, num: int) -> Interval:
     """The Clopper-Pearson interval for `num_right` of `num`.
 
-    It covers the true probability with at least `confidence`, if the answers were not selected by correctness. For
+    It covers the true probability with at least CONFIDENCE, if the answers were not selected by correctness. For
     no answers it is [0, 1]. Source: Clopper and Pearson, Biometrika 26 (1934), 404.
     """
     if num == 0:
         return Interval(0.0, 1.0)
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - CONFIDENCE) / 2.0
     low = 0.0 if num_right == 0 else _chance_of_at_least(num_right, num, tail)
     high = 1.0 if num_right == num else 1.0 - _chance_of_at_least(num - num_right, num, tail)
     return Interval(low, high)

@@ -108,35 +108,25 @@ def make_options(given: Mapping[str, Any]) -> Options:
     return msgspec.convert(dict(given), Options)
 
 
-def ready_to_send(submit: Submit) -> Submit:
-    """Check a Submit and give it a seed.
+def encoded(submit: Submit | EncodedSubmit) -> EncodedSubmit:
+    """The frames of a Submit, which is checked and gets a seed.
 
     Raises InvalidRequest for options out of range and for data that cannot be encoded.
     """
-    return _checked(submit)[0]
-
-
-def encoded(submit: Submit | EncodedSubmit) -> EncodedSubmit:
-    """The frames of `ready_to_send`; raises the same."""
     if isinstance(submit, EncodedSubmit):
         return submit
-    submit, (header, payload) = _checked(submit)
-    return EncodedSubmit(submit.job_id, (header, payload))
-
-
-def _checked(submit: Submit) -> tuple[Submit, list[bytes]]:
     options = submit.options
     resolve_options(options, profile=PROFILES[submit.profile or "cactus"])  # for its checks
     submit = msgspec.structs.replace(submit, options=with_seed(options, submit.job_id))
     asked = "messages" if submit.prompt is None else "prompt"
     try:
-        frames = encode(submit)
+        header, payload = encode(submit)
     except UNSENDABLE as error:
         raise unsendable(submit, error) from None
-    size = len(frames[1])
+    size = len(payload)
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent", param=asked)
-    return submit, frames
+    return EncodedSubmit(submit.job_id, (header, payload))
 
 
 def check_job_id(job_id: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -74,7 +73,7 @@ def read_key_file(path: Path) -> Credentials:
     return Credentials(pair, file.server_key, file.name)
 
 
-def find_credentials(key_file: str | Path | None, environment: Mapping[str, str] = os.environ) -> Credentials | None:
+def find_credentials(key_file: str | Path | None) -> Credentials | None:
     """Read `key_file`; None stands for the file that CACTUS_KEY_FILE names, "" for no key."""
-    path = environment.get(KEY_FILE_VARIABLE) if key_file is None else key_file
+    path = os.environ.get(KEY_FILE_VARIABLE) if key_file is None else key_file
     return read_key_file(Path(path)) if path else None

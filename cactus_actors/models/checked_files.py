@@ -23,9 +23,9 @@ def invalid(path: Path, what: str) -> ModelFileInvalid:
     return ModelFileInvalid(f"{path}: {shown}", param=path.name)
 
 
-def read_json_object(path: Path, *, max_bytes: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
+def read_json_object(path: Path) -> dict[str, Any]:
     """The JSON object in `path`; ModelFileInvalid if it is missing, too large, or anything else."""
-    return parse_json_object(path, read_bytes(path, max_bytes=max_bytes))
+    return parse_json_object(path, read_bytes(path, max_bytes=MAX_CONFIG_BYTES))
 
 
 def parse_json_object(path: Path, content: bytes) -> dict[str, Any]:

@@ -16,12 +16,12 @@ _LOOKAROUNDS = ("(?=", "(?!", "(?<=", "(?<!")
 _CLASS_OPERATORS = ("&&", "--", "~~")
 
 
-def terminal_of(pattern: str, *, param: str, where: str = "the expression") -> str:
+def terminal_of(pattern: str, *, param: str) -> str:
     """`pattern` as a terminal of a grammar, matched from end to end.
 
     Raises SchemaInvalid and SchemaTooComplex with the position, NotSupported for what no automaton can do.
     """
-    check_expression(pattern, param=param, where=where)
+    check_expression(pattern, param=param, where="the expression")
     return f"/{regex_to_lark(pattern, 'dw')}/" if pattern else '""'
 
 

@@ -154,15 +154,6 @@ class TextModel:
         ids = self.tokenizer.encode(text, add_special=True)
         return ChatPrompt(_beginning_once(ids, self.tokenizer.bos_id), start, thinks)
 
-    def encode_chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        **options: Any,
-    ) -> list[int]:
-        """The ids of the `chat_prompt` of the same arguments."""
-        return self.chat_prompt(messages, tools, **options).ids
-
 
 def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
     """`ids`, and one `bos_id` in the place of all that they begin with."""

@@ -28,27 +28,18 @@ class CallWriter:
 
     `offered` maps the names of tools to the schemas of their arguments; without it every name will do. A call
     that has begun is never taken back: one whose arguments break off, or that cannot be carried as values, is
-    an IncompleteCall.
+    an IncompleteCall. `is_open` is true while a call has begun and not ended.
     """
 
     def __init__(self, source: StreamedText, offered: Mapping[str, Any] | None) -> None:
         self._source = source
         self._offered = offered
-        self._num_calls = 0
+        self.num_calls = 0
         self._name = ""
         self._arguments: list[str] = []
         self._length = 0
-        self._is_open = False
+        self.is_open = False
         self._pieces: list[Piece] = []
-
-    @property
-    def is_open(self) -> bool:
-        """True while a call has begun and not ended."""
-        return self._is_open
-
-    @property
-    def num_calls(self) -> int:
-        return self._num_calls
 
     def is_offered(self, name: str) -> bool:
         return bool(name) and (self._offered is None or name in self._offered)
@@ -60,11 +51,11 @@ class CallWriter:
     def begin(self, name: str) -> None:
         """A call begins; raises Malformed if no such tool is offered, or there are too many calls."""
         is_far = self._source.num_read > MAX_HEAD
-        if not self.is_offered(name) or is_far or self._num_calls >= MAX_CALLS:
+        if not self.is_offered(name) or is_far or self.num_calls >= MAX_CALLS:
             raise Malformed
         self._source.drop()
-        self._num_calls += 1
-        self._name, self._arguments, self._length, self._is_open = name, [], 0, True
+        self.num_calls += 1
+        self._name, self._arguments, self._length, self.is_open = name, [], 0, True
         self._pieces.append(CallBegun(name))
 
     def write(self, text: str) -> None:
@@ -86,13 +77,13 @@ class CallWriter:
     def finish(self) -> None:
         """The arguments of the call are whole."""
         text = "".join(self._arguments)
-        self._is_open = False
+        self.is_open = False
         self._source.drop()
         try:
             call = ToolCall(self._name, msgspec.json.decode(text, type=dict[str, Any]))
             msgspec.msgpack.encode(call)  # no integer beyond 64 bits
         except (msgspec.DecodeError, OverflowError, UnicodeEncodeError, RecursionError):
-            self._pieces.append(IncompleteCall(self._num_calls - 1, self._name, text))
+            self._pieces.append(IncompleteCall(self.num_calls - 1, self._name, text))
         else:
             self._pieces.append(call)
 
@@ -102,10 +93,10 @@ class CallWriter:
 
     def break_off(self) -> None:
         """The arguments go no further."""
-        self._is_open = False
+        self.is_open = False
         self._source.drop()
         text = "".join(self._arguments)
-        self._pieces.append(IncompleteCall(self._num_calls - 1, self._name, text))
+        self._pieces.append(IncompleteCall(self.num_calls - 1, self._name, text))
 
     def taken(self) -> list[Piece]:
         """The pieces since the last time."""

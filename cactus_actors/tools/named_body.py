@@ -22,7 +22,7 @@ NAME = re.compile(r"[^\s<>()\[\]{}\"',;=]*")
 MAX_NAME = 128
 _MAX_HEADER = 256
 _LABEL = re.compile(r"[\w.-]*")
-_BETWEEN_TAGS = re.compile(r"(?<=>)\s*(?=<)")
+BETWEEN_TAGS = re.compile(r"(?<=>)\s*(?=<)")
 
 
 class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
 
 def _expect_pieces(source: StreamedText, mark: str) -> Reading[None]:
     """Read a mark of one or several tags; raises Malformed."""
-    for piece in _BETWEEN_TAGS.split(mark):
+    for piece in BETWEEN_TAGS.split(mark):
         if not (yield from source.skip(piece)):
             yield from source.skip_space()
             yield from source.expect(piece)

@@ -13,7 +13,7 @@ from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning.marks import Marks
 from cactus_actors.tools.call_writer import CallWriter
 from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
-from cactus_actors.tools.named_body import MAX_NAME, NAME
+from cactus_actors.tools.named_body import BETWEEN_TAGS, MAX_NAME, NAME
 from cactus_actors.tools.pieces import Ended, Malformed
 from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import Argument, Function, Kind, admits, kind_of
@@ -25,7 +25,6 @@ TYPED = "{typed}"
 
 _MAX_KEY = 512
 _TYPE = re.compile(r'string="(true|false)"')
-_BETWEEN_TAGS = re.compile(r"(?<=>)\s*(?=<)")
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _OF_TEXT = {
     "type", "title", "description", "default", "examples", "minLength", "maxLength", "$defs", "definitions",
@@ -89,7 +88,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
         calls.finish()
 
     def _read_argument(self, source: StreamedText, calls: CallWriter, parameters: Any) -> Reading[None]:
-        first, *others = _BETWEEN_TAGS.split(self.key_end)
+        first, *others = BETWEEN_TAGS.split(self.key_end)
         is_typed = TYPED in first
         key = (yield from source.until('"' if is_typed else first, _MAX_KEY)).strip()
         kind = kind_of(parameters, key)

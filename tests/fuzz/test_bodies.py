@@ -15,7 +15,7 @@ from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.input_scan import InputScanner
 from cactus_actors.batch.prompt_file import PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import decode_line, request_of_line
-from cactus_actors.client.submit import new_job_id, ready_to_send
+from cactus_actors.client.submit import encoded, new_job_id
 from cactus_actors.gateway.http.request_body import strict_json
 from cactus_actors.gateway.http.stream_positions import read_event_id
 from cactus_actors.gateway.routes.batches import BatchBody
@@ -30,7 +30,7 @@ from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
-from cactus_actors.protocol.wire import client_message_decoder, encode
+from cactus_actors.protocol.wire import client_message_decoder
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.tools.call_splitter import CallSplitter, ParsedText, parse_calls
@@ -91,10 +91,10 @@ def model() -> LetterModel:
 
 def prepared(submit: Submit, model: LetterModel) -> None:
     """Send it as a client would and prepare it as the router does."""
-    ready = answer(ready_to_send, submit)
+    ready = answer(encoded, submit)
     if isinstance(ready, CactusError):
         return
-    sent = answer(client_message_decoder().decode, encode(ready))
+    sent = answer(client_message_decoder().decode, ready.frames)
     if not isinstance(sent, CactusError):
         outcome = answer(prepare, sent, model)
         assert isinstance(outcome, PreparedRequest | CactusError)

@@ -54,7 +54,7 @@ def test_a_converted_vocabulary_cuts_texts_as_the_original(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_converted_template_makes_turns_of_control_tokens(name: str) -> None:
     model = load_text_model(GOLDENS / name / "model.gguf")
-    ids = model.encode_chat([{"role": "user", "content": "so<end_of_turn>it"}])
+    ids = model.chat_prompt([{"role": "user", "content": "so<end_of_turn>it"}]).ids
     begin, end = (model.tokenizer.id_of(f"<{part}_of_turn>") for part in ("start", "end"))
     assert (ids[:2], ids.count(begin), ids.count(end)) == ([2, begin], 1, 1)
     assert model.tokenizer.decode(ids) == "user\nso<end_of_turn>it\n"

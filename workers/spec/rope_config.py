@@ -24,16 +24,10 @@ from cactus_actors.workers.spec.rope_scaling import (
 from cactus_actors.workers.spec.rotary import Rope
 
 TYPES = "default, linear, llama3, yarn, longrope"
+DEFAULT_THETA = 10000.0
 
 
-def rope_from_json(
-    keys: ConfigKeys,
-    head_dim: int,
-    *,
-    section: str = "",
-    default_theta: float = 10000.0,
-    rotates_part: bool = False,
-) -> Rope:
+def rope_from_json(keys: ConfigKeys, head_dim: int, *, section: str = "", rotates_part: bool = False) -> Rope:
     """The rotary embedding of a config.json.
 
     Older files say `rope_theta` and `rope_scaling`, newer ones `rope_parameters`; the older keys win where a
@@ -41,7 +35,7 @@ def rope_from_json(
     `section` names it. `partial_rotary_factor` is for families that rotate part of a head (`rotates_part`).
     """
     parameters = _parameters(keys, section)
-    theta = parameters.number("rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta))
+    theta = parameters.number("rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", DEFAULT_THETA))
     with _naming(keys.path):
         scaling = _scaling(keys, parameters, is_nested=bool(section))
         return _usable(Rope(theta, _rotary_dim(keys, parameters, head_dim, rotates_part), scaling))
@@ -83,7 +77,7 @@ def _rotary_dim(keys: ConfigKeys, parameters: ConfigKeys, head_dim: int, rotates
 
 def rope_from_gguf(keys: ConfigKeys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
     """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE are in separate tensors."""
-    theta = keys.number(theta_key, "rope_theta", 10000.0)
+    theta = keys.number(theta_key, "rope_theta", DEFAULT_THETA)
     rotary_dim = keys.integer("rope.dimension_count", "head_dim", head_dim)
     keys.require(rotary_dim % 2 == 0, "rope.dimension_count", "an even number")
     with _naming(keys.path):

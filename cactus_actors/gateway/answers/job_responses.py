@@ -32,9 +32,9 @@ OBJECT_FACTOR, INTEGER_BYTES = 4, 36
 _encode = msgspec.json.Encoder().encode
 
 
-def json_response(value: Any, status_code: int = 200) -> ASGIResponse:
+def json_response(value: Any) -> ASGIResponse:
     """A value as JSON."""
-    return ASGIResponse(body=_encode(value), status_code=status_code)
+    return ASGIResponse(body=_encode(value))
 
 
 def model_asked_for(gateway: GatewayContext, name: str | None) -> str:

@@ -38,17 +38,17 @@ SETTINGS = {
 }
 
 
-def prepare_environment(state_dir: Path, environment: MutableMapping[str, str] = os.environ) -> None:
+def prepare_environment(state_dir: Path) -> None:
     """Set Ray's token and settings before `import ray`; variables that are set already are kept.
 
     Raises ConfigurationInvalid like `make_token`.
     """
-    make_token(state_dir, environment)
+    make_token(state_dir, os.environ)
     for name, value in SETTINGS.items():
-        environment.setdefault(name, value)
+        os.environ.setdefault(name, value)
 
 
-def make_token(state_dir: Path, environment: MutableMapping[str, str] = os.environ) -> None:
+def make_token(state_dir: Path, environment: MutableMapping[str, str]) -> None:
     """Make a local Ray require a token from `state_dir`; a token that the environment names is kept.
 
     Ray requires one by default (since 2.59), but its own is in a file that every user can read. Raises
@@ -75,9 +75,9 @@ def check_token(environment: Mapping[str, str] = os.environ) -> None:
     _check_file(environment)
 
 
-def token_source(environment: Mapping[str, str] = os.environ) -> str:
+def token_source() -> str:
     """The source of Ray's token: the name of a variable, or a path."""
-    return TOKEN if environment.get(TOKEN) else str(_path(environment))
+    return TOKEN if os.environ.get(TOKEN) else str(_path(os.environ))
 
 
 def _path(environment: Mapping[str, str]) -> Path:

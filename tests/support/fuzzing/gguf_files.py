@@ -32,7 +32,7 @@ def use(model: TextModel) -> None:
     """Do with a tokenizer and a template what a service does."""
     answer(model.tokenizer.decode, model.tokenizer.encode(TEXT, add_special=True))
     answer(model.tokenizer.encode, TEXT, add_special=False, parse_special=False)
-    answer(model.encode_chat, [{"role": "user", "content": TEXT}])
+    answer(model.chat_prompt, [{"role": "user", "content": TEXT}])
 
 
 def text_value(value: str) -> bytes:

@@ -11,13 +11,13 @@ import pytest
 
 from cactus_actors.api.openai import BodyRequest, completion_body, request_from_body
 from cactus_actors.api.params import resolve_options
-from cactus_actors.client.submit import make_submit, new_job_id, ready_to_send
+from cactus_actors.client.submit import encoded, make_submit, new_job_id
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import MAX_EXACT, is_exact, seed_of_job, text_if_inexact
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, ToolCall
-from cactus_actors.protocol.wire import JSON, encode
+from cactus_actors.protocol.wire import JSON, client_message_decoder, encode
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.sdk.result_json import render
 from cactus_actors.tools.call_rendering import render_calls
@@ -39,7 +39,8 @@ def of_a_body() -> int:
 
 
 def of_a_client() -> int:
-    submit = ready_to_send(make_submit("a", options={"seed": -1}))
+    submit = client_message_decoder().decode(encoded(make_submit("a", options={"seed": -1})).frames)
+    assert isinstance(submit, Submit)
     return resolve_options(submit.options)[0].seed
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.client.submit import make_submit, ready_to_send
+from cactus_actors.client.submit import encoded, make_submit
 from cactus_actors.protocol.errors import InvalidRequest
 
 
@@ -31,6 +31,6 @@ def test_a_job_id_is_what_it_must_be(job_id: str) -> None:
 )
 def test_the_field_that_cannot_be_sent_is_named(given: dict[str, Any], param: str, reason: str) -> None:
     with pytest.raises(InvalidRequest, match=reason) as caught:
-        ready_to_send(make_submit("a", **{"options": {}, **given}))
+        encoded(make_submit("a", **{"options": {}, **given}))
     assert caught.value.param == param
     assert caught.value.message.startswith(param)

@@ -51,12 +51,12 @@ def template(tmp_path: Path) -> str:
 
 
 def prompt_of(model: TextModel, **arguments: Any) -> str:
-    return model.tokenizer.decode(model.encode_chat(MESSAGES, **arguments))
+    return model.tokenizer.decode(model.chat_prompt(MESSAGES, **arguments).ids)
 
 
 def test_a_model_without_a_template_is_given_one(bare: Path, template: str) -> None:
     with pytest.raises(NotSupported, match="no chat template"):
-        load_text_model(bare).encode_chat(MESSAGES)
+        load_text_model(bare).chat_prompt(MESSAGES)
     model = load_text_model(bare, ChatOverrides(chat_template=template))
     assert prompt_of(model) == "[user] hello\n[assistant] "
     assert model.tool_markup == "json"

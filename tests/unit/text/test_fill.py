@@ -38,9 +38,9 @@ def test_a_filled_gap_ends_where_the_next_file_or_padding_begins(tmp_path: Path)
 
 def test_an_answer_goes_on_where_it_began_and_holds_no_control_token(tmp_path: Path) -> None:
     model = load_model(tmp_path, "<|endoftext|>", "<me>")
-    begun = model.encode_chat(HELLO, answer_begins="Well, <|endoftext|>")
+    begun = model.chat_prompt(HELLO, answer_begins="Well, <|endoftext|>").ids
     assert begun == [
-        *model.encode_chat(HELLO),
+        *model.chat_prompt(HELLO).ids,
         *model.tokenizer.encode("Well, <|endoftext|>", add_special=False, parse_special=False),
     ]
     assert 256 not in begun
@@ -50,13 +50,13 @@ def test_an_answer_goes_on_where_it_began_and_holds_no_control_token(tmp_path: P
 def test_reasoning_is_switched_on_in_templates_that_have_it(tmp_path: Path, switch: str) -> None:
     template = f"{{% if {switch} is defined and {switch} %}}think{{% endif %}}{{{{ messages[0].content }}}}"
     model = load_model(tmp_path, template=template)
-    assert model.tokenizer.decode(model.encode_chat(HELLO, thinking=True, needs_switch=True)) == "thinkhello"
-    assert model.tokenizer.decode(model.encode_chat(HELLO)) == "hello"
+    assert model.tokenizer.decode(model.chat_prompt(HELLO, thinking=True, needs_switch=True).ids) == "thinkhello"
+    assert model.tokenizer.decode(model.chat_prompt(HELLO).ids) == "hello"
 
 
 def test_a_template_without_reasoning_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotSupported, match="no reasoning mode") as caught:
-        load_model(tmp_path).encode_chat(HELLO, thinking=True, needs_switch=True)
+        load_model(tmp_path).chat_prompt(HELLO, thinking=True, needs_switch=True)
     assert caught.value.param == "prompt_mode"
 
 

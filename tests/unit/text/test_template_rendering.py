@@ -332,4 +332,4 @@ def test_a_model_without_template_takes_no_messages() -> None:
         chat=ChatSupport(),
     )
     with pytest.raises(NotSupported, match="plain has no chat template"):
-        model.encode_chat(HELLO)
+        model.chat_prompt(HELLO)

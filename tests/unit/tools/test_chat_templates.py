@@ -90,7 +90,7 @@ def test_a_template_without_tools_is_told_of_them_in_words(tmp_path: Path) -> No
         {"role": "assistant", "content": "2 and 3."},
     ]
     tools = [{"type": "function", "function": {"name": "add", "description": "Adds."}}]
-    text = model.tokenizer.decode(model.encode_chat(messages, tools))
+    text = model.tokenizer.decode(model.chat_prompt(messages, tools).ids)
     turns = text.split("<start_of_turn>")[1:]
     assert '\n{"name": "add", "description": "Adds."}\n' in turns[0]
     assert turns[0].endswith("\n\nAdd.\n")
@@ -99,7 +99,7 @@ def test_a_template_without_tools_is_told_of_them_in_words(tmp_path: Path) -> No
         "user: add returned: 2\nThe function returned: 3\n",
         "assistant: 2 and 3.\n",
     ]
-    without = model.tokenizer.decode(model.encode_chat(messages))
+    without = model.tokenizer.decode(model.chat_prompt(messages).ids)
     assert without.split("<start_of_turn>")[1:] == ["user: Add.\n", *turns[1:]]
 
 
@@ -115,7 +115,7 @@ PLAIN = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
 def prompt_of(directory: Path, template: str, special: tuple[str, ...] = (), **fields: Any) -> str:
     """A prompt, with control tokens in guillemets: text that only looks like one has none around it."""
     model = load_model(directory, template, special)
-    ids = model.encode_chat(fields.pop("messages", HISTORY), **fields)
+    ids = model.chat_prompt(fields.pop("messages", HISTORY), **fields).ids
     control = {model.tokenizer.id_of(text): f"«{text}»" for text in special}
     runs = itertools.groupby(ids, key=control.get)
     return "".join(mark or model.tokenizer.decode(list(run)) for mark, run in runs)
@@ -213,7 +213,7 @@ def test_a_template_for_tools_is_used_for_tools_only(tmp_path: Path) -> None:
     model = load_text_model(tmp_path)
 
     def prompt(messages: list[dict[str, str]], tools: list[dict[str, str]] | None = None) -> str:
-        return model.tokenizer.decode(model.encode_chat(messages, tools))
+        return model.tokenizer.decode(model.chat_prompt(messages, tools).ids)
 
     assert model.tool_markup == "hermes"
     assert prompt([{"role": "user", "content": "Hi"}]) == "plain"
@@ -224,14 +224,14 @@ def test_a_template_for_tools_is_used_for_tools_only(tmp_path: Path) -> None:
 def test_a_picture_stays_beside_the_told_tools(tmp_path: Path) -> None:
     model = load_model(tmp_path, "{% for part in messages[0].content %}[{{ part.type }}]{% endfor %}")
     messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}]
-    text = model.tokenizer.decode(model.encode_chat(messages, [{"name": "add"}]))
+    text = model.tokenizer.decode(model.chat_prompt(messages, [{"name": "add"}]).ids)
     assert text == "[text][image][text]"
 
 
 def test_tools_are_told_in_the_system_message_if_there_is_one(tmp_path: Path) -> None:
     model = load_model(tmp_path, "{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}")
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
-    text = model.tokenizer.decode(model.encode_chat(messages, [{"name": "add"}]))
+    text = model.tokenizer.decode(model.chat_prompt(messages, [{"name": "add"}]).ids)
     assert text.startswith('system: Be brief.\n\nYou can call these functions:\n{"name": "add"}')
     assert text.endswith("|user: Hi|")
 

@@ -58,7 +58,7 @@ def test_content_may_come_in_parts() -> None:
 def test_the_service_reads_every_examination_prompt_as_training_does() -> None:
     service, chat = load_text_model(MODEL_DIRECTORY), Chat()
     for sample in examination(5, 2):
-        ids = service.encode_chat(sample.prompt, sample.tools)
+        ids = service.chat_prompt(sample.prompt, sample.tools).ids
         text = chat.render(sample.prompt, sample.tools, add_generation_prompt=True)
         assert ids == service.tokenizer.encode(text, add_special=False)
 
