@@ -232,7 +232,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Path | None, about("A Jinja chat template, for a model without one or in place of its own.")
     ] = None
     tool_format: Annotated[
-        str | None, about("How the model writes tool calls, where its files do not tell; see docs/reference/tools.md.")
+        str | None,
+        about("Format of tool calls, if the one found in the model's files is wrong; see docs/reference/tools.md."),
     ] = None
     weights: Annotated[WeightFormat, about("Format of the weights in memory.")] = "int8"
     kv_cache: Annotated[

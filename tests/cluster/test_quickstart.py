@@ -1,4 +1,4 @@
-"""What the quickstart shows works: its Python runs against a service, its commands and options exist."""
+"""What the quickstart shows works, and the client of the protocol page: Python runs, commands and options exist."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.support.text.documents import page
 
 QUICKSTART = page("guide/quickstart.md")
 PYTHON_BLOCKS = re.findall(r"^```python\n(.*?)^```", QUICKSTART, re.M | re.S)
+(SMALL_CLIENT,) = re.findall(r"^```python\n(.*?)^```", page("reference/protocol.md"), re.M | re.S)
 COMMANDS = sorted(set(re.findall(r"^    (cactus .*?)(?:  +#.*)?$", QUICKSTART, re.M)))
 
 
@@ -24,6 +25,14 @@ def test_the_python_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str])
             code = block.replace('"tcp://127.0.0.1:5555"', f'"{running.endpoints.jobs}", "{running.endpoints.stream}"')
             assert code != block
             exec(compile(code, "quickstart.md", "exec"), {})
+    assert "Paris" in capsys.readouterr().out
+
+
+def test_the_small_client_of_the_protocol_page_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve_locally(workers=1) as running:
+        code = SMALL_CLIENT.replace("tcp://127.0.0.1:5555", running.endpoints.jobs)
+        code = code.replace("tcp://127.0.0.1:5556", running.endpoints.stream)
+        exec(compile(code, "protocol.md", "exec"), {})
     assert "Paris" in capsys.readouterr().out
 
 
