@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,24 +17,64 @@ from cactus_actors.protocol.totals import Distribution
 from docs.generate.layout import item, page
 
 INTRODUCTION = """\
-`GET /metrics` answers in Prometheus' text format; [http.md](http.md#metrics) says who may read it. Names and labels
-are those of vLLM where it has the same metric, with the prefix `cactus_`. A counter's sample ends with `_total`; a
-histogram has `_bucket`, `_sum` and `_count`."""
+`GET /metrics` answers in Prometheus' text format 0.0.4. It requires an API key where keys are configured, unless
+`public_metrics` is set. [`deploy/grafana/cactus.json`](../../deploy/grafana/cactus.json) is a dashboard. Names and
+labels are those of vLLM where it has the same metric, with the prefix `cactus_`. A counter's sample ends with `_total`;
+a histogram has `_bucket`, `_sum` and `_count`. No label names a user, a job or a prompt. The
+[glossary](glossary.md) explains the words.
+
+At each scrape the gateway asks the router for the numbers of the service. If the router does not answer within 2 s,
+`cactus_up` is 0 and only the gateway's own metrics are there. Totals start from 0 with each new router
+(`cactus_router_start_time_seconds`), totals of a worker when it connects. Durations are measured by the router's
+monotonic clock."""
+GROUPS = {
+    "Service": (
+        r"cactus(_up|_info|_uptime_seconds|_router_.*|_draining|_storage_.*|_access_.*|_edge_.*|_zmq_.*)?",
+        "",
+    ),
+    "Jobs": (
+        r"cactus_(jobs.*|num_requests_.*|requests_.*|job_.*|live_.*|arrivals|waiting_.*|oldest_.*|ended_.*|result_.*"
+        r"|request_success)",
+        """\
+`jobs_accepted_total` = queued + running + finished + failed + cancelled. The gauges of waiting and live jobs are 0 on
+an idle service. Outcomes of `job_attempts_total`: `completed`, `failed`, `lost` with the worker, `returned` by a worker
+that drained, `cut` off from a worker that is alive, `broken` because tokens were missing, `yielded` to a job that a
+user waits for, `aborted`.""",
+    ),
+    "Latency and tokens": (
+        r"cactus_(time_.*|inter_.*|e2e_.*|request_.*|prompt_tokens|generation_tokens)",
+        """\
+Histograms count ended jobs; an embedding is in those of the prompt only. `inter_token_latency_seconds` counts every
+token; tokens that came together share the time since the previous one.""",
+    ),
+    "Workers": (
+        r"cactus_(worker.*|prefix_.*|num_preemptions|spec_.*|kv_.*)",
+        """\
+Gauges are of connected workers. Reasons of `worker_losses_total`: `silent` for too long, `died`, `unreachable` over its
+connection, `reconnected` without its dispatches.""",
+    ),
+    "Streams": (r"cactus_(subscribed_.*|stream_.*|late_.*)", ""),
+    "Cloud": (
+        r"cactus_(handoffs|cloud_.*)",
+        """\
+`cloud_spent_*` is what all tenants spent in each period that has a budget, or since the handoff actor started
+([handoff](../guide/handoff.md#budgets)).""",
+    ),
+}
+"""The groups of the service's families: a pattern of their names, of which the first that matches counts, and notes."""
 
 
 def metrics_page() -> str:
     """The text of the page."""
-    return page(
-        "Metrics",
-        INTRODUCTION,
-        "## The service",
-        "The gateway asks the router for these numbers at each request; while the router does not answer, only\n"
-        "`cactus_up` is there.",
-        _entries(families_of(_sample(inspect.type_info(Status)))),
-        "## The gateway",
-        "These are of the gateway's own process. The collector of processes adds `process_*`.",
-        _entries(_of_gateway()),
-    )
+    families = list(families_of(_sample(inspect.type_info(Status))))
+    parts = []
+    for title, (pattern, notes) in GROUPS.items():
+        group = [family for family in families if re.fullmatch(pattern, family.name)]
+        families = [family for family in families if family not in group]
+        parts += [f"## {title}", *([notes] if notes else []), _entries(group)]
+    assert not families, families
+    gateway = "These count in the gateway's own process, whose `process_*` metrics are there too."
+    return page("Metrics", INTRODUCTION, *parts, "## Gateway", gateway, _entries(_of_gateway()))
 
 
 def _of_gateway() -> Iterable[Metric]:

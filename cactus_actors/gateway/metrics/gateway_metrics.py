@@ -38,7 +38,9 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._answers = self._counter("cactus_http_requests", "Requests by route and status.", "route", "code")
-        self._ignored_fields = self._counter("cactus_http_ignored_fields", "Unknown fields of requests.", "field")
+        self._ignored_fields = self._counter(
+            "cactus_http_ignored_fields", "Unknown fields of requests; those of no known API count as `other`.", "field"
+        )
         self._gone = self._counter("cactus_http_disconnects", "Requests whose client disconnected.")
         self._resumed = self._counter("cactus_http_streams_resumed", "Streams that were resumed.")
         self._request_seconds = self._seconds(

@@ -28,12 +28,12 @@ _REFUSALS = (
     "foreign_worker",
 )
 _OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
-    ("worker_running", lambda worker: worker.num_running, "Running sequences."),
-    ("worker_slots", lambda worker: worker.num_slots, "Slots of the running batch."),
-    ("worker_free_slots", lambda worker: worker.free_slots, "Slots for which the router has credit."),
+    ("worker_running", lambda worker: worker.num_running, "Sequences that run."),
+    ("worker_slots", lambda worker: worker.num_slots, "Sequences that can run at once."),
+    ("worker_free_slots", lambda worker: worker.free_slots, "Slots that the router may still fill."),
     ("worker_slots_in_use", lambda worker: worker.num_slots - worker.free_slots, "Slots that are in use."),
-    ("worker_blocks", lambda worker: worker.num_blocks, "Blocks of the KV cache."),
-    ("worker_free_blocks", lambda worker: worker.free_blocks, "Blocks that are free."),
+    ("worker_blocks", lambda worker: worker.num_blocks, "Blocks of the KV cache, of 16 tokens each."),
+    ("worker_free_blocks", lambda worker: worker.free_blocks, "Blocks that the router may still fill."),
     ("worker_blocks_in_use", lambda worker: worker.num_blocks - worker.free_blocks, "Blocks that are in use."),
     ("worker_last_seen_seconds", lambda worker: worker.last_seen_s, "Seconds since the worker's last message."),
     (
@@ -46,7 +46,11 @@ _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] =
     ("worker_generation_tokens", lambda worker: worker.tokens_generated, "Tokens generated."),
     ("worker_prompt_tokens", lambda worker: worker.prompt_tokens_computed, "Prompt tokens computed."),
     ("worker_step_seconds", lambda worker: worker.step_seconds, "Seconds spent in steps."),
-    ("worker_kernel_seconds", lambda worker: worker.kernel_seconds, "Seconds spent in compiled code."),
+    (
+        "worker_kernel_seconds",
+        lambda worker: worker.kernel_seconds,
+        "Part of the step seconds that compiled code took.",
+    ),
     (
         "prefix_cache_queries",
         lambda worker: worker.queried_prompt_tokens,
@@ -54,7 +58,7 @@ _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] =
     ),
     ("prefix_cache_hits", lambda worker: worker.cached_prompt_tokens, "Prompt tokens found in the prefix cache."),
     ("num_preemptions", lambda worker: worker.preemptions, "Sequences that a worker preempted."),
-    ("spec_decode_num_draft_tokens", lambda worker: worker.draft_tokens, "Draft tokens of speculation."),
+    ("spec_decode_num_draft_tokens", lambda worker: worker.draft_tokens, "Draft tokens of speculative decoding."),
     (
         "spec_decode_num_accepted_tokens",
         lambda worker: worker.accepted_draft_tokens,
@@ -84,31 +88,33 @@ def _of_service(status: Status) -> Iterator[Metric]:
     yield gauge("workers_desired", "Desired number of local workers.", status.desired_workers)
     yield gauge("storage_writable", "1 if the journal can be written, else 0.", not status.storage_error)
     held = status.held
-    yield gauge("arrivals", "Requests in preparation.", held.arrivals)
+    yield gauge("arrivals", "Requests that are being tokenised and checked.", held.arrivals)
     yield gauge("live_jobs", "Jobs that have not ended.", held.live_jobs)
-    yield gauge("live_dispatches", "Dispatches that run or are on their way.", held.dispatches)
+    yield gauge("live_dispatches", "Runs of jobs at workers, those on their way included.", held.dispatches)
     yield gauge("subscribed_jobs", "Jobs with a subscriber.", held.topics)
     yield gauge("waiting_prompt_tokens", "Prompt tokens of waiting requests.", held.waiting_tokens)
     yield gauge("waiting_bytes", "Memory of waiting requests.", held.waiting_bytes)
     yield gauge("ended_jobs", "Ended jobs that can still be read.", held.ended_jobs)
     yield gauge("oldest_waiting_seconds", "Age of the oldest waiting job.", held.oldest_waiting_s)
-    yield gauge("result_bytes", "Memory of results that can still be read.", held.result_bytes)
+    yield gauge("result_bytes", "Memory of results that can still be read, without those on disk.", held.result_bytes)
     refused = dict.fromkeys(_REFUSALS, 0) | status.refused
-    yield counter("access_refused", "Refused actions of connections.", by_name(refused), "reason")
+    yield counter("access_refused", "Forbidden actions of connections.", by_name(refused), "reason")
 
 
 def _of_jobs(status: Status) -> Iterator[Metric]:
     jobs = status.jobs
     yield gauge("jobs", "Jobs by state.", by_name({"queued": jobs.queued, "running": jobs.running}), "state")
-    for name in ("accepted", "finished", "failed", "cancelled", "rejected", "redispatched"):
+    for name in ("accepted", "finished", "failed", "cancelled"):
         yield counter(f"jobs_{name}", f"Jobs {name}.", getattr(jobs, name))
+    yield counter("jobs_rejected", "Refused requests.", jobs.rejected)
+    yield counter("jobs_redispatched", "Jobs queued again after a dispatch that ended early.", jobs.redispatched)
     outcomes = {
         "recommended": jobs.handoffs_recommended,
         "completed": jobs.handoffs_completed,
         "failed": jobs.handoffs_failed,
         "suppressed": jobs.handoffs_suppressed,
     }
-    yield counter("handoffs", "Jobs of low confidence that ended.", by_name(outcomes), "outcome")
+    yield counter("handoffs", "Ended jobs of low confidence, by `handoff.status`.", by_name(outcomes), "outcome")
     waiting = jobs.queued + status.held.arrivals
     for state, number in (("running", jobs.running), ("waiting", waiting)):
         yield gauge(f"num_requests_{state}", f"Jobs {state}.", by_name({status.model: number}), "model_name")
@@ -119,23 +125,25 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
     counts = {
         (kind, state): states.count((kind, state)) for kind in ("local", "cloud") for state in ("ready", "draining")
     }
-    yield gauge("workers", "Connected workers.", counts.items(), "kind", "state")
+    yield gauge("workers", "Connected workers; the handoff actor is of kind `cloud`.", counts.items(), "kind", "state")
     for name, value, meaning in _OF_WORKERS:
         yield gauge(name, meaning, _of_each(workers, value), "worker", "kind")
     for name, value, meaning in _TOTALS_OF_WORKERS:
         yield counter(name, meaning, _of_each(workers, value), "worker", "kind")
     usage = {worker.worker_id: 1 - worker.free_blocks / worker.num_blocks for worker in workers if worker.num_blocks}
-    yield gauge("kv_cache_usage_perc", "Share of the blocks that is in use, 0 to 1.", by_name(usage), "worker")
-    for name, unit in (("requests", "Requests"), ("tokens", "Tokens of prompts and answers")):
+    yield gauge("kv_cache_usage_perc", "Share of the blocks that are in use, 0 to 1.", by_name(usage), "worker")
+    for name, unit in (("requests", "Requests"), ("tokens", "Prompt and completion tokens")):
         samples = _spent(workers, name)
-        yield gauge(f"cloud_spent_{name}", f"{unit} spent at the cloud in the period.", samples, "worker", "period")
+        yield gauge(f"cloud_spent_{name}", f"{unit} of the cloud in the period.", samples, "worker", "period")
     money = [
         ((worker.worker_id, row.period, row.currency), row.cost)
         for worker in workers
         for row in worker.spent
         if row.tenant is None
     ]
-    yield gauge("cloud_spent_cost", "Money spent at the cloud in the period.", money, "worker", "period", "currency")
+    yield gauge(
+        "cloud_spent_cost", "Cost of requests to the cloud in the period.", money, "worker", "period", "currency"
+    )
     breakers = {
         (worker.worker_id, state): worker.breaker == state
         for worker in workers
@@ -143,7 +151,11 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
         for state in get_args(BreakerState)
     }
     yield gauge(
-        "cloud_breaker_state", "1 for the current state of the circuit breaker.", breakers.items(), "worker", "state"
+        "cloud_breaker_state",
+        "1 for the current state of the circuit breaker, else 0.",
+        breakers.items(),
+        "worker",
+        "state",
     )
     unavailable = {worker.worker_id: worker.unavailable is not None for worker in workers}
     yield gauge("worker_unavailable", "1 if the worker takes no jobs at the moment.", by_name(unavailable), "worker")
@@ -175,11 +187,18 @@ def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
     ):
         yield histogram(name, meaning, distribution, model_name=model)
     ended = [((model, reason), count) for reason, count in totals.ended.items()]
-    yield counter("request_success", "Jobs that ended.", ended, "model_name", "finished_reason")
-    tokens = {"prompt": totals.prompt_tokens_done, "generation": totals.generated_tokens}
-    for kind, number in tokens.items():
-        samples = by_name({model: number})
-        yield counter(f"{kind}_tokens", f"Tokens of {kind}s computed by local workers.", samples, "model_name")
+    yield counter(
+        "request_success",
+        "Ended jobs by finish reason, `error` and `cancelled` included.",
+        ended,
+        "model_name",
+        "finished_reason",
+    )
+    for name, number, meaning in (
+        ("prompt_tokens", totals.prompt_tokens_done, "Prompt tokens of ended jobs that a worker ran."),
+        ("generation_tokens", totals.generated_tokens, "Tokens generated by local workers."),
+    ):
+        yield counter(name, meaning, by_name({model: number}), "model_name")
     yield counter("job_attempts", "Dispatches that ended.", by_name(totals.attempts), "outcome")
     yield counter("cloud_requests", "Jobs given to the cloud.", by_name(totals.cloud_attempts), "outcome")
     yield counter("worker_losses", "Workers that were lost.", by_name(totals.lost_workers), "reason")
