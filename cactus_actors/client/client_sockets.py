@@ -77,7 +77,7 @@ def events_of(context: zmq.asyncio.Context, socket: zmq.asyncio.Socket) -> zmq.a
 
 def refusal(event: int, endpoint: str, credentials: Credentials | None) -> AuthenticationFailed:
     if credentials is None:
-        reason = f"{endpoint} requires a key: give a key file (key_file, or {KEY_FILE_VARIABLE})"
+        reason = f"{endpoint} requires a key: give a key file with key_file, --key-file or {KEY_FILE_VARIABLE}"
     elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
         name = credentials.name
         reason = f"{endpoint} does not accept the key {name!r}: it is unknown there, revoked, or a worker key"

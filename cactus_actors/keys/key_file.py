@@ -76,4 +76,8 @@ def read_key_file(path: Path) -> Credentials:
 def find_credentials(key_file: str | Path | None) -> Credentials | None:
     """Read `key_file`; None stands for the file that CACTUS_KEY_FILE names, "" for no key."""
     path = os.environ.get(KEY_FILE_VARIABLE) if key_file is None else key_file
-    return read_key_file(Path(path)) if path else None
+    try:
+        return read_key_file(Path(path)) if path else None
+    except ConfigurationInvalid as error:
+        given_by = f"key_file, --key-file or {KEY_FILE_VARIABLE}"
+        raise ConfigurationInvalid(f"{error.message} (the key file of {given_by})", param="key_file") from None

@@ -38,6 +38,9 @@ def _check_files(config: ServeConfig) -> None:
     if config.http:
         check_certificate(config.tls_cert, config.tls_key)
     if config.curve and config.worker_key_file is not None:
-        read_key_file(config.worker_key_file)
+        try:
+            read_key_file(config.worker_key_file)
+        except ConfigurationInvalid as error:
+            raise ConfigurationInvalid(f"--worker-key-file: {error.message}", param="worker_key_file") from None
     if config.corpus is not None and not config.corpus.expanduser().is_dir():
         raise ConfigurationInvalid(f"--corpus: {config.corpus} is not a directory", param="corpus")

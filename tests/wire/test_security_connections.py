@@ -87,9 +87,13 @@ def test_a_client_of_the_package_is_told_at_once(router: SecuredRouter, tmp_path
     endpoints = router.endpoints
     started = time.monotonic()
     with Client(endpoints.jobs, endpoints.stream, key_file="", timeout=60.0) as client:
-        with pytest.raises(AuthenticationFailed, match="requires a key"):
+        with pytest.raises(
+            AuthenticationFailed, match="requires a key: give a key file with key_file, --key-file or CACTUS_KEY_FILE"
+        ):
             client.status()
-        with pytest.raises(AuthenticationFailed, match="requires a key"):
+        with pytest.raises(
+            AuthenticationFailed, match="requires a key: give a key file with key_file, --key-file or CACTUS_KEY_FILE"
+        ):
             client.complete("again", max_tokens=1)
     write_key_file(tmp_path / "stranger.key", stranger_of(router), "client", "nobody")
     with (

@@ -69,7 +69,7 @@ def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Ke
     A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are
     passed over. Raises ConfigurationInvalid, which quotes no key.
     """
-    keys = environment.get(KEYS_VARIABLE, "").split(",")
+    keys = [(KEYS_VARIABLE, key.strip()) for key in environment.get(KEYS_VARIABLE, "").split(",") if key.strip()]
     if path is not None:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -77,10 +77,10 @@ def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Ke
             raise _invalid(f"--api-key-file: {path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise _invalid(f"--api-key-file: {path} is no text in UTF-8") from None
-        keys += [line for line in lines if not line.lstrip().startswith("#")]
-    keys = [key.strip() for key in keys if key.strip()]
-    if path is not None and not keys:
-        raise ConfigurationInvalid(f"{path} holds no API key", param="api_key_file")
+        in_file = [line.strip() for line in lines if not line.lstrip().startswith("#")]
+        keys += [(f"--api-key-file: {path}", line) for line in in_file if line]
+        if not keys:
+            raise _invalid(f"--api-key-file: {path} holds no API key")
     return _terms_by_digest(keys)
 
 
@@ -118,14 +118,18 @@ def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool)
         )
 
 
-def _terms_by_digest(lines: Iterable[str]) -> dict[str, KeyGrants]:
+def _terms_by_digest(lines: Iterable[tuple[str, str]]) -> dict[str, KeyGrants]:
+    """The terms by digest of lines, each with the option or variable that it comes from."""
     keys: dict[str, KeyGrants] = {}
-    for line in lines:
-        key, terms = _key_and_terms(line)
-        if len(key) < MIN_KEY_LENGTH:
-            raise _invalid(f"an API key has at least {MIN_KEY_LENGTH} characters")
-        if keys.setdefault(digest_of(key), terms) != terms:
-            raise _invalid("an API key is named twice, with other terms")
+    for source, line in lines:
+        try:
+            key, terms = _key_and_terms(line)
+            if len(key) < MIN_KEY_LENGTH:
+                raise _invalid(f"an API key has at least {MIN_KEY_LENGTH} characters")
+            if keys.setdefault(digest_of(key), terms) != terms:
+                raise _invalid("an API key is named twice, with other terms")
+        except ConfigurationInvalid as error:
+            raise _invalid(f"{source}: {error.message}") from None
     return keys
 
 
@@ -136,17 +140,17 @@ def _key_and_terms(line: str) -> tuple[str, KeyGrants]:
     while len(words) == 2 and (found := _TERM.fullmatch(words[1])):
         line, name = words[0], found[1]
         if name not in ("weight", "cloud") or name in given:
-            raise _invalid("behind an API key may stand weight=N and cloud=never, each once")
+            raise _invalid("after an API key may stand weight=N and cloud=never, each once")
         given[name] = found[2]
         words = line.rsplit(None, 1)
     if given.get("cloud", "never") != "never":
-        raise _invalid("the cloud behind an API key is cloud=never, or is left out")
+        raise _invalid("the cloud after an API key is cloud=never, or is left out")
     return line, KeyGrants(weight=_weight(given.get("weight", "1")), allow_cloud="cloud" not in given)
 
 
 def _weight(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MAX_WEIGHT:
-        raise _invalid(f"the weight behind an API key is 1 to {MAX_WEIGHT}")
+        raise _invalid(f"the weight after an API key is 1 to {MAX_WEIGHT}")
     return int(text)
 
 

@@ -85,7 +85,15 @@ def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -
     assert refusal_of(api_key_file=missing) == (f"--api-key-file: {missing} cannot be read: No such file or directory")
     assert "UTF-8" in refusal_of(api_key_file=str(tmp_path / "bytes"))
     assert refusal_of(corpus=missing) == f"--corpus: {missing} is not a directory"
-    assert missing in refusal_of(curve=True, state_dir=str(tmp_path), worker_key_file=missing)
+    (tmp_path / "empty").write_text("# none\n")
+    assert refusal_of(api_key_file=str(tmp_path / "empty")) == f"--api-key-file: {tmp_path / 'empty'} holds no API key"
+    (tmp_path / "short").write_text("12345\n")
+    reason = "an API key has at least 8 characters"
+    assert refusal_of(api_key_file=str(tmp_path / "short")) == f"--api-key-file: {tmp_path / 'short'}: {reason}"
+    with pytest.raises(ConfigurationInvalid, match=f"^CACTUS_API_KEYS: {reason}$"):
+        check_settings(make_config({}), {"CACTUS_API_KEYS": "12345"})
+    worker_key = refusal_of(curve=True, state_dir=str(tmp_path), worker_key_file=missing)
+    assert worker_key == f"--worker-key-file: {missing} cannot be read: No such file or directory"
     assert not (tmp_path / "keys").exists()
     assert "--http: 'here' is not HOST:PORT" in refusal_of(http="here")
 
