@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from cactus_actors.cli.terminal import counted, wide_console
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from cactus_actors.batch import BatchProgress, Reason
 
 LOG_EVERY_S = 10.0
+MAX_MESSAGE = 500
 
 
 @contextlib.contextmanager
@@ -35,21 +38,16 @@ def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgres
 
 
 def show_reasons(reasons: Sequence[Reason]) -> None:
-    """A table of the reasons of failed lines."""
-    from rich.console import Console
-    from rich.table import Table
+    """The reasons of failed lines: a line with their number and kind each, and the message of the first below it."""
+    from rich.padding import Padding
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("failed", justify="right")
-    table.add_column("reason", no_wrap=True)
-    table.add_column("first at line", justify="right")
-    table.add_column("such as", overflow="fold")
+    console = wide_console(stderr=True)
     for reason in reasons:
         name = reason.code if reason.param is None else f"{reason.code} ({reason.param})"
-        line = "" if reason.first_line is None else str(reason.first_line)
-        table.add_row(str(reason.count), Text(name), line, Text(reason.message[:200]))
-    Console(stderr=True).print(table)
+        first = "" if reason.first_line is None else f", the first is line {reason.first_line}"
+        console.print(Text(f"{counted(reason.count, 'line')} failed with {name}{first}:"))
+        console.print(Padding(Text(reason.message[:MAX_MESSAGE]), (0, 0, 0, 4)))
 
 
 class ProgressLog:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cactus_actors.cli.command import Command, Group
 from cactus_actors.cli.shared_options import AsJson
-from cactus_actors.cli.terminal import print_json
+from cactus_actors.cli.terminal import print_json, wide_console
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
-from cactus_actors.keys.key_store import KeyStore, keys_dir
+from cactus_actors.keys.key_store import KeyStore, KnownKey, keys_dir
 from cactus_actors.protocol.key_grants import MAX_WEIGHT, KeyGrants
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 keys = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
-    rich_markup_mode=None,
     help="Keys for `cactus serve --curve`: make, list and revoke them.",
 )
 
@@ -24,7 +29,7 @@ StateDir = Annotated[Path, typer.Option(help="The service's state directory; key
 STATE_DIR = ServeConfig().state_dir
 
 
-@keys.command()
+@keys.command(cls=Command)
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key; each name has one key.")],
     role: Annotated[
@@ -62,27 +67,40 @@ def new(
         typer.echo(f"used by: {KEY_FILE_VARIABLE}=PATH, --key-file PATH, or Client(..., key_file=PATH)")
 
 
-@keys.command("list")
+@keys.command("list", cls=Command)
 def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
     """List the keys that the service accepts, with their public halves.
 
     Example: cactus keys list --json
     """
-    import time
-
     known = KeyStore(keys_dir(state_dir)).known()
     if as_json:
         print_json(known)
         return
     if not known:
         typer.echo("no keys; make one: cactus keys new NAME")
+        return
+    wide_console().print(_table(known))
+
+
+def _table(known: Sequence[KnownKey]) -> Table:
+    import time
+
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("name", "role", "tenant", "weight", "cloud", "created", "public key"):
+        table.add_column(heading, no_wrap=heading not in ("name", "tenant", "public key"), overflow="fold")
     for key in known:
         created = time.strftime("%Y-%m-%d", time.gmtime(key.created))
-        terms = f"weight {key.weight:<4} {'cloud' if key.allow_cloud else 'no cloud':9}"
-        typer.echo(f"{key.name:24} {key.role:9} {key.tenant:24} {terms} {key.public_key}  {created}")
+        cloud = "allowed" if key.allow_cloud else "never"
+        row = (key.name, key.role, key.tenant, str(key.weight), cloud, created, key.public_key)
+        table.add_row(*map(Text, row))
+    return table
 
 
-@keys.command()
+@keys.command(cls=Command)
 def revoke(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `cactus keys list` shows.")],
     state_dir: StateDir = STATE_DIR,
@@ -95,7 +113,7 @@ def revoke(
     typer.echo(f"{revoked.name} is not accepted any more")
 
 
-@keys.command()
+@keys.command(cls=Command)
 def server(state_dir: StateDir = STATE_DIR) -> None:
     """Print the service's public key; the key pair is made if there is none.
 

@@ -13,6 +13,7 @@ from cactus_actors.cli.batch import batch
 from cactus_actors.cli.bench import bench
 from cactus_actors.cli.calibrate import calibrate
 from cactus_actors.cli.chat import chat
+from cactus_actors.cli.command import Command, Group
 from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
 from cactus_actors.cli.interrupts import Interrupted
@@ -38,9 +39,9 @@ _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "
 
 app = typer.Typer(
     name="cactus",
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for panel, commands in {
@@ -52,7 +53,7 @@ for panel, commands in {
     for command in commands:
         # -1 is an invalid number, not an option
         context = {"ignore_unknown_options": True} if command is scale else None
-        app.command(rich_help_panel=panel, context_settings=context)(command)
+        app.command(cls=Command, rich_help_panel=panel, context_settings=context)(command)
 app.add_typer(keys, name="keys", rich_help_panel="Serve")
 
 

@@ -12,14 +12,16 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def quantize(
-    model: Annotated[str, typer.Argument(help="Embedded model name, directory, GGUF file or hub id.")] = (
-        DEFAULT_MODEL
-    ),
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Embedded model name, directory, GGUF file or hub id.")
+    ] = (DEFAULT_MODEL),
     weights: Annotated[WeightFormat, typer.Option(help="The format to pack them in.")] = "int8",
 ) -> None:
-    """Pack a model into the cache of packed models and print the file; nothing to do if it is there.
+    """Pack a model into the cache of packed models and print the file's path; nothing to do if it is there.
 
-    Workers do the same when they first load a model. Example: cactus quantize ./SmolLM2-135M --weights int4
+    Workers do the same when they first load a model. Size and time are written to stderr.
+
+    Example: cactus quantize ./SmolLM2-135M --weights int4
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -30,7 +32,8 @@ def quantize(
     path = resolve_model(model)
     columns = (TextColumn("packing"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
     started = time.monotonic()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("packing", total=None)
         try:
             packed = pack_model(
@@ -44,4 +47,5 @@ def quantize(
             ) from error
     megabytes = packed.path.stat().st_size / 1e6
     did = f"packed in {time.monotonic() - started:.1f} s" if packed.is_new else "packed already"
-    typer.echo(f"{packed.path}  {megabytes:.1f} MB {weights}, {did}")
+    typer.echo(f"{megabytes:.1f} MB {weights}, {did}", err=True)
+    typer.echo(packed.path)

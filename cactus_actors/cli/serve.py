@@ -40,7 +40,10 @@ def _setting(
 ) -> OptionInfo:
     """The option of a field of ServeConfig, with its description, default and bounds."""
     field = config_fields(ServeConfig)[name]
-    if default is None and field.default is not None and not isinstance(field.default, bool):
+    if isinstance(field.default, bool):
+        yes_and_no = spellings[0].split("/")
+        default = yes_and_no[0 if field.default else 1] if len(yes_and_no) > 1 else None
+    elif default is None and field.default is not None:
         default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
     option: OptionInfo = typer.Option(
         *spellings,
@@ -63,10 +66,10 @@ def serve(
     workers: Annotated[int | None, _setting(_WORKERS, "workers")] = None,
     threads: Annotated[int | None, _setting(_WORKERS, "threads")] = None,
     speculation: Annotated[int | None, _setting(_MODEL, "speculation", "--speculate")] = None,
-    jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint")] = None,
-    stream_endpoint: Annotated[str | None, _setting(_ZEROMQ, "stream_endpoint")] = None,
-    workers_endpoint: Annotated[str | None, _setting(_ZEROMQ, "workers_endpoint")] = None,
-    http: Annotated[str | None, _setting(_HTTP, "http")] = None,
+    jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint", metavar="ENDPOINT")] = None,
+    stream_endpoint: Annotated[str | None, _setting(_ZEROMQ, "stream_endpoint", metavar="ENDPOINT")] = None,
+    workers_endpoint: Annotated[str | None, _setting(_ZEROMQ, "workers_endpoint", metavar="ENDPOINT")] = None,
+    http: Annotated[str | None, _setting(_HTTP, "http", metavar="HOST:PORT")] = None,
     no_http: Annotated[
         bool, typer.Option("--no-http", rich_help_panel=_HTTP, help="Serve without the HTTP gateway.")
     ] = False,
@@ -82,7 +85,9 @@ def serve(
     journal: Annotated[bool | None, _setting(_STATE, "journal", "--journal/--no-journal")] = None,
     drain_timeout_s: Annotated[float | None, _setting(_STATE, "drain_timeout_s", "--drain-timeout")] = None,
     ready_timeout_s: Annotated[float | None, _setting(_STATE, "ready_timeout_s", "--ready-timeout")] = None,
-    job_log: Annotated[str | None, _setting(_STATE, "job_log", default="jobs.jsonl in STATE_DIR")] = None,
+    job_log: Annotated[
+        str | None, _setting(_STATE, "job_log", default="jobs.jsonl in STATE_DIR", metavar="FILE")
+    ] = None,
     log_format: Annotated[LogFormat | None, _setting(_STATE, "log_format")] = None,
     otlp_endpoint: Annotated[str | None, _setting(_STATE, "otlp_endpoint")] = None,
     placement: Annotated[

@@ -18,21 +18,34 @@ CONNECTION, SAMPLING, REASONING = "Connection", "Answers", "Reasoning"
 """Headings in the help."""
 
 
-def _option(panel: str, text: str, *spellings: str, envvar: str | None = None) -> OptionInfo:
-    option: OptionInfo = typer.Option(*spellings, rich_help_panel=panel, envvar=envvar, help=text)
+def _option(
+    panel: str, text: str, *spellings: str, envvar: str | None = None, metavar: str | None = None
+) -> OptionInfo:
+    option: OptionInfo = typer.Option(*spellings, rich_help_panel=panel, envvar=envvar, metavar=metavar, help=text)
     return option
 
 
 Endpoint = Annotated[
-    str, _option(CONNECTION, "The service's jobs endpoint, tcp://HOST:PORT.", envvar="CACTUS_ENDPOINT")
+    str,
+    _option(CONNECTION, "The service's jobs endpoint, tcp://HOST:PORT.", envvar="CACTUS_ENDPOINT", metavar="ENDPOINT"),
 ]
 StreamEndpoint = Annotated[
     str | None,
-    _option(CONNECTION, "The service's stream endpoint; by default the next port.", envvar="CACTUS_STREAM_ENDPOINT"),
+    _option(
+        CONNECTION,
+        "The service's stream endpoint; by default the next port.",
+        envvar="CACTUS_STREAM_ENDPOINT",
+        metavar="ENDPOINT",
+    ),
 ]
 KeyFile = Annotated[
     str | None,
-    _option(CONNECTION, "Your key file, if the service requires keys (cactus keys).", envvar="CACTUS_KEY_FILE"),
+    _option(
+        CONNECTION,
+        "Your key file, if the service requires keys (cactus keys).",
+        envvar="CACTUS_KEY_FILE",
+        metavar="FILE",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 

@@ -132,8 +132,11 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
     )
     for row in (row for worker in answer.workers for row in worker.spent):
         tenant = "all tenants" if row.tenant is None else row.tenant or "no tenant"
-        spent = f"{counted(row.requests, 'request')}, {counted(row.tokens, 'token')}"
-        yield "cloud", f"{row.period}, {tenant}: {spent}, {row.cost:.4f} {row.currency}"
+        spent = [counted(row.requests, "request"), counted(row.tokens, "token")]
+        if row.cost:  # 0 without prices
+            amount = f"{row.cost:.4f}" if row.cost >= 0.0001 else "less than 0.0001"
+            spent.append(f"{amount} {row.currency}")
+        yield "cloud", f"{row.period}, {tenant}: {', '.join(spent)}"
     if answer.refused:
         yield "refused", ", ".join(f"{count} {reason}" for reason, count in answer.refused.items())
     for worker, reason in answer.refused_workers.items():

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+SCRIPT_WIDTH = 200
+
+
 def show(text: str) -> None:
     """Write a piece of an answer and flush; on a terminal without control characters."""
     sys.stdout.write(_printable(text) if sys.stdout.isatty() else text)
@@ -28,11 +31,12 @@ def print_json(value: object) -> None:
     show(msgspec.json.encode(value).decode() + "\n")
 
 
-def wide_console() -> Console:
-    """A console on stdout; output to a script has a fixed width."""
+def wide_console(*, stderr: bool = False) -> Console:
+    """A console on stdout or stderr; output to a script has a fixed width."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(width=None if stream.isatty() else SCRIPT_WIDTH, highlight=False, stderr=stderr)
 
 
 class AnswerWriter:

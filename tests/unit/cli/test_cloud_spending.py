@@ -58,6 +58,18 @@ def test_metrics_tell_periods_and_no_tenant() -> None:
     }
 
 
+def test_the_terminal_shows_no_amount_where_none_was_spent() -> None:
+    free = msgspec.structs.replace(ALL, cost=0.0)
+    little = msgspec.structs.replace(ANN, cost=0.00004)
+    router = RouterHarness()
+    cloud = router.connect("cloud", kind="cloud")
+    router.say(cloud, msgspec.structs.replace(cloud.report(), spent=[free, little]))
+    assert [fact for label, fact in facts_of(told(router)) if label == "cloud"] == [
+        "2026-02, all tenants: 3 requests, 120 tokens",
+        "2026-02, ann: 1 request, 20 tokens, less than 0.0001 EUR",
+    ]
+
+
 def test_the_terminal_shows_every_row() -> None:
     lines = [fact for label, fact in facts_of(told(spender())) if label == "cloud"]
     assert lines == [

@@ -18,8 +18,8 @@ import pytest
 import typer.testing
 from huggingface_hub import constants
 
-from cactus_actors.batch import BatchProgress
-from cactus_actors.cli.batch_progress import ProgressLog
+from cactus_actors.batch import BatchProgress, Reason
+from cactus_actors.cli.batch_progress import ProgressLog, show_reasons
 from cactus_actors.cli.bench_service import percentile
 from cactus_actors.cli.main import exit_code, main
 from cactus_actors.cli.terminal import natural_order
@@ -47,11 +47,17 @@ COMMANDS = (
     "batch",
     "status",
     "scale",
+    "restart",
     "models",
+    "quantize",
     "auth",
     "calibrate",
     "bench",
     "demo",
+    "keys new",
+    "keys list",
+    "keys revoke",
+    "keys server",
 )
 
 Outcome = tuple[int, str, str]
@@ -71,17 +77,80 @@ def run_main(*arguments: str, environment: dict[str, str] | None = None) -> Outc
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(cactus: Callable[..., typer.testing.Result], command: str) -> None:
-    result = cactus(command, "--help")
+    result = cactus(*command.split(), "--help")
     assert result.exit_code == 0
-    assert cactus(command, "-h").stdout == result.stdout
+    assert cactus(*command.split(), "-h").stdout == result.stdout
     assert f"Example: cactus {command}" in result.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["", "keys", *COMMANDS])
 def test_help_fits_a_terminal_of_80_columns_and_cuts_no_word(command: str) -> None:
     _, shown, _ = run_main(*command.split(), "--help", environment={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown, shown
+    assert not re.search(r"[<>]|default[: ]*\(", shown.replace("auth < key.txt", "")), shown
+    assert re.search(r"^  -h, --help +Show this message and exit\.$", shown, re.MULTILINE)
+
+
+def test_help_shows_flags_values_ranges_and_defaults(cactus: Callable[..., typer.testing.Result]) -> None:
+    serve = " ".join(cactus("serve", "-h").stdout.split())
+    for entry in (
+        "--weights float32|bfloat16|int8|int4 Format of the weights in memory. (default int8)",
+        "--workers INTEGER Number of model workers. (0 to 256; default 1)",
+        "--journal, --no-journal Keep accepted jobs on disk, so that they survive a restart. (default --journal)",
+        "--no-http Serve without the HTTP gateway.",
+    ):
+        assert entry in serve
+    assert "Usage: cactus scale [OPTIONS] N\n" in cactus("scale", "-h").stdout
+    assert "(default tcp://127.0.0.1:5555; or CACTUS_ENDPOINT)" in " ".join(cactus("scale", "-h").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("serve --weights int3", "'--weights': it must be one of float32, bfloat16, int8, int4"),
+        ("serve --placement here", "'--placement': it must be one of local, ray"),
+        ("serve --threads 0", "'--threads': it must be an integer, at least 1"),
+        ("serve --workers many", "'--workers': it must be an integer, 0 to 256"),
+        ("complete hi --temperature hot", "'--temperature': it must be a number"),
+        ("calibrate x --precision 2", "'--precision': it must be a number, 0 to 1"),
+        ("keys new bob --role boss", "'--role': it must be one of client, worker, operator"),
+        ("scale many", "'N': give a number of workers, 0 or more, not many"),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(
+    cactus: Callable[..., typer.testing.Result], arguments: str, words: str
+) -> None:
+    result = cactus(*arguments.split())
+    assert result.exit_code == 2
+    assert f"Invalid value for {words}" in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())
+
+
+def test_quantize_prints_the_path_alone_on_stdout(tmp_path: Path) -> None:
+    environment = {"CACTUS_CACHE_DIR": str(tmp_path / "cache")}
+    for did in ("packed in", "packed already"):
+        code, out, err = run_main("quantize", "--weights", "int8", environment=environment)
+        assert (code, Path(out.removesuffix("\n")).is_file()) == (0, True)
+        assert re.fullmatch(rf"[0-9.]+ MB int8, {did}.*\n", err)
+
+
+def test_reasons_of_failed_lines_are_whole_at_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cactus_actors.cli.terminal.SCRIPT_WIDTH", 80)
+    message = "messages[0].content must be a string or a list, not an integer; " * 4
+    show_reasons(
+        [
+            Reason(code="invalid_request_error", param="messages[0].content", count=12, message=message, first_line=3),
+            Reason(code="server_error", param=None, count=1, message="it broke", first_line=None),
+        ]
+    )
+    shown = capsys.readouterr().err
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " ".join(shown.split()) == (
+        "12 lines failed with invalid_request_error (messages[0].content), the first is line 3: "
+        f"{message}1 line failed with server_error: it broke"
+    )
 
 
 def test_version_and_help(cactus: Callable[..., typer.testing.Result]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cactus_actors.cli.main import app
-from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.keys.key_file import find_credentials, read_key_file
 from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.keys.private_file import write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
@@ -47,9 +47,9 @@ def test_a_key_has_a_weight(tmp_path: Path) -> None:
     run(tmp_path, "new", "light")
     shown = json.loads(run(tmp_path, "list", "--json").output)
     assert {key["name"]: key["weight"] for key in shown} == {"heavy": 3, "light": 1}
-    heavy, light = run(tmp_path, "list").output.splitlines()
-    assert "weight 3 " in heavy
-    assert "weight 1 " in light
+    headings, *rows = (line.split() for line in run(tmp_path, "list").output.splitlines())
+    assert headings == ["name", "role", "tenant", "weight", "cloud", "created", "public", "key"]
+    assert [row[:4] for row in rows] == [["heavy", "client", "heavy", "3"], ["light", "client", "light", "1"]]
 
 
 def test_a_key_may_be_without_the_cloud(tmp_path: Path) -> None:
@@ -57,9 +57,8 @@ def test_a_key_may_be_without_the_cloud(tmp_path: Path) -> None:
     run(tmp_path, "new", "other")
     shown = json.loads(run(tmp_path, "list", "--json").output)
     assert {key["name"]: key["allow_cloud"] for key in shown} == {"never": False, "other": True}
-    never, other = run(tmp_path, "list").output.splitlines()
-    assert "no cloud" in never
-    assert "no cloud" not in other
+    _, *rows = (line.split() for line in run(tmp_path, "list").output.splitlines())
+    assert {row[0]: row[4] for row in rows} == {"never": "never", "other": "allowed"}
 
 
 def test_keys_from_before_there_were_weights_are_known(tmp_path: Path) -> None:
@@ -82,7 +81,9 @@ def test_a_key_file_goes_where_it_is_wanted(tmp_path: Path, role: str) -> None:
     assert not KeyStore(tmp_path / "state" / "keys").path_of("bob").exists()
 
 
-def test_a_key_file_that_is_damaged_is_named_without_what_it_holds(tmp_path: Path) -> None:
+def test_a_key_file_that_is_damaged_is_named_without_what_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "alice.key"
     run(tmp_path / "state", "new", "alice", "-o", str(path))
     secret = read_key_file(path).pair.reveal()
@@ -90,6 +91,12 @@ def test_a_key_file_that_is_damaged_is_named_without_what_it_holds(tmp_path: Pat
     with pytest.raises(ConfigurationInvalid, match=r"alice.key: secret_key: a CURVE key is 40") as refused:
         read_key_file(path)
     assert secret[:-1] not in str(refused.value)
+    path.unlink()
+    monkeypatch.setenv("CACTUS_KEY_FILE", str(path))
+    for given in (path, None):
+        with pytest.raises(ConfigurationInvalid, match=r"alice\.key cannot be read: No such file") as refused:
+            find_credentials(given)
+        assert "(the key file of key_file, --key-file or CACTUS_KEY_FILE)" in refused.value.message
 
 
 def test_no_secret_is_printed(tmp_path: Path) -> None:

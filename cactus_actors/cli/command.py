@@ -1,0 +1,42 @@
+"""Command and Group: typer's, with a help page and errors of our own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from cactus_actors.cli.parameters import wanted_by
+
+
+class Command(TyperCommand):
+    """A command; an argument that has not the right type is told in words, with the choices or the range."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            # a message of a parser of ours has no cause; the others are those of typer's libraries
+            is_ours = error.__cause__ is None or error.param is None
+            wanted = None if is_ours else wanted_by(self, error.param)
+            if wanted is not None:
+                error.message = f"it must be {wanted}"
+            raise
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from cactus_actors.cli.help_page import help_page
+
+        formatter.write(help_page(self, ctx))
+
+
+class Group(TyperGroup):
+    """A command of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from cactus_actors.cli.help_page import help_page
+
+        formatter.write(help_page(self, ctx))
