@@ -17,6 +17,8 @@ _REWRITTEN = frozenset(
         *("minContains", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
     }
 )
+_UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
+"""They depend on what an `if` evaluates, with its branches or alone."""
 _IN_PLACE = (
     "$ref",
     "allOf",
@@ -38,7 +40,7 @@ def rewritten(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     plain = dict(schema)
     _drop_idle(plain)
     _close_what_is_left(plain)
-    parts: list[Any] = []
+    parts = _settled_condition(plain)
     for keyword in list(plain):
         said = _in_other_words(keyword, plain[keyword])
         if said is not None:
@@ -52,14 +54,28 @@ def rewritten(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _drop_idle(schema: dict[str, Any]) -> None:
     """Take out what says nothing without another keyword."""
-    if "if" not in schema or not schema.keys() & {"then", "else"}:
-        for keyword in ("if", "then", "else"):
-            schema.pop(keyword, None)
+    if "if" not in schema:
+        schema.pop("then", None)
+        schema.pop("else", None)
+    elif not schema.keys() & {"then", "else", *_UNEVALUATED}:
+        del schema["if"]
     if "contains" not in schema:
         schema.pop("minContains", None)
         schema.pop("maxContains", None)
     elif schema.get("minContains") == 0 and "maxContains" not in schema:
         del schema["contains"], schema["minContains"]
+
+
+def _settled_condition(schema: dict[str, Any]) -> list[Any]:
+    """Take out an `if` that holds for every instance or for none; returns the branch that applies."""
+    condition = schema.get("if")
+    if not (isinstance(condition, bool) or condition == {}) or schema.keys() & _UNEVALUATED:
+        return []
+    applies = "else" if condition is False else "then"
+    parts = [schema[applies]] if applies in schema else []
+    for keyword in ("if", "then", "else"):
+        schema.pop(keyword, None)
+    return parts
 
 
 def _close_what_is_left(schema: dict[str, Any]) -> None:
