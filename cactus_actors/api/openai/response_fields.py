@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.openai.body_request import BodyRequest
-from cactus_actors.protocol.results import Result, Timings, ToolCall, Usage
+from cactus_actors.protocol.results import Result, ToolCall, Usage
 
 
 def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def extensions_of(result: Result) -> dict[str, Any]:
         "cloud_handoff": result.cloud_handoff,
         "handoff": msgspec.to_builtins(result.handoff),
         "measures": msgspec.to_builtins(result.measures),
-        "timings": _timings(result.timings, result.usage),
+        "timings": _timings(result),
         **seed_fields(result),
     }
     if result.selected_tools is not None:
@@ -98,17 +98,23 @@ def _per_second(num_tokens: int, milliseconds: float) -> float:
     return round(num_tokens * 1000.0 / milliseconds, 3) if num_tokens > 0 and milliseconds > 0 else 0.0
 
 
-def _timings(timings: Timings, usage: Usage) -> dict[str, Any]:
-    """The names of llama.cpp's server, and latencies since the job was accepted."""
+def _timings(result: Result) -> dict[str, Any]:
+    """The names of llama.cpp's server, and latencies since the job was accepted.
+
+    The times of a prompt are null where none was measured: a cloud tells none, and an answer without tokens has none.
+    """
+    timings, usage = result.timings, result.usage
     prompt_ms = max(0.0, timings.time_to_first_token_ms - timings.queue_ms)
-    predicted_ms = max(0.0, timings.total_time_ms - timings.time_to_first_token_ms)
+    is_known = not result.cloud_handoff and timings.time_to_first_token_ms > 0
+    begins_at_ms = timings.time_to_first_token_ms or timings.total_time_ms
+    predicted_ms = max(0.0, timings.total_time_ms - begins_at_ms)
     num_computed = usage.prompt_tokens - usage.cached_tokens
     return {
         "cache_n": usage.cached_tokens,
         "prompt_n": num_computed,
-        "prompt_ms": round(prompt_ms, 3),
-        "prompt_per_token_ms": round(prompt_ms / num_computed, 3) if num_computed > 0 else 0.0,
-        "prompt_per_second": _per_second(num_computed, prompt_ms),
+        "prompt_ms": round(prompt_ms, 3) if is_known else None,
+        "prompt_per_token_ms": round(prompt_ms / max(1, num_computed), 3) if is_known else None,
+        "prompt_per_second": _per_second(num_computed, prompt_ms) if is_known else None,
         "predicted_n": usage.completion_tokens,
         "predicted_ms": round(predicted_ms, 3),
         "predicted_per_token_ms": round(predicted_ms / max(1, usage.completion_tokens), 3),

@@ -120,6 +120,20 @@ def test_a_chat_completion_with_what_we_tell_beyond() -> None:
     }
 
 
+def test_times_of_a_prompt_are_null_where_none_was_measured() -> None:
+    names = ("prompt_ms", "prompt_per_token_ms", "prompt_per_second")
+    usage = Usage(prompt_tokens=3, completion_tokens=2)
+    timings = Timings(queue_ms=1.0, time_to_first_token_ms=5.0, total_time_ms=9.0)
+    of_cloud = Result(text="Paris", cloud_handoff=True, usage=usage, timings=timings, model="big")
+    told = make_body(make_request(), of_cloud)["timings"]
+    assert [told[name] for name in names] == [None, None, None]
+    assert (told["prompt_n"], told["predicted_ms"], told["time_to_first_token_ms"]) == (3, 4.0, 5.0)
+    without_tokens = Result(finish_reason="cancelled", timings=Timings(queue_ms=9.0, total_time_ms=9.0), model="cactus")
+    told = make_body(make_request(), without_tokens)["timings"]
+    assert [told[name] for name in names] == [None, None, None]
+    assert (told["predicted_ms"], told["predicted_per_second"]) == (0.0, 0.0)
+
+
 def test_a_text_completion_repeats_the_requests_spelling_of_the_model() -> None:
     body = make_body(
         make_request("completion", model="asked-for"), Result(text="Paris", stop_match="\n", model="cactus")
