@@ -301,7 +301,7 @@ LETTERS = """
 import sys
 from cactus_actors.config import RouterSettings
 from cactus_actors.router.actor import RouterActor
-from tests.support.router.core_harness import LetterModel
+from tests.support.router.letter_model import LetterModel
 jobs, stream, workers, *_ = sys.argv[1:]
 settings = RouterSettings(jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers)
 router = RouterActor(settings, LetterModel())

@@ -38,7 +38,7 @@ from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.fuzzing.damage import changed_json, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
 from tests.support.fuzzing.values import HUGE_INTEGERS, json_bytes, of_type, texts
-from tests.support.router.core_harness import LetterModel
+from tests.support.router.letter_model import LetterModel
 
 CHAT: dict[str, Any] = {
     "model": "letters",

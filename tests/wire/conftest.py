@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.router.running_router import Service, serving
 from tests.support.router.secured_router import SecuredRouter, secured_router
 
 
@@ -15,3 +16,9 @@ def router(tmp_path: Path) -> Iterator[SecuredRouter]:
     """A router that asks for keys."""
     with secured_router(tmp_path) as router:
         yield router
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serving() as service:
+        yield service

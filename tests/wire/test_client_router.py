@@ -16,7 +16,7 @@ ROUTER = """
 import sys
 from cactus_actors.config import RouterSettings
 from cactus_actors.router.actor import RouterActor
-from tests.support.router.core_harness import LetterModel
+from tests.support.router.letter_model import LetterModel
 names = ("jobs_endpoint", "stream_endpoint", "workers_endpoint")
 actor = RouterActor(RouterSettings(**dict(zip(names, sys.argv[1:]))), LetterModel())
 endpoints = actor.start()

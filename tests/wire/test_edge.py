@@ -19,26 +19,20 @@ import msgspec
 import pytest
 
 from cactus_actors.client import AsyncClient, Timeouts
-from cactus_actors.protocol.messages import (
-    Accepted,
-    Fetch,
-    Finished,
-    Replay,
-    Resume,
-    StatusRequest,
-)
+from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Replay, Resume, StatusRequest
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, ReportsTaken
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from cactus_actors.router.edge.edge_process import EdgeLimits
 from tests.support.processes.vitals import MIB, Watch, resident_bytes
-from tests.support.router.core_harness import job_id, make_delta, make_hello
+from tests.support.router.core_harness import job_id
 from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.raw_peer import COMMAND, MORE, RawPeer, frame
 from tests.support.router.running_router import Service, serving
 from tests.support.router.scripted_router import until
 from tests.support.router.secured_router import Generation, SecuredRouter, secured_router, submit
+from tests.support.router.worker_messages import make_delta, make_hello
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
 

@@ -14,9 +14,10 @@ from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.wire import encode, router_reply_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report
 from cactus_actors.router.edge.edge_process import EdgeLimits
-from tests.support.router.core_harness import job_id, make_delta, make_hello
+from tests.support.router.core_harness import job_id
 from tests.support.router.running_router import PATIENCE_MS, Service, serving
 from tests.support.router.scripted_router import until
+from tests.support.router.worker_messages import make_delta, make_hello
 
 
 @pytest.fixture

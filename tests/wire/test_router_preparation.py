@@ -26,7 +26,8 @@ from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.preparer_child import limit_memory
 from cactus_actors.router.preparation.preparer_process import MAX_STARTS, PreparerProcess
 from cactus_actors.text import load_text_model
-from tests.support.router.core_harness import LetterModel, LetterTokenizer, job_id
+from tests.support.router.core_harness import job_id
+from tests.support.router.letter_model import LetterModel, LetterTokenizer
 from tests.support.router.running_router import serving
 
 TOOL = {

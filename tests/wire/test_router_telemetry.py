@@ -19,8 +19,8 @@ from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.messages import Rejected
 from cactus_actors.router.actor import RouterActor
-from tests.support.router.core_harness import LetterModel
 from tests.support.router.echo_worker import EchoWorker
+from tests.support.router.letter_model import LetterModel
 from tests.support.router.running_router import LOOPBACK, Service, serving, submit
 
 NUM_JOBS = 20

@@ -21,11 +21,12 @@ from cactus_actors.protocol.worker_messages import Hello, Welcome
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.workers.router_link import RouterLink
-from tests.support.router.core_harness import job_id, make_hello
+from tests.support.router.core_harness import job_id
 from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.running_router import LOOPBACK, serving
 from tests.support.router.scripted_router import until
 from tests.support.router.secured_router import SecuredRouter, secured_router, submit
+from tests.support.router.worker_messages import make_hello
 
 
 def stranger_of(router: SecuredRouter) -> Credentials:

@@ -13,16 +13,10 @@ from cactus_actors.protocol.errors import AuthenticationFailed
 from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Pending, Rejected
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish
 from cactus_actors.router.auth.accepted_keys import RECHECK_S, AcceptedKeys
-from tests.support.router.core_harness import job_id, make_hello
+from tests.support.router.core_harness import job_id
 from tests.support.router.scripted_router import until
-from tests.support.router.secured_router import (
-    Generation,
-    Peer,
-    SecuredRouter,
-    dispatched,
-    secured_router,
-    submit,
-)
+from tests.support.router.secured_router import Generation, Peer, SecuredRouter, dispatched, secured_router, submit
+from tests.support.router.worker_messages import make_hello
 
 WITHIN_S = 60.0
 """Half a second, as measured; the rest is for a machine that is busy."""

@@ -21,7 +21,7 @@ from cactus_actors.placement.ray.ray_environment import check_token, make_token
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.service.service_keys import GATEWAY_KEY, WORKER_KEY, service_keys
-from tests.support.router.core_harness import LetterModel
+from tests.support.router.letter_model import LetterModel
 from tests.support.router.running_router import LOOPBACK
 
 OPEN_ENDPOINTS = [

@@ -12,31 +12,15 @@ import msgspec
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import JobConflict, JobNotFound
 from cactus_actors.protocol.key_grants import KeyGrants
-from cactus_actors.protocol.messages import (
-    Accepted,
-    Cancel,
-    Delta,
-    Fetch,
-    Finished,
-    Pending,
-    Rejected,
-    Replay,
-    Resume,
-)
+from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Pending, Rejected, Replay, Resume
 from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.worker_messages import Finish, Report
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
-from tests.support.router.core_harness import UNSURE, job_id, make_delta, make_hello
+from tests.support.router.core_harness import job_id
 from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.scripted_router import until
-from tests.support.router.secured_router import (
-    Generation,
-    Peer,
-    SecuredRouter,
-    dispatched,
-    secured_router,
-    submit,
-)
+from tests.support.router.secured_router import Generation, Peer, SecuredRouter, dispatched, secured_router, submit
+from tests.support.router.worker_messages import UNSURE, make_delta, make_hello
 
 STOP = Finish("stop")
 

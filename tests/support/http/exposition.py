@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
-from tests.support.router.core_harness import make_hello
 from tests.support.router.scripted_router import until
+from tests.support.router.worker_messages import make_hello
 from tests.support.services.played_service import played_service
 
 Families = dict[str, Metric]

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Delta, Finished, Submit
+from cactus_actors.protocol.messages import Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import decode_submit
-from cactus_actors.protocol.worker_messages import (
-    Abort,
-    Dispatch,
-    Finish,
-    Goodbye,
-    Hello,
-    Report,
-    SequenceDelta,
-    SequenceExtras,
-)
+from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Goodbye, SequenceDelta, SequenceExtras
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import (
     Effect,
@@ -38,218 +28,23 @@ from cactus_actors.router.effects import (
     SendWorker,
     WriteJournal,
 )
-from cactus_actors.router.journal.job_journal import end_of
-from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
 from cactus_actors.router.preparation.documents import Find, no_documents, prepare_with_documents
 from cactus_actors.router.router_state import LOAD_LIMITS, RouterOptions
 from cactus_actors.router.state.caller import ANONYMOUS, Caller
 from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_report import JobReport
-from cactus_actors.router.state.journal_records import (
-    AcceptedRecord,
-    EndedRecord,
-    Recovered,
-    StoredResult,
-    WriteAccepted,
-    WriteEnded,
-)
+from cactus_actors.router.state.journal_records import WriteEnded
 from cactus_actors.router.state.service_facts import ServiceFacts
-from cactus_actors.text.chat_prompt import ChatPrompt
-from cactus_actors.text.model_reasoning import ModelReasoning
+from tests.support.router.letter_model import LetterModel
+from tests.support.router.memory_journal import Disk
+from tests.support.router.worker_messages import SURE, Worker, make_delta, make_hello
 
 CLIENT = b"client"
-SURE, UNSURE = 0.1, 0.9  # normalised entropies
-
-
-class LetterTokenizer:
-    """One token a character; `<s>` is a start token."""
-
-    vocab_size = 128
-    bos_id: int | None = 1
-
-    def encode(self, text: str, *, add_special: bool, parse_special: bool = True) -> list[int]:
-        return [1] * add_special + [min(ord(letter), 127) for letter in text]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return "".join(chr(token_id) for token_id in ids if token_id > 1)
-
-    def token_bytes(self, token_id: int) -> bytes:
-        return b"" if token_id <= 1 else bytes([token_id])
-
-    def token_of(self, token_id: int) -> str | None:
-        return "<s>" if token_id == 1 else chr(token_id)
-
-    def id_of(self, token: str) -> int | None:
-        return 1 if token == "<s>" else None
-
-    def is_special(self, token_id: int) -> bool:
-        return token_id <= 1
-
-
-class LetterModel:
-    """The text side of a model without files; `tools` and `reasoning` stand in front of its prompts."""
-
-    name = "letters"
-    fingerprint = ""
-    max_context = 4096
-    has_chat_template = True
-    tool_markup: str | None = "hermes"
-    tool_tokens: tuple[tuple[int, str], ...] = ()
-    fill_tokens: tuple[int, int, int] | None = (2, 3, 4)
-    reasoning: ModelReasoning | None = None
-
-    def __init__(self) -> None:
-        self.tokenizer = LetterTokenizer()
-
-    def chat_prompt(
-        self,
-        messages: Sequence[Any],
-        tools: Sequence[Any] | None = None,
-        *,
-        answer_begins: str = "",
-        answer_reasoning: str = "",
-        thinking: bool | None = None,
-        needs_switch: bool = False,
-        variables: Mapping[str, Any] | None = None,
-    ) -> ChatPrompt:
-        names = [f"[{tool['function']['name']}]" for tool in tools or ()]
-        turns = "|".join(message.get("content") or "" for message in messages)
-        text = "".join([*names, "[reason]" * bool(thinking), turns, ">" * bool(answer_begins), answer_begins])
-        return ChatPrompt(self.tokenizer.encode(text, add_special=True), "answer" if answer_begins else "undecided")
 
 
 def job_id(number: int) -> str:
     return f"{number:032x}"
-
-
-def make_hello(
-    worker_id: str = "w1",
-    *,
-    kind: str = "local",
-    num_slots: int = 2,
-    num_blocks: int = 64,
-    model: str = "letters",
-    **more: Any,
-) -> Hello:
-    return Hello(
-        worker_id=worker_id,
-        kind=kind,  # type: ignore[arg-type]
-        model=model,
-        num_slots=num_slots,
-        num_blocks=num_blocks if kind == "local" else 0,
-        block_size=16 if kind == "local" else 0,
-        max_context=4096,
-        node="here",
-        pid=1,
-        **more,
-    )
-
-
-def make_delta(
-    dispatch_id: int,
-    position: int,
-    text: str,
-    *,
-    entropy: float | None = SURE,
-    finish: Finish | None = None,
-    token_ids: list[int] | None = None,
-    cuts: tuple[int, ...] = (),
-    extras: SequenceExtras | None = None,
-) -> SequenceDelta:
-    """One token a character, unless `token_ids` are given."""
-    token_ids = [ord(letter) for letter in text] if token_ids is None else token_ids
-    measured = [] if entropy is None else [entropy] * len(token_ids)
-    return SequenceDelta(
-        dispatch_id=dispatch_id,
-        position=position,
-        token_ids=token_ids,
-        text=text,
-        entropies=measured,
-        logprobs=[-value for value in measured],
-        finish=finish,
-        cuts=list(cuts),
-        extras=extras,
-    )
-
-
-@dataclass
-class Worker:
-    """What the other end of the worker socket knows."""
-
-    identity: bytes
-    hello: Hello
-    dispatches: dict[int, Dispatch] = field(default_factory=dict)
-    aborted: list[int] = field(default_factory=list)
-    num_accepted: int = 0
-    cached: dict[int, None] = field(default_factory=dict)
-
-    def report(self, *deltas: SequenceDelta, unavailable: str | None = None) -> Report:
-        stored = list(dict.fromkeys(block for delta in deltas for block in self.newly_cached(delta)))
-        self.cached.update(dict.fromkeys(stored))
-        for delta in deltas:
-            if delta.finish is not None:
-                self.dispatches.pop(delta.dispatch_id, None)
-        free = max(0, self.hello.num_slots - len(self.dispatches))
-        return Report(
-            num_accepted=self.num_accepted,
-            free_slots=free,
-            free_blocks=self.hello.num_blocks,
-            num_running=min(len(self.dispatches), self.hello.num_slots),
-            deltas=list(deltas),
-            unavailable=unavailable,
-            stored=stored,
-        )
-
-    def newly_cached(self, delta: SequenceDelta) -> list[int]:
-        """The full blocks that are computed when these tokens are known."""
-        dispatch = self.dispatches.get(delta.dispatch_id)
-        if dispatch is None or not dispatch.params.cache_prompt:
-            return []
-        known = [*dispatch.prompt_ids, *dispatch.emitted_ids[: delta.position], *delta.token_ids]
-        hashes = block_hashes(known[:-1], dispatch.cache_salt)
-        return [block for block in hashes if block not in self.cached]
-
-
-@dataclass
-class Disk:
-    """A journal that writes when it is told to; entries that wait are lost with the router."""
-
-    waiting: list[Any] = field(default_factory=list)
-    accepted: dict[str, AcceptedRecord] = field(default_factory=dict)
-    ended: dict[str, EndedRecord] = field(default_factory=dict)
-
-    def write(self) -> list[str]:
-        """Write what waits; the ids of the jobs that were accepted by it."""
-        entries, self.waiting = self.waiting, []
-        for entry in entries:
-            match entry:
-                case WriteAccepted(job_id, record):
-                    self.accepted[job_id] = decoded_accepted(encoded(record))
-                case WriteEnded(job_id, record) if job_id not in self.accepted:
-                    pass  # there is no such row
-                case WriteEnded(job_id, record):
-                    self.ended[job_id] = record
-                case _:
-                    self.accepted.pop(entry.job_id, None)
-                    self.ended.pop(entry.job_id, None)
-        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
-
-    def refuse(self) -> list[str]:
-        entries, self.waiting = self.waiting, []
-        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
-
-    def recovered(self) -> list[Recovered]:
-        """What a new router finds, once this one is dead."""
-        self.waiting.clear()
-        return [
-            end_of(record, self.ended[job_id]) if job_id in self.ended else record
-            for job_id, record in self.accepted.items()
-        ]
-
-    def read(self, job_id: str) -> StoredResult | None:
-        ended = self.ended.get(job_id)
-        return None if ended is None else StoredResult(self.accepted[job_id].accepted, ended)
 
 
 class RouterHarness:
@@ -483,3 +278,11 @@ class RouterHarness:
         elif isinstance(message, Abort):
             worker.dispatches.pop(message.dispatch_id, None)
             worker.aborted.append(message.dispatch_id)
+
+
+STOP = Finish("stop", stop_match=2)
+
+
+def error_of(reply: object) -> ErrorInfo:
+    assert isinstance(reply, Rejected)
+    return reply.error

@@ -10,7 +10,7 @@ import zmq
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
-from tests.support.router.core_harness import make_delta, make_hello
+from tests.support.router.worker_messages import make_delta, make_hello
 
 NUM_SLOTS = 4
 

@@ -11,11 +11,7 @@ import zmq
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.process.health import Endpoints
-from cactus_actors.protocol.messages import (
-    Status,
-    StatusRequest,
-    Submit,
-)
+from cactus_actors.protocol.messages import Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import (
     MSGPACK,
@@ -25,13 +21,12 @@ from cactus_actors.protocol.wire import (
     router_reply_decoder,
     stream_message_decoder,
 )
-from cactus_actors.protocol.worker_messages import (
-    Hello,
-    Welcome,
-)
+from cactus_actors.protocol.worker_messages import Hello, Welcome
 from cactus_actors.router.actor import Observer, RouterActor
 from cactus_actors.router.edge.edge_process import EdgeLimits
-from tests.support.router.core_harness import LetterModel, job_id, make_hello
+from tests.support.router.core_harness import job_id
+from tests.support.router.letter_model import LetterModel
+from tests.support.router.worker_messages import make_hello
 
 PATIENCE_MS = 60_000
 LOOPBACK = {

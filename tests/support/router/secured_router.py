@@ -18,16 +18,13 @@ from cactus_actors.process.health import Endpoints
 from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Progress, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.wire import (
-    encode,
-    router_command_decoder,
-    router_reply_decoder,
-    stream_message_decoder,
-)
+from cactus_actors.protocol.wire import encode, router_command_decoder, router_reply_decoder, stream_message_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello, Report, SequenceDelta, Welcome
 from cactus_actors.router.actor import RouterActor
-from tests.support.router.core_harness import LetterModel, job_id, make_delta, make_hello
+from tests.support.router.core_harness import job_id
+from tests.support.router.letter_model import LetterModel
 from tests.support.router.running_router import LOOPBACK, PATIENCE_MS
+from tests.support.router.worker_messages import make_delta, make_hello
 
 
 class Peer:

@@ -25,8 +25,9 @@ from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import TextModel, load_text_model
-from tests.support.router.core_harness import LetterModel, make_delta, make_hello
+from tests.support.router.letter_model import LetterModel
 from tests.support.router.scripted_router import until
+from tests.support.router.worker_messages import make_delta, make_hello
 
 NUM_SLOTS = 8
 COMPILED_WITHIN_S = 600.0

@@ -21,7 +21,8 @@ from cactus_actors.protocol.wire import JSON, client_message_decoder, encode
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.sdk.result_json import render
 from cactus_actors.tools.call_rendering import render_calls
-from tests.support.router.core_harness import RouterHarness, job_id, make_delta
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.worker_messages import make_delta
 from tests.support.text.read_integers import inexact_integers
 
 LARGEST = 2**64 - 1

@@ -12,7 +12,8 @@ from cactus_actors.protocol.messages import Accepted, ChatMessage, Resume, Submi
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Alternative, TokenLogprob, ToolCall
 from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
-from tests.support.router.core_harness import UNSURE, RouterHarness, job_id
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.worker_messages import UNSURE
 
 STOP = Finish("stop")
 CALL = '<tool_call>\n{"name": "time", "arguments": {}}\n</tool_call>'

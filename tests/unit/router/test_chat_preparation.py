@@ -12,7 +12,8 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.router.preparation.conversation import SAFETY
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared_request import PreparedRequest
-from tests.support.router.core_harness import LetterModel, job_id
+from tests.support.router.core_harness import job_id
+from tests.support.router.letter_model import LetterModel
 
 USER = ChatMessage(role="user", content="what time is it")
 

@@ -10,7 +10,9 @@ from cactus_actors.protocol.totals import Distribution, Held, Totals
 from cactus_actors.protocol.wire import Concerns
 from cactus_actors.protocol.worker_messages import Finish, Goodbye
 from cactus_actors.router.telemetry.histogram import Histogram
-from tests.support.router.core_harness import UNSURE, Disk, RouterHarness, job_id, make_delta
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
+from tests.support.router.worker_messages import UNSURE, make_delta
 
 STOP = Finish("stop")
 

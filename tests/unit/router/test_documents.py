@@ -16,7 +16,9 @@ from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.preparation.documents import Documents, with_documents
 from cactus_actors.router.preparation.prepare_request import prepare
-from tests.support.router.core_harness import Disk, LetterModel, RouterHarness, job_id
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.letter_model import LetterModel
+from tests.support.router.memory_journal import Disk
 
 FERRY = "The ferry leaves at nine."
 

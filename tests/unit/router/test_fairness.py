@@ -14,7 +14,8 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.job_cost import PROMPT_COST
-from tests.support.router.core_harness import Disk, RouterHarness, job_id
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
 
 STOP = Finish("stop")
 

@@ -11,8 +11,9 @@ from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Resume
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye
 from tests.support.fuzzing.judging import fuzzed
-from tests.support.router.core_harness import CLIENT, SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
+from tests.support.router.core_harness import CLIENT, RouterHarness, job_id
 from tests.support.router.walk import check_that_nobody_gives_way, walk
+from tests.support.router.worker_messages import SURE, UNSURE, Worker, make_delta
 
 MAX_TOKENS = 24
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"

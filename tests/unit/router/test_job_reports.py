@@ -10,7 +10,9 @@ from cactus_actors.protocol.messages import Cancel, ChatMessage, Submit
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.state.job_report import JobReport
-from tests.support.router.core_harness import SURE, UNSURE, Disk, RouterHarness, job_id, make_delta
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
+from tests.support.router.worker_messages import SURE, UNSURE, make_delta
 
 STOP = Finish("stop")
 

@@ -9,7 +9,8 @@ import pytest
 from cactus_actors.protocol.worker_messages import Refused, Welcome
 from cactus_actors.router.effects import LogWarning, SendWorker
 from cactus_actors.router.lifecycle.membership import MAX_REFUSALS, REFUSAL_SHOWN_S
-from tests.support.router.core_harness import RouterHarness, job_id, make_hello
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.worker_messages import make_hello
 
 OURS = {"fingerprint": "f00d", "weights": "float32", "kv_cache": "float16", "kernels": "avx2"}
 

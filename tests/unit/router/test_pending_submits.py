@@ -8,16 +8,7 @@ import pytest
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.messages import (
-    Accepted,
-    Cancel,
-    Fetch,
-    Finished,
-    Pending,
-    Rejected,
-    Resume,
-    Submit,
-)
+from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, Pending, Rejected, Resume, Submit
 from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, SendClient
@@ -26,7 +17,8 @@ from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.caller import ANONYMOUS, RevokedKey
 from cactus_actors.router.state.job import MAX_ATTACHED
 from cactus_actors.router.state.service_facts import ServiceFacts
-from tests.support.router.core_harness import LetterModel, job_id
+from tests.support.router.core_harness import job_id
+from tests.support.router.letter_model import LetterModel
 
 
 class SlowRouter:

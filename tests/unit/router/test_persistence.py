@@ -8,7 +8,8 @@ from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, Pending, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish
-from tests.support.router.core_harness import CLIENT, Disk, RouterHarness, job_id
+from tests.support.router.core_harness import CLIENT, RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
 from tests.support.router.walk import walk
 
 

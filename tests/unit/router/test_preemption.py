@@ -13,7 +13,8 @@ from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.state.caller import Caller
-from tests.support.router.core_harness import RouterHarness, Worker, job_id
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.worker_messages import Worker
 
 STOP = Finish("stop")
 BACKGROUND = 10

@@ -15,7 +15,8 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared_request import PreparedRequest
-from tests.support.router.core_harness import LetterModel, job_id
+from tests.support.router.core_harness import job_id
+from tests.support.router.letter_model import LetterModel
 
 
 def make_submit(**fields: Any) -> Submit:

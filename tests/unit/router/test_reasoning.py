@@ -17,7 +17,10 @@ from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
-from tests.support.router.core_harness import SURE, UNSURE, Disk, LetterModel, RouterHarness, job_id, make_delta
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.letter_model import LetterModel
+from tests.support.router.memory_journal import Disk
+from tests.support.router.worker_messages import SURE, UNSURE, make_delta
 
 STOP = Finish("stop")
 USER = ChatMessage(role="user", content="why")

@@ -33,7 +33,8 @@ from cactus_actors.router.effects import Effect, LoadResult, SendClient
 from cactus_actors.router.lifecycle.result_loader import MAX_LOADING
 from cactus_actors.router.router_state import LOAD_LIMITS
 from cactus_actors.router.state.caller import ANONYMOUS, Caller
-from tests.support.router.core_harness import Disk, RouterHarness, job_id
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
 
 FLOODER, NEIGHBOUR = b"flooder", b"neighbour"
 ALICE = Caller(name="alice", role="client", tenant="alice", max_topics=8)

@@ -24,8 +24,10 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, Goodbye, Report
 from cactus_actors.router.state.caller import Caller
 from tests.support.fuzzing.judging import fuzzed
-from tests.support.router.core_harness import Disk, RouterHarness, job_id, make_delta
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
 from tests.support.router.walk import walk
+from tests.support.router.worker_messages import make_delta
 
 MAX_TOKENS = 12
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"

@@ -8,7 +8,8 @@ from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, P
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
 from cactus_actors.router.state.deferred_messages import DeferralLimits
-from tests.support.router.core_harness import CLIENT, Disk, RouterHarness, job_id
+from tests.support.router.core_harness import CLIENT, RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
 
 STOP = Finish("stop")
 ROOM = 4000

@@ -9,7 +9,8 @@ import pytest
 from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Rejected, Replay, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish
-from tests.support.router.core_harness import Disk, RouterHarness, job_id
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
 
 MINUTE, DAY = 60.0, 24 * 3600.0
 

@@ -14,7 +14,7 @@ from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 from cactus_actors.router.scheduling.worker_choice import Candidate, WorkerChoice, choose_worker
 from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.router.state.worker import WorkerRecord
-from tests.support.router.core_harness import make_hello
+from tests.support.router.worker_messages import make_hello
 
 
 def worker(worker_id: str, number: int = 0, num_slots: int = 100) -> WorkerRecord:

@@ -12,7 +12,8 @@ from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.worker_messages import Report, ReportsTaken
 from cactus_actors.router.effects import Effect, Publish, SendWorker
 from cactus_actors.router.lifecycle.membership import MAX_UNTAKEN, MIN_AHEAD
-from tests.support.router.core_harness import RouterHarness, job_id, make_delta, make_hello
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.worker_messages import make_delta, make_hello
 
 NUM_TOKENS = 6
 

@@ -1,0 +1,58 @@
+"""A journal in memory, which writes when it is told to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from cactus_actors.router.journal.job_journal import end_of
+from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
+from cactus_actors.router.state.journal_records import (
+    AcceptedRecord,
+    EndedRecord,
+    Recovered,
+    StoredResult,
+    WriteAccepted,
+    WriteEnded,
+)
+
+
+@dataclass
+class Disk:
+    """A journal that writes when it is told to; entries that wait are lost with the router."""
+
+    waiting: list[Any] = field(default_factory=list)
+    accepted: dict[str, AcceptedRecord] = field(default_factory=dict)
+    ended: dict[str, EndedRecord] = field(default_factory=dict)
+
+    def write(self) -> list[str]:
+        """Write what waits; the ids of the jobs that were accepted by it."""
+        entries, self.waiting = self.waiting, []
+        for entry in entries:
+            match entry:
+                case WriteAccepted(job_id, record):
+                    self.accepted[job_id] = decoded_accepted(encoded(record))
+                case WriteEnded(job_id, record) if job_id not in self.accepted:
+                    pass  # there is no such row
+                case WriteEnded(job_id, record):
+                    self.ended[job_id] = record
+                case _:
+                    self.accepted.pop(entry.job_id, None)
+                    self.ended.pop(entry.job_id, None)
+        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+
+    def refuse(self) -> list[str]:
+        entries, self.waiting = self.waiting, []
+        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+
+    def recovered(self) -> list[Recovered]:
+        """What a new router finds, once this one is dead."""
+        self.waiting.clear()
+        return [
+            end_of(record, self.ended[job_id]) if job_id in self.ended else record
+            for job_id, record in self.accepted.items()
+        ]
+
+    def read(self, job_id: str) -> StoredResult | None:
+        ended = self.ended.get(job_id)
+        return None if ended is None else StoredResult(self.accepted[job_id].accepted, ended)

@@ -1,0 +1,88 @@
+"""`cactus calibrate`: its table, its threshold and where it writes them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer.testing
+
+from cactus_actors.models.confidence_probe import read_probe
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.messages import Finished, Submit
+from cactus_actors.protocol.results import Measures
+from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
+
+
+def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Questions 0 to 59; below 20 the answer is doubtful and wrong."""
+    finish = ScriptedJob.finish
+
+    def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:
+        number = int(job.texts[0])
+        entropy = 0.9 if number < 20 else 0.01 * number
+        measures = Measures(mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy)
+        return finish(job, finish_reason="stop", measures=measures, **changes)
+
+    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+    lines = [{"question": str(number), "contains": "w4" if number >= 20 else "w9"} for number in range(60)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    flags = [
+        "--temperature",
+        "0",
+        "--plot",
+        "curve.png",
+        "--probe",
+        "probe.json",
+        "--second",
+        router.endpoint,
+    ]
+    result = cactus("calibrate", "data.jsonl", "--precision", "0.99", *flags)
+    head, *table = result.stdout.splitlines()
+    assert head == "60 answers, 66.7% right (second service 66.7%)"
+    (entropy,) = (line.split() for line in table if line.startswith("entropy "))
+    assert " ".join(entropy) == "entropy 1.000 0.26 33.3% 100.0% 91.2-100.0% 40 of 40 66.7%"
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert read_probe(tmp_path / "probe.json").entropy_mean < 0
+    submits = router.received_of(Submit)
+    assert {(submit.options.allow_cloud, submit.options.temperature) for submit in submits} == {(False, 0.0)}
+    report = json.loads(cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--json").stdout)
+    assert (report["num_answers"], report["second_accuracy"]) == (60, None)
+    assert all(signal["cut"]["handed_off"] <= 0.1 for signal in report["signals"] if signal["cut"])
+    both = cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--precision", "0.5")
+    assert (both.exit_code, "not both" in both.stderr) == (2, True)
+
+
+def test_calibrate_asks_nothing_for_a_plot_that_cannot_be_drawn(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    with pytest.raises(ConfigurationInvalid, match=r"pip install 'cactus-actors\[plots\]'"):
+        cactus("calibrate", "data.jsonl", "--plot", "curve.png")
+    assert not router.received_of(Submit)
+    assert cactus("calibrate", "data.jsonl").exit_code == 0
+
+
+def test_calibrate_prints_its_table_before_it_says_that_a_probe_needs_more_answers(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path
+) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    printed: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer, "echo", lambda line, **_: printed.append(line))
+        with pytest.raises(ConfigurationInvalid, match="at least 10 right and 10 wrong answers are needed"):
+            cactus("calibrate", "data.jsonl", "--probe", "probe.json")
+    assert printed[0].startswith("1 answer, ")
+    assert not (tmp_path / "probe.json").exists()

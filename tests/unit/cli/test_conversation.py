@@ -1,0 +1,92 @@
+"""`cactus chat`: what it remembers, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+import typer.testing
+
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import Cancel, Rejected, Submit
+from tests.support.router.scripted_router import ScriptedRouter, until
+
+
+def test_a_chat_remembers_what_was_thought(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+    router.num_reasoning_tokens = 2
+    result = cactus("chat", "--think", "--show-reasoning", input="one\ntwo\n")
+    assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\n"
+    assert result.stderr.count("hmhm\n\n") == 2
+    assert "7 tokens, 2 of reasoning" in result.stderr
+    last = router.received_of(Submit)[-1]
+    assert isinstance(last, Submit)
+    assert [turn.reasoning_content for turn in last.messages or []] == [None, "hmhm", None]
+    assert last.options.enable_thinking is True
+
+
+def test_chat_remembers_and_resets(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+    result = cactus("chat", "--system", "brief", input="one\n\n/help\ntwo\n/reset\n/what\nthree\n/exit\nnever\n")
+    assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\nthree w1 w2 w3 w4\n"
+    assert "confidence 0.90" in result.stderr
+    assert "no command /what" in result.stderr
+    roles = [
+        [turn.role for turn in message.messages or []] for message in router.received if isinstance(message, Submit)
+    ]
+    opening = ["system", "user"]
+    assert roles == [opening, [*opening, "assistant", "user"], opening]
+
+
+def test_chat_refuses_wrong_options_before_it_opens(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    with pytest.raises(InvalidRequest, match="temperature must be between"):
+        cactus("chat", "--temperature", "9", input="hello\n")
+    assert not router.received
+
+
+def test_chat_with_a_model_without_a_template_ends_at_once(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    def without_template(identity: bytes, submit: Submit) -> None:
+        error = NotSupported("the model has no chat template", param="messages").info()
+        router.reply(identity, Rejected(error=error, job_id=submit.job_id))
+
+    router.on_submit = without_template  # type: ignore[method-assign]
+    with pytest.raises(NotSupported, match="no chat template"):
+        cactus("chat", input="one\ntwo\n")
+    assert len(router.received_of(Submit)) == 1
+
+
+def test_an_interrupt_before_the_job_is_accepted_keeps_the_conversation(router: ScriptedRouter) -> None:
+    def hold_the_second(identity: bytes, submit: Submit) -> None:
+        if submit.messages is None or submit.messages[-1].content != "second":
+            on_submit(identity, submit)
+
+    on_submit, router.on_submit = router.on_submit, hold_the_second  # type: ignore[method-assign]
+    endpoints = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
+    with subprocess.Popen(
+        [sys.executable, "-m", "cactus_actors.cli.main", "chat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | endpoints,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as chat:
+        assert chat.stdin is not None
+        chat.stdin.write("first\nsecond\n")
+        chat.stdin.flush()
+        until(lambda: len(router.received_of(Submit)) == 2, 30)
+        chat.send_signal(signal.SIGINT)
+        until(lambda: bool(router.received_of(Cancel)))
+        stdout, stderr = chat.communicate("third\n", timeout=30)
+    assert chat.returncode == 0, stderr
+    assert stdout == "first w1 w2 w3 w4\n\nthird w1 w2 w3 w4\n"
+    assert "stopped" in stderr
+    last = router.received_of(Submit)[-1]
+    assert isinstance(last, Submit)
+    assert [turn.content for turn in last.messages or []] == ["first", "first w1 w2 w3 w4", "third"]

@@ -1,0 +1,12 @@
+"""A router's core, driven by events."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.router.core_harness import RouterHarness
+
+
+@pytest.fixture
+def router() -> RouterHarness:
+    return RouterHarness()
