@@ -42,12 +42,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]
         yield service
 
 
-@pytest.fixture
-def http(service: PlayedService) -> Iterator[httpx.Client]:
-    with service.http() as client:
-        yield client
-
-
 def answer(http: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
     response = http.post(CHAT, json=body)
     assert response.status_code == 200, response.text

@@ -20,7 +20,8 @@ import sentencepiece
 import torch
 import transformers
 
-from tests.goldens.families import FAMILIES, Family
+from tests.goldens.families import FAMILIES
+from tests.goldens.family import Family
 from tests.goldens.make import make
 
 VOCAB_SIZE = 352

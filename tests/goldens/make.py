@@ -19,7 +19,8 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from tests.goldens.families import FAMILIES, Family
+from tests.goldens.families import FAMILIES
+from tests.goldens.family import Family
 
 NUM_GREEDY = 20
 MAX_SEEDS = 30

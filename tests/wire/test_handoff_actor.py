@@ -16,7 +16,7 @@ from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Abort, Drain, Draining, Goodbye, Hello, Report, Welcome
-from tests.support.http.fake_cloud import EVENTS, Connection, fake_cloud, fast, resets, stalls, status
+from tests.support.http.fake_cloud import fake_cloud, fast, in_two_parts, resets, stalls, status
 from tests.support.router.handoff_stage import PATIENCE_S, Router, Stage, make_dispatch
 
 
@@ -66,15 +66,7 @@ async def test_a_dispatch_becomes_deltas_and_a_finish(stage: Stage) -> None:
 
 async def test_chunks_are_reported_as_they_come(stage: Stage) -> None:
     go_on = asyncio.Event()
-
-    async def in_two_parts(connection: Connection) -> None:
-        await connection.send(EVENTS)
-        await connection.chunk("Par")
-        await go_on.wait()
-        await connection.chunk("is", "stop")
-        await connection.event("[DONE]")
-
-    async with fake_cloud(in_two_parts) as cloud:
+    async with fake_cloud(in_two_parts(go_on)) as cloud:
         stage.start(cloud)
         await stage.router.welcome()
         await stage.router.send(make_dispatch(1))
@@ -308,15 +300,7 @@ async def test_a_cancelled_answer_is_booked_too(stage: Stage) -> None:
 @pytest.mark.parametrize("asked_by", ["router", "actor"])
 async def test_a_drain_finishes_what_runs_and_leaves(stage: Stage, asked_by: str) -> None:
     go_on = asyncio.Event()
-
-    async def waits(connection: Connection) -> None:
-        await connection.send(EVENTS)
-        await connection.chunk("Par")
-        await go_on.wait()
-        await connection.chunk("is", "stop")
-        await connection.event("[DONE]")
-
-    async with fake_cloud(waits) as cloud:
+    async with fake_cloud(in_two_parts(go_on)) as cloud:
         actor = stage.start(cloud)
         router = stage.router
         await router.welcome()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from statistics import median
 
-from tests.support.house.sources import product, tracked
+from tests.support.house.sources import product, sources, tracked
 from tests.support.paths import ROOT
 
 CODE = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.mjs", "*.sh", "Makefile")
@@ -26,8 +26,9 @@ def long_lines(most: int) -> list[str]:
 
 
 def long_files(most: int) -> list[str]:
-    """Files of the product with more than `most` lines."""
-    return [f"{source.path}: {source.num_lines} lines" for source in product() if source.num_lines > most]
+    """Files of the product and of the tests with more than `most` lines."""
+    files = (*product(), *sources("tests"))
+    return [f"{source.path}: {source.num_lines} lines" for source in files if source.num_lines > most]
 
 
 def median_lines() -> float:

@@ -126,6 +126,19 @@ def status(code: int, message: str = "no", **headers: str) -> Answering:
     return answer
 
 
+def in_two_parts(go_on: asyncio.Event) -> Answering:
+    """The answer `Paris`: its first half at once, the second after `go_on` is set."""
+
+    async def answer(connection: Connection) -> None:
+        await connection.send(EVENTS)
+        await connection.chunk("Par")
+        await go_on.wait()
+        await connection.chunk("is", "stop")
+        await connection.event("[DONE]")
+
+    return answer
+
+
 async def silent(connection: Connection) -> None:
     """Takes the request and never answers."""
     await asyncio.Event().wait()

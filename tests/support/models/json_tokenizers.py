@@ -63,3 +63,11 @@ def load_model(directory: Path, *special: str, template: str = CHAT) -> TextMode
     (directory / "config.json").write_text(json.dumps({"vocab_size": 400, "eos_token_id": 5}))
     (directory / "chat_template.jinja").write_text(template)
     return load_text_model(directory)
+
+
+def write_changed(directory: Path, **changes: Any) -> Path:
+    """A directory whose tokenizer.json has other components."""
+    path = write_directory(directory, make_json_tokenizer())
+    description = json.loads((path / "tokenizer.json").read_text())
+    (path / "tokenizer.json").write_text(json.dumps(description | changes))
+    return path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
@@ -13,7 +15,7 @@ THRESHOLD = 0.5
 CLOUD_STOP = Finish("stop", provider="cloud.example/big", usage=Usage(prompt_tokens=9, completion_tokens=4))
 
 
-def submit(router: RouterHarness, number: int = 1, **options: object) -> None:
+def submit(router: RouterHarness, number: int = 1, **options: Any) -> None:
     router.submit(number, "question", cloud_handoff_threshold=THRESHOLD, **options)
 
 

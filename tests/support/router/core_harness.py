@@ -60,11 +60,13 @@ class RouterHarness:
         fingerprint: str = "",
         load_limits: DeferralLimits = LOAD_LIMITS,
         max_ended_jobs: int = MAX_ENDED_JOBS,
+        max_context: int = LetterModel.max_context,
         **settings: Any,
     ) -> None:
         self.now = 100.0
         self.disk = disk
         self.model = LetterModel()
+        self.model.max_context = max_context
         self._find = find
         self.core = RouterCore(
             RouterSettings(**settings),
@@ -97,7 +99,7 @@ class RouterHarness:
             identity: other for identity, other in self.workers.items() if other.hello.worker_id != worker_id
         }
         self.workers[worker.identity] = worker
-        self._take(self.core.on_worker(worker.identity, worker.hello, self.now))
+        self.hear(worker.identity, worker.hello)
         return worker
 
     def client(self, message: Any, identity: bytes = CLIENT, caller: Caller = ANONYMOUS) -> list[Any]:
@@ -117,7 +119,11 @@ class RouterHarness:
     def say(self, worker: Worker, message: Any) -> None:
         if isinstance(message, Goodbye):
             del self.workers[worker.identity]
-        self._take(self.core.on_worker(worker.identity, message, self.now))
+        self.hear(worker.identity, message)
+
+    def hear(self, identity: bytes, message: Any) -> None:
+        """A message of a worker, which may be lost already."""
+        self._take(self.core.on_worker(identity, message, self.now))
 
     def generate(
         self,

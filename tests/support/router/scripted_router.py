@@ -41,6 +41,9 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.results import Result, Usage
 from cactus_actors.protocol.wire import client_message_decoder, encode, encode_published
 
+WHOLE = "hello w1 w2 w3 w4"
+"""What the prompt `hello` comes to, unless the router is told otherwise."""
+
 
 class ScriptedJob:
     """One job: its whole stream is known from the start, `length` of it has been streamed.

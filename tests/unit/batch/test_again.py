@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import io
 import json
@@ -14,13 +13,13 @@ from typing import Any
 import pytest
 import typer.testing
 
-from cactus_actors.batch import BatchProgress, BatchRequest, keep_input, reasons_of, run_batch
+from cactus_actors.batch import BatchProgress, keep_input, reasons_of
 from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.cli.batch_progress import shown_progress
 from cactus_actors.cli.main import EXIT_USAGE, exit_code
-from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import InvalidRequest, ModelFailure
 from cactus_actors.protocol.messages import Finished, Submit
+from tests.support.router.batch_runs import records
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
 NUM_LINES = 12
@@ -35,26 +34,8 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(router: ScriptedRouter, source: Path, tmp_path: Path) -> Callable[..., BatchProgress]:
-    def run(**changes: Any) -> BatchProgress:
-        request = BatchRequest(**{"source": source, "output": tmp_path / "out.jsonl", **changes})
-
-        async def run_it() -> BatchProgress:
-            async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
-                return await run_batch(request, client)
-
-        return asyncio.run(run_it())
-
-    return run
-
-
-@pytest.fixture
 def cactus(cactus: Callable[..., typer.testing.Result]) -> Callable[..., typer.testing.Result]:
     return partial(cactus, catches=True)
-
-
-def records(path: Path) -> dict[str, Any]:
-    return {record["custom_id"]: record for record in map(json.loads, path.read_text().splitlines())}
 
 
 def fail_odd_ones(router: ScriptedRouter) -> Callable[[], None]:

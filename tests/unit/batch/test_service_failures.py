@@ -170,43 +170,37 @@ def test_a_service_that_refuses_one_line_and_answers_another_is_spoken_of_once(
     assert caplog.text.count("waiting up to 120 s for the service") == 1
 
 
-def test_jobs_that_an_interrupt_cancelled_run_again(
-    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
-) -> None:
-    end = router.end
-    cancelled = 0
+def cancel_first(router: ScriptedRouter, num_jobs: int) -> list[str]:
+    """Let the first jobs that end have been cancelled; their ids, as it goes on."""
+    cancelled: list[str] = []
 
-    def cancel_first(job: ScriptedJob, finished: Finished) -> None:
-        nonlocal cancelled
-        if cancelled < 5:
-            cancelled += 1
+    def cancel(job: ScriptedJob, finished: Finished) -> None:
+        if len(cancelled) < num_jobs:
+            cancelled.append(job.submit.job_id)
             finished = job.finish(finish_reason="cancelled")
         end(job, finished)
 
-    router.end = cancel_first  # type: ignore[method-assign]
+    end, router.end = router.end, cancel  # type: ignore[method-assign]
+    return cancelled
+
+
+def test_jobs_that_an_interrupt_cancelled_run_again(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
+) -> None:
+    cancelled = cancel_first(router, 5)
     run()
     answers = records(tmp_path / "out.jsonl")
     assert len(answers) == 20
     assert {line["response"]["body"]["choices"][0]["finish_reason"] for line in answers.values()} == {"length"}
-    assert cancelled == 5
+    assert len(cancelled) == 5
 
 
 def test_a_line_outlives_any_number_of_interrupts(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
-    end = router.end
-    cancelled = 0
-
-    def cancel_first(job: ScriptedJob, finished: Finished) -> None:
-        nonlocal cancelled
-        if cancelled < 10:
-            cancelled += 1
-            finished = job.finish(finish_reason="cancelled")
-        end(job, finished)
-
-    router.end = cancel_first  # type: ignore[method-assign]
+    cancelled = cancel_first(router, 10)
     run(max_in_flight=1)
-    assert cancelled == 10
+    assert len(cancelled) == 10
     assert len(records(tmp_path / "out.jsonl")) == 20
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.support.house.sources import sources
 from tests.support.paths import ROOT
 from tests.support.text.documents import DOCUMENTS
 
+PATH = re.compile(r"`((?:benchmarks|cactus_actors|deploy|docs|router|tests|training|workers)/[\w./-]*\w)/?`")
+TEST = re.compile(r"`(test_\w+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -32,6 +36,16 @@ def is_broken(document: Path, link: str) -> bool:
 def test_links_lead_somewhere(document: Path) -> None:
     links = [link for link in LINK.findall(document.read_text()) if not re.match(r"\w+:", link)]
     assert [link for link in links if is_broken(document, link)] == []
+
+
+def test_every_file_and_test_that_a_page_names_is_there() -> None:
+    text = "".join(document.read_text() for document in DOCUMENTS if document.name != "CHANGELOG.md")
+    paths, tests = set(PATH.findall(text)), set(TEST.findall(text))
+    assert len(paths) >= 100
+    assert len(tests) >= 5
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    functions = (node for source in sources("tests") for node in ast.walk(source.tree))
+    assert tests - {getattr(node, "name", None) for node in functions} == set()
 
 
 def test_every_page_that_the_product_names_is_there() -> None:

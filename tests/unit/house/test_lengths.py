@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.house.lines import long_files, long_lines, median_lines
 
 
-def test_no_file_of_the_product_has_more_than_four_hundred_lines() -> None:
+def test_no_file_of_the_product_or_the_tests_has_more_than_four_hundred_lines() -> None:
     assert long_files(400) == []
 
 

@@ -166,10 +166,7 @@ def test_a_job_that_the_next_router_cannot_prepare_ends_with_the_reason(disk: Di
     first = RouterHarness(disk=disk)
     first.client(submit(1, "x" * 200))
     first.write_to_disk()
-    second = RouterHarness(disk=Disk())
-    second.model.max_context = 100  # another model
-    second.disk = disk
-    second._take(second.core.recover(disk.recovered(), second.now))
+    second = RouterHarness(disk=disk, max_context=100)  # another model
     [finished] = second.client(Fetch(job_id=job_id(1)))
     assert finished.result.error.type == ContextExceeded.type
     assert not finished.result.success

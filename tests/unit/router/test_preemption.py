@@ -140,7 +140,7 @@ def test_a_tenant_cannot_put_itself_before_the_others() -> None:
     for number, tenant, priority in ((1, "a", 0), (2, "b", -100), (3, "a", 10)):
         message = Submit(job_id=job_id(number), prompt="x", options=Options(priority=priority))
         caller = Caller(tenant, "client", tenant, 9)
-        router._take(router.core.on_client(b"c", message, "m", router.now, caller))
+        router.client(message, caller=caller)
     worker = router.connect(num_slots=1)
     order = []
     for _ in range(3):

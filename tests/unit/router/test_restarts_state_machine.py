@@ -208,7 +208,7 @@ class RestartMachine(RuleBasedStateMachine):
         finish = Finish("stop") if ends else None
         late = make_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), "Z" * count, finish=finish)
         report = Report(num_accepted=1, free_slots=9, free_blocks=64, num_running=0, deltas=[late])
-        self.router._take(self.router.core.on_worker(identity, report, self.router.now))
+        self.router.hear(identity, report)
         assert before == ([(worker.identity, d) for worker, d in self.running()], len(self.router.published))
 
     @precondition(lambda self: self.running())

@@ -140,10 +140,7 @@ def test_a_keyed_job_that_cannot_be_prepared_again_has_failed_for_a_day() -> Non
     first = RouterHarness(disk=disk)
     first.client(submit(1, "x" * 200))
     first.write_to_disk()
-    second = RouterHarness(disk=Disk())
-    second.model.max_context = 100  # another model
-    second.disk = disk
-    second._take(second.core.recover(disk.recovered(), second.now))
+    second = RouterHarness(disk=disk, max_context=100)  # another model
     second.pass_silence(11 * MINUTE)
     assert is_known(second, 1)
 

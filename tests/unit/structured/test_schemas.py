@@ -7,9 +7,7 @@ import json
 import time
 from typing import Any
 
-import numpy as np
 import pytest
-from llguidance import LLMatcher
 
 from cactus_actors.protocol.errors import (
     InvalidRequest,
@@ -18,13 +16,11 @@ from cactus_actors.protocol.errors import (
     SchemaTooComplex,
     SchemaUnsatisfiable,
 )
-from cactus_actors.protocol.options import Options
-from cactus_actors.structured import compile_request
 from cactus_actors.structured.keywords import ANNOTATIONS
 from cactus_actors.structured.keywords import REFUSED as REFUSED_KEYWORDS
 from cactus_actors.structured.request_grammar import _Cache
 from cactus_actors.structured.schema import _READERS
-from tests.support.text.grammar_texts import BYTES, Names, accepted, accepts, grammar_of
+from tests.support.text.grammar_texts import accepted, grammar_of
 
 PERSON = {
     "type": "object",
@@ -176,12 +172,6 @@ def test_enforced(schema: Any, valid: list[str], invalid: list[str]) -> None:
     assert accepted(grammar, valid + invalid) == valid
 
 
-def test_white_space_is_bounded_and_strings_have_one_spelling() -> None:
-    grammar = grammar_of(json_schema={"type": "array"})
-    assert accepted(grammar, ["[]", "[ ]", "[  ]", "[\n]", "[\t]", "[ \n]", " []"]) == ["[]", "[ ]"]
-    assert not accepts(grammar, r'["\u0061"]')
-
-
 REFUSED: list[tuple[Any, type[InvalidRequest], str]] = [
     ({"type": "string", "colour": 1}, NotSupported, "unknown keyword 'colour', at #/colour"),
     (
@@ -310,40 +300,6 @@ def test_the_largest_that_is_taken_is_taken_quickly() -> None:
     assert time.process_time() - started < 5
 
 
-@pytest.mark.parametrize(
-    ("response_format", "valid", "invalid"),
-    [
-        ({"type": "json_object"}, '{"a":[1]}', "[1]"),
-        ({"type": "json_object", "schema": {"type": "array"}}, "[1]", "{}"),
-        (
-            {"type": "json_schema", "json_schema": {"name": "n", "strict": True, "schema": {"type": "null"}}},
-            "null",
-            "1",
-        ),
-        ({"type": "json_schema", "schema": {"type": "null"}}, "null", "1"),
-    ],
-)
-def test_response_formats(response_format: dict[str, Any], valid: str, invalid: str) -> None:
-    grammar = grammar_of(response_format=response_format)
-    assert accepts(grammar, valid)
-    assert not accepts(grammar, invalid)
-
-
-def test_text_is_not_constrained() -> None:
-    assert grammar_of(response_format={"type": "text"}) == ""
-    assert grammar_of() == ""
-
-
-@pytest.mark.parametrize(
-    "response_format",
-    [{}, {"type": "xml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {}}],
-)
-def test_response_formats_that_are_none(response_format: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest) as caught:
-        grammar_of(response_format=response_format)
-    assert caught.value.param == "response_format"
-
-
 def test_many_schemas_stay_within_the_cache() -> None:
     cache = _Cache(max_bytes=10_000)
     for index in range(1000):
@@ -390,32 +346,3 @@ def test_odd_values_of_keywords_are_answered(keyword: str) -> None:
         for around in ({}, {"type": "object"}, {"allOf": [{}], "properties": {"a": {}}, "items": [{}]}):
             with contextlib.suppress(InvalidRequest):
                 grammar_of(json_schema={**around, keyword: value})
-
-
-ANSWER = {"properties": {"answer": {"const": 1}}, "required": ["answer"], "additionalProperties": False}
-TOOL = {"type": "function", "function": {"name": "t", "parameters": {"type": "object", **ANSWER}}}
-
-
-@pytest.mark.parametrize(
-    ("grammar", "text"),
-    [
-        (grammar_of(json_schema={"type": "object", **ANSWER}), '{ "answer" : 1 }'),
-        (
-            grammar_of(response_format={"type": "json_object", "schema": {"type": "object", **ANSWER}}),
-            '{ "answer" : 1 }',
-        ),
-        (
-            compile_request(Options(), Names(), tools=[TOOL], force_tools=True, parallel_tool_calls=False),
-            '```json\n{ "name": "t", "arguments": { "answer" : 1 } }\n```',
-        ),
-    ],
-)
-def test_who_likes_white_space_comes_to_an_end(grammar: str, text: str) -> None:
-    """White space is written wherever it may stand."""
-    matcher, written = LLMatcher(BYTES, grammar, log_level=0), bytearray()
-    while not matcher.is_stopped() and len(written) < 80:
-        mask = np.frombuffer(matcher.compute_bitmask(), np.uint8)
-        legal = [int(byte) for byte in np.flatnonzero(np.unpackbits(mask, bitorder="little")[:256])]
-        written.append(next((byte for byte in legal if byte in b" \t\n\r"), legal[0]))
-        matcher.consume_token(written[-1])
-    assert written.decode() == text

@@ -6,7 +6,6 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import gguf
 import pytest
 
 from cactus_actors.models.gguf_file import open_gguf
@@ -14,35 +13,9 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import Tokenizer
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from tests.support.models.embedding_vocabularies import UNIGRAMS, WORD_PIECES, character_map
+from tests.support.models.gguf_tokenizers import write_vocabulary
 
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3
-
-
-def written(path: Path, model: str, tokens: list[str], types: list[int], **keys: Any) -> Path:
-    """A GGUF file of vocabulary only."""
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(64)
-    writer.add_tokenizer_model(model)
-    writer.add_token_list(tokens)
-    writer.add_token_types(types)
-    for key, value in keys.items():
-        name = f"tokenizer.ggml.{key.replace('__', '.')}"
-        match value:
-            case bool():
-                writer.add_bool(name, value)
-            case int():
-                writer.add_uint32(name, value)
-            case bytes():
-                writer.add_array(name, value)
-            case list():
-                writer.add_key_value(name, value, gguf.GGUFValueType.ARRAY, gguf.GGUFValueType.FLOAT32)
-            case _:
-                writer.add_string(name, value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
 
 
 def word_piece(path: Path, **changes: Any) -> Tokenizer:
@@ -54,7 +27,7 @@ def word_piece(path: Path, **changes: Any) -> Tokenizer:
         "padding_token_id": 0,
     } | changes
     keys = {key: value for key, value in keys.items() if value is not None}
-    return tokenizer_from_gguf(open_gguf(written(path, "bert", WORD_PIECES, types, **keys)))
+    return tokenizer_from_gguf(open_gguf(write_vocabulary(path, "bert", WORD_PIECES, types, **keys)))
 
 
 def unigram(path: Path, **changes: Any) -> Tokenizer:
@@ -69,7 +42,7 @@ def unigram(path: Path, **changes: Any) -> Tokenizer:
     } | changes
     keys = {key: value for key, value in keys.items() if value is not None}
     types = [kinds.get(token, NORMAL) for token in UNIGRAMS]
-    return tokenizer_from_gguf(open_gguf(written(path, "t5", list(UNIGRAMS), types, **keys)))
+    return tokenizer_from_gguf(open_gguf(write_vocabulary(path, "t5", list(UNIGRAMS), types, **keys)))
 
 
 def tokens_of(tokenizer: Tokenizer, text: str, **options: bool) -> list[str | None]:

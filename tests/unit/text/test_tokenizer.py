@@ -1,4 +1,4 @@
-"""Tokenizers of all sources: exact bytes, round trips, control tokens."""
+"""Tokenizers of the three kinds that models come with: text comes back, control tokens stay control tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import gguf
 import pytest
 import tokenizers
 from hypothesis import given, settings
@@ -15,64 +14,24 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, processors
 
 from cactus_actors.models.gguf_file import open_gguf
-from cactus_actors.protocol.errors import ModelFileInvalid, RequestTooComplex
+from cactus_actors.protocol.errors import RequestTooComplex
 from cactus_actors.text import TextModel, Tokenizer, load_text_model
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
+from tests.support.models.gguf_tokenizers import (
+    sentencepiece_tokens,
+    write_byte_level,
+    write_sentencepiece,
+    write_vocabulary,
+)
 from tests.support.models.json_tokenizers import (
     BYTE_LEVEL_MERGES,
     byte_level_tokens,
     make_json_tokenizer,
+    write_changed,
     write_directory,
 )
 
 CONTROL_FRAGMENTS = ["<|end|>", "<|", "end", "|>", "<s>", "</s>", "<unk>", " ", "\ufdd0"]
-
-
-def sentencepiece_tokens() -> list[str]:
-    pieces = ["\u2581", "t", "o", "\u2581t", "to", "\u2581to", "ab", "a", "b", "abab"]
-    return ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *pieces]
-
-
-def write_gguf(path: Path, model: str, tokens: list[str], types: list[int], **keys: Any) -> Path:
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(64)
-    writer.add_tokenizer_model(model)
-    writer.add_token_list(tokens)
-    writer.add_token_types(types)
-    for key, value in keys.items():
-        name = f"tokenizer.ggml.{key}"
-        if isinstance(value, bool):
-            writer.add_bool(name, value)
-        elif isinstance(value, int):
-            writer.add_uint32(name, value)
-        elif isinstance(value, list):
-            writer.add_array(name, value)
-        else:
-            writer.add_string(name, value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
-
-
-def write_sentencepiece(path: Path, **changes: Any) -> Path:
-    tokens = sentencepiece_tokens()
-    types = [2, 3, 3, *[6] * 256, *[1] * (len(tokens) - 259)]
-    keys = {
-        "scores": [-float(number) for number in range(len(tokens))],
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "unknown_token_id": 0,
-    }
-    return write_gguf(path, "llama", tokens, types, **(keys | changes))
-
-
-def write_byte_level(path: Path, **changes: Any) -> Path:
-    tokens = byte_level_tokens()
-    types = [3, 3, *[1] * (len(tokens) - 2)]
-    keys = {"merges": BYTE_LEVEL_MERGES, "pre": "gpt-2", "eos_token_id": 0, "bos_token_id": 1}
-    return write_gguf(path, "gpt2", tokens, types, **(keys | changes))
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +160,7 @@ def test_end_tokens_of_gguf(tmp_path: Path) -> None:
     tokens = byte_level_tokens()
     types = [3, 3, *[1] * (len(tokens) - 2)]
     keys = {"merges": BYTE_LEVEL_MERGES, "pre": "gpt-2", "eos_token_id": 1, "padding_token_id": 0xFFFFFFFF}
-    model = load_text_model(write_gguf(tmp_path / "m.gguf", "gpt2", tokens, types, **keys))
+    model = load_text_model(write_vocabulary(tmp_path / "m.gguf", "gpt2", tokens, types, **keys))
     assert model.eos_ids == {0, 1}, "the declared one, and the control token that is named like one"
     assert (model.name, model.max_context, model.chat_template) == ("m", 64, None)
 
@@ -223,100 +182,6 @@ def test_ids_beyond_the_vocabulary_have_no_bytes(sources: dict[str, Tokenizer]) 
     for tokenizer in sources.values():
         assert tokenizer.token_bytes(tokenizer.vocab_size) == b""
         assert tokenizer.token_bytes(-1) == b""
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"pre": "made-up"}, "tokenizer.ggml.pre"),
-        ({"merges": ["h zzz"]}, "merges"),
-        ({"merges": ["he"]}, "merges"),
-        ({"merges": "h e"}, "merges"),
-        ({"eos_token_id": 100_000}, "eos_token_id"),
-        ({"bos_token_id": "1"}, "bos_token_id"),
-        ({"add_bos_token": 1}, "add_bos_token"),
-    ],
-)
-def test_a_byte_level_vocabulary_that_does_not_fit_is_refused(
-    tmp_path: Path, changes: dict[str, Any], named: str
-) -> None:
-    with pytest.raises(ModelFileInvalid, match=named):
-        load_text_model(write_byte_level(tmp_path / "m.gguf", **changes))
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [({"scores": [0.0]}, "scores"), ({"token_type": [1, 1]}, "token_type"), ({"scores": "none"}, "scores")],
-)
-def test_a_sentencepiece_vocabulary_that_does_not_fit_is_refused(
-    tmp_path: Path, changes: dict[str, Any], named: str
-) -> None:
-    tokens = sentencepiece_tokens()
-    keys: dict[str, Any] = {"scores": [0.0] * len(tokens)} | changes
-    types = keys.pop("token_type", [1] * len(tokens))
-    with pytest.raises(ModelFileInvalid, match=named):
-        load_text_model(write_gguf(tmp_path / "m.gguf", "llama", tokens, types, **keys))
-
-
-def test_an_unknown_tokenizer_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileInvalid, match="'rwkv'; supported: llama, gpt2, bert, t5"):
-        load_text_model(write_gguf(tmp_path / "m.gguf", "rwkv", ["a", "b"], [1, 1]))
-
-
-@pytest.mark.parametrize(
-    ("config", "named"),
-    [
-        ({"vocab_size": 10}, "tokenizer.json"),
-        ({"vocab_size": None}, "tokenizer.json"),
-        ({"eos_token_id": 10**6}, "eos_token_id"),
-        ({"eos_token_id": -1}, "eos_token_id"),
-        ({"eos_token_id": "2"}, "eos_token_id"),
-        ({"max_position_embeddings": 0}, "max_position_embeddings"),
-        ({"max_position_embeddings": 1 << 40}, "max_position_embeddings"),
-    ],
-)
-def test_a_directory_that_does_not_fit_together_is_refused(tmp_path: Path, config: dict[str, Any], named: str) -> None:
-    with pytest.raises(ModelFileInvalid, match=named):
-        load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), **config))
-
-
-def test_a_corrupt_tokenizer_json_is_refused(tmp_path: Path) -> None:
-    path = write_directory(tmp_path / "m", make_json_tokenizer())
-    sound = (path / "tokenizer.json").read_text()
-    description = json.loads(sound)
-    faults = [sound[: len(sound) * part // 40] for part in range(40)]
-    for change in (
-        {"model": {}},
-        {"model": {"type": "BPE", "vocab": {"a": 4_000_000_000}, "merges": []}},
-        {"model": description["model"] | {"merges": [["h", "zzz"]]}},
-        {"decoder": None},
-        {"decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True}},
-        {
-            "pre_tokenizer": {
-                "type": "Split",
-                "pattern": {"Regex": "("},
-                "behavior": "Isolated",
-                "invert": False,
-            }
-        },
-        {"added_tokens": [{"id": -1}]},
-    ):
-        faults.append(json.dumps(description | change))
-    for fault in faults:
-        (path / "tokenizer.json").write_text(fault)
-        with pytest.raises(ModelFileInvalid, match=r"tokenizer\.json"):
-            load_text_model(path)
-
-
-@pytest.mark.parametrize("depth", [400, 5000])
-def test_pre_tokenizers_deep_inside_each_other_are_refused(tmp_path: Path, depth: int) -> None:
-    path = write_changed(tmp_path / "m", pre_tokenizer="here")
-    innermost = json.dumps({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True})
-    nested = '{"type": "Sequence", "pretokenizers": [' * depth + innermost + "]}" * depth
-    content = (path / "tokenizer.json").read_text().replace('"here"', nested)
-    (path / "tokenizer.json").write_text(content)
-    with pytest.raises(ModelFileInvalid, match=r"tokenizer\.json: .*recursion"):
-        load_text_model(path)
 
 
 EMPTY = ("", byte_level_tokens()[2])
@@ -347,22 +212,6 @@ def test_merges_in_any_order_lose_no_text(tmp_path: Path, merges: list[tuple[str
 REGEX = {"type": "Split", "behavior": "Isolated", "invert": False}
 
 
-def write_changed(directory: Path, **changes: Any) -> Path:
-    """A directory whose tokenizer.json has other components."""
-    path = write_directory(directory, make_json_tokenizer())
-    description = json.loads((path / "tokenizer.json").read_text())
-    (path / "tokenizer.json").write_text(json.dumps(description | changes))
-    return path
-
-
-def test_a_tokenizer_json_larger_than_any_is_not_read(tmp_path: Path) -> None:
-    path = write_directory(tmp_path / "m", make_json_tokenizer())
-    with (path / "tokenizer.json").open("ab") as file:
-        file.truncate(1 << 30)
-    with pytest.raises(ModelFileInvalid, match=r"tokenizer\.json: larger than"):
-        load_text_model(path)
-
-
 def test_an_expression_that_gives_up_costs_its_text_only(tmp_path: Path) -> None:
     """The package panics where its engine of expressions has tried too often."""
     catastrophic = REGEX | {"pattern": {"Regex": "(a+)+$"}}
@@ -390,21 +239,6 @@ def test_padding_and_truncation_of_a_file_mean_nothing_here(tmp_path: Path) -> N
     assert ids == plain.encode("hello world", add_special=True)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"eos_token": "\ud800"},
-        {"bos_token": {"content": "\udfff"}},
-        {"chat_template": "{{ '\ud800' }}"},
-        {"other": {"a\udc00": 1}},
-    ],
-)
-def test_half_a_surrogate_pair_is_no_text(tmp_path: Path, config: dict[str, Any]) -> None:
-    path = write_directory(tmp_path / "m", make_json_tokenizer(), config)
-    with pytest.raises(ModelFileInvalid, match=r"tokenizer_config\.json: not valid JSON"):
-        load_text_model(path)
-
-
 def test_escaped_pairs_and_backslashes_before_a_u_are_text(tmp_path: Path) -> None:
     config = {"chat_template": "🌵 \\ud800"}
     model = load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), config))
@@ -418,34 +252,6 @@ def test_templates_of_odd_names_are_no_templates(tmp_path: Path) -> None:
     model = load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), config))
     assert model.chat_template is not None
     assert model.chat_template.render([]) == "yes"
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"scores": [float("nan")] * len(sentencepiece_tokens())}, "scores"),
-        ({"token_type": [1.5] * len(sentencepiece_tokens())}, "token_type"),
-        ({"bos_token_id": [1, 2]}, "bos_token_id"),
-        ({"model": ["llama"]}, "tokenizer.ggml.model"),
-        ({"pre": ["gpt-2"], "model": "gpt2"}, "tokenizer.ggml.pre"),
-        ({"tokens": ["a" * 2000, *sentencepiece_tokens()[1:]]}, "a token of 2000 characters"),
-    ],
-)
-def test_values_of_another_kind_are_refused(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
-    tokens = sentencepiece_tokens()
-    keys: dict[str, Any] = {"scores": [0.0] * len(tokens), "model": "llama", "tokens": tokens} | changes
-    path = tmp_path / "m.gguf"
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(64)
-    for key, value in keys.items():
-        add = writer.add_array if isinstance(value, list) else writer.add_string
-        add(f"tokenizer.ggml.{key}", value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    with pytest.raises(ModelFileInvalid, match=named):
-        load_text_model(path)
 
 
 def test_chat_prompts_have_one_bos_and_no_control_token_of_the_user(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.engine import Engine
-from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_batch import Batch
-from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from tests.support.models.played_model import PlayedModel
 
 VOCAB = 4
 BLOCK_SIZE = 4
@@ -31,30 +31,11 @@ def next_token(state: int) -> int:
     return (state >> 20) % VOCAB
 
 
-class ChainModel:
+class ChainModel(PlayedModel):
     """Keeps one number a token in the blocks of the cache; a wrong block makes other tokens from there on."""
 
-    config = ModelConfig(
-        family="chain",
-        vocab_size=VOCAB,
-        hidden_size=4,
-        ffn_size=4,
-        layers=(Layer(),),
-        num_heads=1,
-        num_kv_heads=1,
-        head_dim=4,
-        ropes=(),
-        norm_eps=1.0,
-        max_context=200,
-        tie_embeddings=True,
-    )
-    kernels = "none"
-    num_weights = 1
-
-    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
-        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
-
     def __init__(self) -> None:
+        super().__init__(VOCAB)
         self._states: dict[tuple[int, int], int] = {}
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
@@ -72,12 +53,6 @@ class ChainModel:
         for row, token in enumerate(batch.logit_rows.tolist()):
             logits[row, next_token(states[token])] = 1.0
         return logits
-
-    def logit_stats(self, num_rows: int) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
 
     def _place(self, batch: Batch, row: int, position: int) -> tuple[int, int]:
         return int(batch.block_tables[row, position // BLOCK_SIZE]), position % BLOCK_SIZE

@@ -15,7 +15,7 @@ from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDel
 from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.engine import Engine
-from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
@@ -28,7 +28,7 @@ from cactus_actors.workers.engine.speculation import (
     prompt_lookup,
 )
 from cactus_actors.workers.engine.step_batch import Batch
-from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from tests.support.models.played_model import PlayedModel
 
 LOOP = (10, 11, 12, 13, 14)
 END_ID = 40
@@ -251,30 +251,11 @@ def test_only_blocks_of_accepted_tokens_are_known_to_others() -> None:
         assert len(bench.pool.find_prefix(other.block_hashes(num_known + 1))) == num_known
 
 
-class LoopModel:
+class LoopModel(PlayedModel):
     """Counts 10 to 14 again and again; from position `leaves_at` on it counts on beyond 14."""
 
-    config = ModelConfig(
-        family="loop",
-        vocab_size=64,
-        hidden_size=4,
-        ffn_size=4,
-        layers=(Layer(),),
-        num_heads=1,
-        num_kv_heads=1,
-        head_dim=4,
-        ropes=(),
-        norm_eps=1.0,
-        max_context=200,
-        tie_embeddings=True,
-    )
-    kernels = "none"
-    num_weights = 1
-
-    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
-        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
-
     def __init__(self, leaves_at: int = 200, breaks_at: int = 200) -> None:
+        super().__init__(vocab_size=64)
         self.leaves_at, self.breaks_at = leaves_at, breaks_at
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
@@ -284,12 +265,6 @@ class LoopModel:
         logits[np.arange(last.size), best] = 9.0
         logits[positions == self.breaks_at] = np.nan
         return logits
-
-    def logit_stats(self, num_rows: int) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
 
 
 class LetterTokenizer:

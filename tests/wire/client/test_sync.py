@@ -16,12 +16,6 @@ from tests.support.router.scripted_router import ScriptedRouter, until
 
 
 @pytest.fixture
-def router() -> Iterator[ScriptedRouter]:
-    with ScriptedRouter() as router:
-        yield router
-
-
-@pytest.fixture
 def client(router: ScriptedRouter) -> Iterator[Client]:
     with Client(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
         yield client

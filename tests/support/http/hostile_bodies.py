@@ -1,0 +1,37 @@
+"""Keys, bounds and bodies for requests that mean harm."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+ANN, BEN = "ann-0123456789abcdef", "ben-0123456789abcdef"
+MAX_OPEN_BYTES = 6 * 1024 * 1024
+MAX_BODY = 4 * 1024 * 1024
+COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
+BEARER = {"authorization": f"Bearer {ANN}"}
+CHUNKED = b"Transfer-Encoding: chunked"
+
+
+def trickle(opened: socket.socket, part: bytes) -> None:
+    """Send one part after the other until the service answers that it took too long."""
+    opened.settimeout(0.05)
+    for _ in range(100):
+        try:
+            assert opened.recv(4096).startswith(b"HTTP/1.1 408 ")
+            return
+        except TimeoutError:
+            opened.sendall(part)
+    pytest.fail("it waits for ever")
+
+
+def takes(opened: socket.socket, data: bytes) -> bool:
+    """Whether the other side has not dropped the connection yet."""
+    time.sleep(0.01)
+    try:
+        opened.sendall(data)
+    except OSError:
+        return False
+    return True

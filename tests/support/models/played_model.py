@@ -1,0 +1,38 @@
+"""The parts of a model that an engine asks for and that no test of tokens cares about."""
+
+from __future__ import annotations
+
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+
+
+class PlayedModel:
+    """A model without weights; a subclass computes its logits in `forward`."""
+
+    kernels = "none"
+    num_weights = 1
+
+    def __init__(self, vocab_size: int) -> None:
+        self.config = ModelConfig(
+            family="played",
+            vocab_size=vocab_size,
+            hidden_size=4,
+            ffn_size=4,
+            layers=(Layer(),),
+            num_heads=1,
+            num_kv_heads=1,
+            head_dim=4,
+            ropes=(),
+            norm_eps=1.0,
+            max_context=200,
+            tie_embeddings=True,
+        )
+
+    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
+
+    def logit_stats(self, num_rows: int) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
