@@ -23,7 +23,9 @@ PlacementName = Literal["local", "ray"]
 
 Positive = Annotated[int, Meta(ge=1)]
 Duration = Annotated[float, Meta(gt=0)]
-Price = Annotated[float, Meta(ge=0)]
+Price = Annotated[float, Meta(ge=0, le=1e9)]
+HourOrLess = Annotated[float, Meta(gt=0, le=3600)]
+DayOrLess = Annotated[float, Meta(gt=0, le=86_400)]
 
 DEFAULT_MODEL = "cactus-sprout"
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
@@ -132,7 +134,9 @@ class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     per_tenant: Annotated[bool, about("The budget of each tenant, instead of all tenants together.")] = False
     max_requests: Annotated[Positive | None, about("HTTP requests, retries included.")] = None
     max_tokens: Annotated[Positive | None, about("Prompt and completion tokens.")] = None
-    max_cost: Annotated[Annotated[float, Meta(gt=0)] | None, about("Money, in `currency`; needs both prices.")] = None
+    max_cost: Annotated[
+        Annotated[float, Meta(gt=0, le=1e12)] | None, about("Money, in `currency`; needs both prices.")
+    ] = None
 
 
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -147,17 +151,22 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         str, about("Root of an OpenAI-compatible API; requests go to `{base_url}/chat/completions`.")
     ] = "https://api.openai.com/v1"
     model: Annotated[str, about("Name of the cloud's model.")] = "gpt-4o-mini"
-    max_concurrent: Annotated[int, about("Requests under way at once.")] = 8
+    max_concurrent: Annotated[int, Meta(ge=1, le=1000), about("Requests under way at once.")] = 8
     max_requests: Annotated[
-        int | None, about("HTTP requests in all, retries included, from each start of the handoff actor.")
+        Annotated[int, Meta(ge=0)] | None,
+        about("HTTP requests in all, retries included, from each start of the handoff actor."),
     ] = None
-    connect_timeout_s: Annotated[float, about("Seconds for a connection.")] = 5.0
-    read_timeout_s: Annotated[float, about("Seconds between two pieces of an answer.")] = 30.0
-    total_timeout_s: Annotated[float, about("Seconds for an answer, retries included.")] = 60.0
-    max_retries: Annotated[int, about("Retries of a request, none after the first piece of an answer.")] = 2
-    breaker_failures: Annotated[int, about("Failures after which the circuit breaker opens.")] = 5
-    breaker_open_s: Annotated[float, about("Seconds until an open circuit breaker lets one request try.")] = 30.0
-    retry_backoff_s: Annotated[float, about("First pause before a retry; it doubles, with jitter.")] = 0.5
+    connect_timeout_s: Annotated[HourOrLess, about("Seconds for a connection.")] = 5.0
+    read_timeout_s: Annotated[HourOrLess, about("Seconds between two pieces of an answer.")] = 30.0
+    total_timeout_s: Annotated[DayOrLess, about("Seconds for an answer, retries included.")] = 60.0
+    max_retries: Annotated[
+        int, Meta(ge=0, le=100), about("Retries of a request, none after the first piece of an answer.")
+    ] = 2
+    breaker_failures: Annotated[int, Meta(ge=1, le=1000), about("Failures after which the circuit breaker opens.")] = 5
+    breaker_open_s: Annotated[DayOrLess, about("Seconds until an open circuit breaker lets one request try.")] = 30.0
+    retry_backoff_s: Annotated[
+        float, Meta(ge=0, le=3600), about("First pause before a retry; it doubles, with jitter.")
+    ] = 0.5
     require_key: Annotated[
         bool | None, about("Require an API key; by default yes, unless `base_url` is on this machine.")
     ] = None
@@ -174,7 +183,7 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         about("Largest share of the jobs with a threshold that is handed off, and up to 10 more at once."),
     ] = 1.0
     max_wait_s: Annotated[
-        Duration | None, about("Seconds without a piece of the cloud's answer before the local one is given.")
+        DayOrLess | None, about("Seconds without a piece of the cloud's answer before the local one is given.")
     ] = None
     prompt_price: Annotated[Price | None, about("Price of a million prompt tokens.")] = None
     completion_price: Annotated[Price | None, about("Price of a million completion tokens.")] = None

@@ -27,6 +27,18 @@ def choices_at(kind: Any, path: str) -> list[str]:
     return [repr(value) for each in enumerations for value in each.values]
 
 
+def range_at(kind: Any, path: str) -> str:
+    """The bounds of a number at `path` in words, "" for one without."""
+    for each in _types_at(kind, path):
+        if isinstance(each, inspect.IntType | inspect.FloatType):
+            low = "" if each.ge is None else f"at least {each.ge:.16g}"
+            low = low if each.gt is None else f"above {each.gt:.16g}"
+            high = "" if each.le is None else f"at most {each.le:.16g}"
+            high = high if each.lt is None else f"below {each.lt:.16g}"
+            return " and ".join(filter(None, [low, high]))
+    return ""
+
+
 @lru_cache(maxsize=64)
 def _type_of(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)

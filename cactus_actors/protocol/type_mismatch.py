@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cactus_actors.protocol.similar_name import similar_name
-from cactus_actors.protocol.type_lookup import choices_at, fields_at
+from cactus_actors.protocol.type_lookup import choices_at, fields_at, range_at
 
 MAX_SHOWN_CHARACTERS = 300
 """Characters of a field's path and value in an error message."""
@@ -32,11 +32,11 @@ _WORDS = {
 _GOT = _WORDS | {"float": "a decimal number", "bool": "a boolean"}
 _CHOICE = re.compile(r"Invalid (?:enum )?value (?P<value>.*)", re.S)
 _TYPES = r"`(?P<types>[a-z |]+)`"
+_OUT_OF_RANGE = re.compile(rf"Expected {_TYPES} (?P<bound>[<>]=? .*)")
 _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"Expected {_TYPES}, got `(?P<got>\w+)`"), " must be {types}, not {got}"),
     (re.compile(rf"Expected {_TYPES} matching regex (?P<detail>.*)", re.S), " must match {detail}"),
     (re.compile(rf"Expected {_TYPES} of ((?:at \w+ )?length .*)"), " has not the right length"),
-    (re.compile(rf"Expected {_TYPES} (?P<detail>[<>]=? .*)"), " must be {detail}"),
     (re.compile(rf"Expected {_TYPES}"), " must be {types}"),
     (re.compile(r"(?:Integer value|Number) out of range"), " is a number out of range"),
 )
@@ -69,8 +69,12 @@ def mismatch_of(error: msgspec.ValidationError, kind: Any = None, inside: str | 
             message = f"unknown field {path!r}{similar_name(named['name'], fields_at(kind, full_path))}"
     else:
         subject = f"a key of {path or 'the object'}" if place and place["key"] else path or "the value"
-        chosen = _CHOICE.fullmatch(reason)
-        message = subject + (_choice(chosen["value"], choices_at(kind, full_path)) if chosen else _in_words(reason))
+        if chosen := _CHOICE.fullmatch(reason):
+            message = subject + _choice(chosen["value"], choices_at(kind, full_path))
+        elif bounded := _OUT_OF_RANGE.fullmatch(reason):
+            message = f"{subject} must be {range_at(kind, full_path) or bounded['bound']}"
+        else:
+            message = subject + _in_words(reason)
     return Mismatch(path[:MAX_SHOWN_CHARACTERS] or None, message[:MAX_SHOWN_CHARACTERS])
 
 

@@ -39,9 +39,11 @@ def configuration_page() -> str:
 def _text(field: ConfigField) -> str:
     kind = ", ".join(f'`"{choice}"`' for choice in field.choices) or field.kind
     if field.above is not None:
-        kind += f" above {field.above:g}"
+        kind += f" above {field.above:.16g}" + (f", at most {field.maximum:.16g}" if field.maximum else "")
     elif field.minimum is not None:
-        kind += f" {field.minimum:g} to {field.maximum:g}" if field.maximum else f" of at least {field.minimum:g}"
+        kind += (
+            f" {field.minimum:.16g} to {field.maximum:.16g}" if field.maximum else f" of at least {field.minimum:.16g}"
+        )
     return f"{field.text} ({kind}; {_default(field.name, field.default)})"
 
 

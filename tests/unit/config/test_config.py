@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
-from cactus_actors.config import ServeConfig, make_config, read_config_file
+from cactus_actors.config import CloudBudget, HandoffSettings, ServeConfig, make_config, read_config_file
+from cactus_actors.config_fields import config_fields
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
@@ -47,6 +49,43 @@ def test_a_wrong_file_is_named_with_what_is_wrong(tmp_path: Path, text: str, wor
     with pytest.raises(ConfigurationInvalid, match=words) as caught:
         read_config_file(path)
     assert str(path) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "refused", "words"),
+    [
+        ("max_concurrent", (1, 1000), (0, -1, 1001), "at least 1 and at most 1000"),
+        ("max_requests", (0, 10**9), (-1,), "at least 0"),
+        ("connect_timeout_s", (0.1, 3600), (0, -1.0, 3601, math.inf, math.nan), "above 0 and at most 3600"),
+        ("read_timeout_s", (0.1, 3600), (0, -1.0, 3601, math.inf, math.nan), "above 0 and at most 3600"),
+        ("total_timeout_s", (0.1, 86400), (0, -1.0, 86401, math.inf, math.nan), "above 0 and at most 86400"),
+        ("max_retries", (0, 100), (-1, 101), "at least 0 and at most 100"),
+        ("breaker_failures", (1, 1000), (0, 1001), "at least 1 and at most 1000"),
+        ("breaker_open_s", (0.1, 86400), (0, -1.0, 86401, math.inf, math.nan), "above 0 and at most 86400"),
+        ("retry_backoff_s", (0, 3600), (-0.1, 3601, math.inf, math.nan), "at least 0 and at most 3600"),
+        ("max_share", (0, 1), (-0.1, 1.1, math.nan), "at least 0 and at most 1"),
+        ("max_wait_s", (0.1, 86400), (0, -1.0, 86401, math.inf, math.nan), "above 0 and at most 86400"),
+        ("prompt_price", (0, 1e9), (-1.0, 1e10, math.inf, math.nan), "at least 0 and at most 1000000000"),
+        ("completion_price", (0, 1e9), (-1.0, 1e10, math.inf, math.nan), "at least 0 and at most 1000000000"),
+    ],
+)
+def test_numbers_of_the_handoff_have_a_range(
+    name: str, allowed: tuple[float, ...], refused: tuple[float, ...], words: str
+) -> None:
+    for value in allowed:
+        assert getattr(make_config({"handoff": {name: value}}).handoff, name) == value
+    for value in refused:
+        with pytest.raises(ConfigurationInvalid) as caught:
+            make_config({"handoff": {name: value}})
+        assert caught.value.message == f"configuration: handoff.{name} must be {words}"
+        assert caught.value.param == f"handoff.{name}"
+
+
+def test_every_number_of_the_handoff_has_a_lower_bound() -> None:
+    for settings in (HandoffSettings, CloudBudget):
+        for field in config_fields(settings).values():
+            if field.kind in ("integer", "number"):
+                assert field.minimum is not None or field.above is not None, field.name
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
