@@ -13,12 +13,18 @@ from docs.generate.layout import first_sentence, item, page
 MODULES = (errors.__name__, batch_errors.__name__)
 """Modules whose errors callers see; others that a process has imported are not listed."""
 INTRODUCTION = """\
-An error has a `type`, a `message`, where a field is at fault its name as `param`, and where it is worth waiting the
-seconds as `retry_after`. Over HTTP the body is
-`{"error": {"message", "type", "code", "param", "request_id"}}`; `code` is the status below, and `Retry-After` is a
-header. The Python client raises the class of that name, which
-`cactus_actors.protocol.errors` defines; classes whose names are indented derive from the one above. A command of
-`cactus` prints `error: MESSAGE` and ends with the exit code."""
+Every error has a `type` and a `message`. If one field is at fault, `param` names it; if a later try may succeed,
+`retry_after` says after how many seconds.
+
+- **HTTP**: the body is `{"error": {"message", "type", "code", "param", "request_id"}}`, where `code` is the status;
+  `retry_after` is the header `Retry-After`.
+- **ZeroMQ**: the error of `rejected`, or of a result ([protocol](protocol.md#fields-of-a-result)).
+- **Python**: the client raises the class, from `cactus_actors.protocol.errors`. All derive from `CactusError`, and an
+  indented class from the one above it.
+- **Command line**: `cactus` prints `error: MESSAGE` and ends with the exit code.
+
+[troubleshooting](../guide/troubleshooting.md) has messages and remedies. The list has for each type the HTTP status,
+the class and the exit code. Types without a status are errors of commands and of the client itself."""
 BATCH_CODES = """\
 ## Codes of batches
 
@@ -40,21 +46,22 @@ In the error file, `batch_expired` is the code of a line that was not run before
 
 def errors_page() -> str:
     """The text of the page."""
-    head = ["| type | HTTP status | class | exit code |", "|---|---|---|---|"]
-    rows = [
-        f"| `{error.type}` | {error.status or '-'} | {'&nbsp;&nbsp;' * depth}`{error.__name__}` | {_exit_code(error)} |"
-        for depth, error in _tree(CactusError)
-    ]
-    meanings = [item(f"`{error.__name__}`", first_sentence(error.__doc__)) for _, error in _tree(CactusError)]
-    table = "\n".join([*head, *rows])
-    return page("Errors", INTRODUCTION, table, "## Meanings", "\n".join(meanings), BATCH_CODES)
+    entries = "\n".join(_entry(depth, error) for depth, error in _tree(CactusError) if depth)
+    return page("Errors", INTRODUCTION, "## Types", entries, BATCH_CODES)
+
+
+def _entry(depth: int, error: type[CactusError]) -> str:
+    status = f"{error.status}, " if error.status else ""
+    note = f" ({status}`{error.__name__}`, exit {_exit_code(error)})"
+    return item(f"`{error.type}`", first_sentence(error.__doc__), note=note, depth=depth - 1)
 
 
 def _tree(error: type[CactusError], depth: int = 0) -> Iterator[tuple[int, type[CactusError]]]:
+    """The classes and how deep they derive; of one class by status, those without one last."""
     yield depth, error
-    for child in error.__subclasses__():
-        if child.__module__ in MODULES:
-            yield from _tree(child, depth + 1)
+    children = [child for child in error.__subclasses__() if child.__module__ in MODULES]
+    for child in sorted(children, key=lambda child: child.status or 1000):
+        yield from _tree(child, depth + 1)
 
 
 def _exit_code(error: type[CactusError]) -> int:

@@ -15,9 +15,10 @@ def page(title: str, introduction: str, *parts: str) -> str:
     return "\n\n".join([f"# {title}", made, introduction, *parts]) + "\n"
 
 
-def item(head: str, text: str) -> str:
-    """One entry of a list: what it describes, in bold, and the description."""
-    return _wrapped(f"- **{head}**{': ' if text else ''}{text}", indent="  ")
+def item(head: str, text: str, *, note: str = "", depth: int = 0) -> str:
+    """One entry of a list, `depth` lists deep: what it describes, in bold, a note on it, and the description."""
+    margin = "  " * depth
+    return _wrapped(f"{margin}- **{head}**{note}{': ' if text else ''}{text}", indent=margin + "  ")
 
 
 def paragraphs(docstring: str | None) -> str:
