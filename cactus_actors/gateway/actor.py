@@ -17,7 +17,7 @@ class GatewayActor:
         self._server: GatewayServer | None = None
 
     def start(self) -> str:
-        """Bind, and return the address as HOST:PORT; raises ConfigurationInvalid naming what is wrong."""
+        """Bind, and return the address as HOST:PORT; raises ConfigurationInvalid naming the fault."""
         self._server = GatewayServer(self._settings)
         return self._server.address
 
@@ -28,13 +28,13 @@ class GatewayActor:
         return "stopped"
 
     def health(self) -> GatewayHealth:
-        """Answered by the event loop, so that one that hangs owes an answer."""
+        """The state, answered by the event loop, so that a hanging one gives no answer."""
         assert self._server is not None
         num_open = self._server.num_open()
         return GatewayHealth(pid=os.getpid(), address=self._server.address, num_open=num_open)
 
     def drain(self) -> bool:
-        """Refuse new work; what is open goes on. Whether nothing is."""
+        """Refuse new requests; open ones continue. Returns True if none is open."""
         return self._server is not None and self._server.drain()
 
     def stop(self) -> None:

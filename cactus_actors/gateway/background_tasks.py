@@ -20,7 +20,7 @@ class BackgroundTasks:
         return task
 
     def keep(self, task: asyncio.Task[Any]) -> None:
-        """Let a task end whose caller is gone."""
+        """Keep a task without a caller until it ends."""
         self._tasks.add(task)
         task.add_done_callback(self._forget)
 
@@ -34,4 +34,4 @@ class BackgroundTasks:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody is left to raise it to
+            task.exception()  # there is no caller to raise it to

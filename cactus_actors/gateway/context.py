@@ -22,14 +22,11 @@ from cactus_actors.protocol.messages import Status
 from cactus_actors.text import TextModel
 
 MAX_BODIES_OF_ONE = 256
-"""Large bodies of one caller that wait to be decoded; what they hold in memory is bounded on its own."""
+"""Large bodies of one caller that wait to be decoded; their memory is bounded separately."""
 
 
 class GatewayContext:
-    """Belongs to one event loop.
-
-    `stopped` is done when those who still wait for an answer get none from this gateway.
-    """
+    """Belongs to one event loop. `stopped` is done when waiting requests get no answer from this gateway any more."""
 
     def __init__(
         self,
@@ -82,21 +79,21 @@ class GatewayContext:
             self._check(await self.status.fresh())
 
     async def check_ready(self) -> None:
-        """Raise Unavailable while new work should go elsewhere: no worker could answer, or no disk keep it."""
+        """Raise Unavailable for new jobs if no worker can answer or the journal cannot be written."""
         await self.check_serves()
-        # A status that was asked for before the router refused a job does not know of that.
+        # A status requested before the router refused a job does not show the refusal.
         has_failed_since = self._storage_failed_at >= self.status.asked_at
         status = self.status.newest
         if has_failed_since or (status is not None and status.storage_error):
             raise Unavailable("the journal cannot be written", retry_after=5.0)
 
     def note_failure(self, error: BaseException) -> None:
-        """Note the router's refusal: a StorageFailure ends readiness until a later status."""
+        """Record a refusal by the router: a StorageFailure ends readiness until a later status."""
         if isinstance(error, StorageFailure):
             self._storage_failed_at = time.monotonic()
 
     def stop(self) -> None:
-        """Wait for no answer any longer."""
+        """End all waits for answers."""
         self.is_draining = True
         if not self.stopped.done():
             self.stopped.set_result(None)
@@ -106,7 +103,7 @@ class GatewayContext:
             raise stopping_error()
         if status is None:
             raise Unavailable("the service does not answer", retry_after=1.0)
-        # A worker that reports late is ready as long as the router takes it for ready.
+        # A worker that reports late is ready as long as the router considers it ready.
         if any(worker.kind == "local" and worker.state == "ready" for worker in status.workers):
             self._has_served = True
             return

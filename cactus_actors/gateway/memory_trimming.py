@@ -1,4 +1,4 @@
-"""Giving back what a flood of large requests has left free in the process."""
+"""Returns memory to the system that a flood of large requests has left free in the process."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from cactus_actors.process.resident_memory import give_back_memory, resident_byt
 
 LOOK_INTERVAL_S = 2.0
 MUCH_BYTES = 32 << 20
-"""Growth since the last time that is worth the milliseconds that it takes."""
+"""Growth since the last return that justifies the milliseconds of another."""
 
 
 class MemoryTrimmer:
-    """Knows what the process has when all is given back: what is in use then is no reason to try again."""
+    """Knows the size of the process after the last return: memory in use then is no reason to try again."""
 
     def __init__(self, num_bytes: int) -> None:
-        """The process has so many by now."""
+        """`num_bytes` is the present size of the process."""
         self._usual_bytes = num_bytes
 
     async def run(self) -> None:
-        """Look every LOOK_INTERVAL_S, for ever."""
+        """Check every LOOK_INTERVAL_S, forever."""
         while True:
             await asyncio.sleep(LOOK_INTERVAL_S)
             if self.is_due(resident_bytes()):
@@ -32,5 +32,5 @@ class MemoryTrimmer:
         return num_bytes - self._usual_bytes >= MUCH_BYTES
 
     def settle(self, num_bytes: int) -> None:
-        """The process has so many with everything given back."""
+        """Record the size of the process after a return."""
         self._usual_bytes = num_bytes

@@ -28,7 +28,7 @@ _HOST = re.compile(rb"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
 class RequestGuard:
-    """An ASGI application around another; whatever happens inside, one answer of our shape leaves."""
+    """An ASGI application around another; whatever happens inside, it sends one response in our format."""
 
     def __init__(self, app: ASGIApp, gateway: GatewayContext) -> None:
         settings = gateway.settings
@@ -91,7 +91,7 @@ class RequestGuard:
         except Exception as error:
             info = info_of(error, state["request_id"])
             state["is_broken"] = info.param == "Host"  # nothing more is expected of such a client
-            if status:  # half an answer is out; that the connection closes early says the rest
+            if status:  # part of the response is sent; the early close of the connection shows the failure
                 raise
             response = failure_response(info, state["request_id"], is_mistral=self._gateway.is_mistral)
             await response(scope, receive, answer)
@@ -120,7 +120,7 @@ class RequestGuard:
     def _check_host(self, hosts: list[bytes]) -> None:
         if len(hosts) > 1 or not all(_HOST.fullmatch(host) for host in hosts):
             raise InvalidRequest("the Host header is not HOST[:PORT]", param="Host")
-        # A page in a browser may reach this machine under a name of its own, but it has none of our keys.
+        # A web page may reach this machine under its own host name (DNS rebinding), but it has none of our keys.
         if hosts and not self._keys.is_needed and not self._is_ours(hosts[0].decode()):
             raise PermissionDenied("without API keys only requests to an address or to localhost are answered")
 

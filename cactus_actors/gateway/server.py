@@ -1,4 +1,4 @@
-"""The gateway as one running thing: a socket, an event loop, a client of the router and the application."""
+"""The running gateway: a socket, an event loop, a client of the router and the application."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class GatewayServer:
         return asyncio.run_coroutine_threadsafe(_count(self._gateway), self._loop).result()
 
     def drain(self) -> bool:
-        """Refuse new work; what is open goes on. Whether nothing is."""
+        """Refuse new requests; open ones continue. Returns True if none is open."""
         if self._gateway is None:
             return False
         self._gateway.is_draining = True
@@ -93,7 +93,7 @@ class GatewayServer:
     def stop(self) -> None:
         """Let `run` end: waiting requests get an error, and have `closing_s` to read it.
 
-        Jobs that a client can resume go on; the others are cancelled.
+        Jobs that a client can resume continue; the others are cancelled.
         """
         self._is_stopping = True
         if self._loop is not None:
@@ -155,7 +155,7 @@ class GatewayServer:
                 await server.serve(sockets=[self._socket])
             finally:
                 self._loop = None
-                # First: work that loses its client leaves its jobs, work that is cancelled ends them.
+                # First: a request that loses its client leaves its jobs, one that is cancelled ends them.
                 await client.close()
                 await gateway.tasks.close()
 
@@ -184,7 +184,7 @@ def _bound(listen: str, peer_timeout_s: int) -> socket.socket:
 
 
 def _watch_peers(listener: socket.socket, timeout_s: int) -> None:
-    """Have the kernel drop connections whose other end has vanished; accepted ones inherit what is set."""
+    """Have the kernel drop connections whose other end has vanished; accepted sockets inherit these options."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
         for option, value in (

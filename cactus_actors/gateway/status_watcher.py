@@ -15,7 +15,7 @@ from cactus_actors.protocol.messages import Status
 
 
 class StatusWatcher:
-    """Asks the router for its status, once for all who want it at a time; belongs to one event loop."""
+    """Requests the router's status, once for all concurrent callers; belongs to one event loop."""
 
     def __init__(self, client: AsyncClient, tasks: BackgroundTasks, timeouts: GatewayTimeouts) -> None:
         self._client = client
@@ -28,7 +28,7 @@ class StatusWatcher:
 
     @property
     def newest(self) -> Status | None:
-        """The last status; None if that is too old."""
+        """The last status; None if it is too old."""
         is_valid = time.monotonic() - self._asked_at < self._timeouts.status_valid_s
         return self._newest if is_valid else None
 

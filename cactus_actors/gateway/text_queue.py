@@ -1,4 +1,4 @@
-"""Work on texts that takes long, in one thread beside the event loop, askers in turn."""
+"""Runs long work on texts in one thread beside the event loop, round robin by caller."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cactus_actors.protocol.errors import Overloaded
 T = TypeVar("T")
 
 MAX_OF_ONE, MAX_WAITING = 32, 1024
-"""Works of one asker, and of all, that wait or are being done."""
+"""Waiting and running tasks of one caller, and of all."""
 MAX_CHARACTERS_OF_ONE = 2_000_000
 FIRST_PACE, PACE_SHARE = 1e-6, 0.2
-"""Seconds a character, before any was measured, and how much each work counts from then on."""
+"""Seconds a character before any measurement, and the weight of each measurement in the average."""
 
 
 @dataclass(eq=False, slots=True)
@@ -30,10 +30,9 @@ class _Work:
 
 
 class TextQueue:
-    """One thread: more would leave the loop too little of the interpreter.
-
-    It is always the same one, since tokenizers keep memory of their own for each thread that they ran in.
-    An asker is an API key, or an address where nobody has one. Belongs to one event loop.
+    """One thread: more would take too much of the interpreter from the loop. It is always the same one, since
+    tokenizers keep memory for each thread. A caller is an API key, or an address without keys. Belongs to one event
+    loop.
     """
 
     def __init__(self, max_of_one: int = MAX_OF_ONE, max_characters_of_one: int | None = MAX_CHARACTERS_OF_ONE) -> None:
@@ -81,7 +80,7 @@ class TextQueue:
             doing.add_done_callback(functools.partial(self._end, work, loop.time()))
 
     def _take(self) -> _Work | None:
-        """The next work of the asker who waits for a turn longest."""
+        """The next task of the caller that has waited longest for a turn."""
         if not self._lines:
             return None
         asker, line = self._lines.popitem(last=False)

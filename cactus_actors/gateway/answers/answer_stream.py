@@ -1,4 +1,4 @@
-"""A streamed answer: from what happens to the jobs to the frames that the reader has not seen."""
+"""A streamed answer: events of jobs become the frames that the reader has not seen."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.results import Result
 
 MIN_INTERVAL_S = 0.02
-"""Least seconds between two events; tokens that arrive sooner share one. Nobody reads faster."""
+"""Least seconds between two events; tokens that arrive sooner share one."""
 
 
 class ChunkMaker(Protocol):
-    """Turns news of a choice into the JSON of chunks, as `protocol.openai.Chunks` does."""
+    """Turns events of a choice into the JSON of chunks, as `api.openai.stream_chunks.Chunks` does."""
 
     def accepted(self, choice: int, accepted: Accepted) -> list[dict[str, Any]]: ...
 
@@ -42,8 +42,8 @@ class ChunkMaker(Protocol):
 class AnswerStream:
     """The events of one request; `begin` it, then send its `frames`.
 
-    Chunks are made from the beginning, whatever the reader has seen already, and sent from there on: what a
-    chunk says may depend on all before it.
+    Chunks are made from the beginning, because a chunk may depend on all before it, and sent from the reader's
+    position on.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class AnswerStream:
             await self._close()
 
     def _wake_later(self) -> None:
-        """Nudge where nothing was rendered for as long as a reader can be left in silence."""
+        """Wake the stream if nothing was rendered for the ping interval."""
         interval = self._gateway.settings.ping_interval_s
         quiet_for = time.monotonic() - self._rendered_at
         if quiet_for >= interval:
@@ -159,7 +159,7 @@ class AnswerStream:
         if not self._identity.survives_disconnect:
             return [event(chunk) for chunk in chunks]
         name = event_id(self._identity.request_id, self._positions)
-        # Only the last event has the id: the reader has all of the position only then.
+        # Only the last event has the id: only then has the reader reached the position.
         return [event(chunk) for chunk in chunks[:-1]] + [event(chunk, name) for chunk in chunks[-1:]]
 
     def _observe(self, num_tokens: int) -> None:

@@ -1,4 +1,4 @@
-"""The jobs of one HTTP request: all their results, or all their streams as one."""
+"""The jobs of one HTTP request: all their results, or their merged streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cactus_actors.protocol.results import Result
 
 
 async def results_of(client: AsyncClient, submits: Sequence[EncodedSubmit]) -> list[Result]:
-    """The result of every job; one that fails ends all of them, and is raised."""
+    """The result of every job; a failed job ends all of them, and its error is raised."""
     if len(submits) == 1:
         return [await client.run(submits[0])]
     try:
@@ -30,20 +30,20 @@ async def results_of(client: AsyncClient, submits: Sequence[EncodedSubmit]) -> l
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """News of one choice: it was accepted, it grew, or it ended."""
+    """An event of one choice: it was accepted, has new deltas, or ended."""
 
     choice: int
     news: Accepted | Delta | Result
 
 
 class ChoiceStreams:
-    """The streams of several jobs, merged in the order in which things happen."""
+    """The streams of several jobs, merged in order of arrival."""
 
     def __init__(self, client: AsyncClient, submits: Sequence[EncodedSubmit]) -> None:
         self._streams = [client.follow(submit) for submit in submits]
         self._is_begun = False
         self._is_accepted = [False] * len(submits)
-        self._noted: dict[int, None] = {}  # choices that may have news, in order
+        self._noted: dict[int, None] = {}  # choices that may have events, in order
         self._running = set(range(len(submits)))
         self._is_woken = False
         self._failure: CactusError | None = None
@@ -55,17 +55,17 @@ class ChoiceStreams:
         return not self._running
 
     def fail(self, error: CactusError) -> None:
-        """Let what is taken next raise this."""
+        """Let the next `taken` raise this error."""
         self._failure = self._failure or error
         self._changed.set()
 
     def wake(self) -> None:
-        """Let who waits go, whether something happens or not."""
+        """Let `wait` return, with or without an event."""
         self._is_woken = True
         self._changed.set()
 
     async def wait(self) -> None:
-        """Return when something may have happened, or after a wake; may be cancelled and called again."""
+        """Return when there may be an event, or after a wake; may be cancelled and called again."""
         if not self._is_begun:
             self._is_begun = True
             for choice, stream in enumerate(self._streams):
@@ -76,7 +76,7 @@ class ChoiceStreams:
         self._is_woken = False
 
     def taken(self) -> list[StreamEvent]:
-        """The events since the last call, perhaps none; raises a job's error once all events before it were taken."""
+        """The events since the last call, possibly none; raises a job's error after its events."""
         happened: list[StreamEvent] = []
         while self._noted and self._failure is None:
             choice = next(iter(self._noted))
@@ -88,7 +88,7 @@ class ChoiceStreams:
         return happened
 
     async def close(self, *, cancel: bool) -> None:
-        """Follow no longer; with `cancel` what still runs ends."""
+        """Stop following the jobs; with `cancel` running ones are cancelled."""
         for stream in self._streams:
             if cancel:
                 await stream.close()
@@ -118,7 +118,7 @@ class ChoiceStreams:
 
 
 def joined(deltas: Sequence[Delta]) -> Delta:
-    """Deltas that follow one another, as one."""
+    """Consecutive deltas, joined."""
     if len(deltas) == 1:
         return deltas[0]
     logprobs = [one for delta in deltas for one in delta.logprobs or ()]

@@ -1,4 +1,4 @@
-"""Working for somebody who may leave."""
+"""Cancels the work for clients that disconnect."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ async def wait_for_disconnect(receive: Receive) -> None:
 async def unless_disconnected(
     gateway: GatewayContext, receive: Receive, work: Coroutine[Any, Any, T], *, survives_disconnect: bool = False
 ) -> T:
-    """The value of `work`; raises ClientDisconnected when nobody waits for it, Unavailable when the gateway stops.
-
-    It is cancelled then, and jobs that it waits for with it, unless it `survives_disconnect`.
+    """The value of `work`; raises ClientDisconnected when the client has left, Unavailable when the gateway stops.
+    Then it is cancelled with the jobs that it waits for, unless it `survives_disconnect`.
     """
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(wait_for_disconnect(receive))

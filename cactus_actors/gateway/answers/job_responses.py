@@ -38,9 +38,8 @@ def json_response(value: Any) -> ASGIResponse:
 
 
 def model_asked_for(gateway: GatewayContext, name: str | None) -> str:
-    """The model that a body names, the served one's name where it names none.
-
-    A service of one model takes any name; raises ModelNotFound for what can be no model's name.
+    """The model that a body names, by default the served one. A service of one model accepts any name; raises
+    ModelNotFound for an impossible one.
     """
     if name is not None and len(name) > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
@@ -62,12 +61,12 @@ async def check_serves(gateway: GatewayContext, identity: Identity) -> None:
 
 
 ConvertBody = Callable[[dict[str, Any]], tuple[BodyRequest, FieldNames]]
-"""The request that a body makes, and the names that its fields were given by."""
+"""The request of a body, and the names of its fields in the body."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedJobs:
-    """The jobs of a request, ready to be sent, and the request without what only they need."""
+    """The jobs of a request, ready to be sent, and the request without the fields that only they need."""
 
     asked: BodyRequest
     submits: Sequence[EncodedSubmit]
@@ -75,12 +74,12 @@ class PreparedJobs:
 
     @property
     def num_bytes(self) -> int:
-        """About what they take of memory while they run."""
+        """Approximate memory of the jobs while they run."""
         return sum(submit.num_bytes for submit in self.submits) + _kept_bytes(self.asked.submits[0])
 
 
 def prepared_jobs(asked: BodyRequest, names: FieldNames, identity: Identity) -> PreparedJobs:
-    """Raises InvalidRequest for what cannot be sent; errors name fields by `names`."""
+    """Raises InvalidRequest for values that cannot be sent; errors name fields by `names`."""
     with errors_name_fields_as_given(names):
         submits = [encoded(identity.owned(submit)) for submit in asked.submits]
     kept = [msgspec.structs.replace(submit, messages=None) for submit in asked.submits]
@@ -90,7 +89,7 @@ def prepared_jobs(asked: BodyRequest, names: FieldNames, identity: Identity) -> 
 async def read_jobs(
     gateway: GatewayContext, request: HttpRequest, identity: Identity, convert: ConvertBody
 ) -> PreparedJobs:
-    """The jobs that `convert` makes of the body, which hold their part of the memory for bodies while they run.
+    """The jobs that `convert` makes of the body; while they run, their memory counts against the limit for bodies.
 
     Raises Unavailable if no worker could answer.
     """
@@ -108,13 +107,13 @@ async def read_jobs(
 
 
 def hold_bytes(request: HttpRequest, num_bytes: int) -> None:
-    """Count what a request became instead of its body; raises Overloaded where there is no room for it."""
+    """Count the memory of a request's jobs instead of its body; raises Overloaded without room for it."""
     held_bytes: Share = request.scope["state"]["held_bytes"]
     held_bytes.set(num_bytes)
 
 
 def _kept_bytes(submit: Submit) -> int:
-    """What is kept of a job to write its answer, beside its text: token ids, which all choices share, and tools."""
+    """Memory for writing the answer of a job, beside its text: token ids, which all choices share, and tools."""
     num_ids = 0 if isinstance(submit.prompt, str) else len(submit.prompt or ())
     tools = len(msgspec.msgpack.encode(submit.tools)) if submit.tools else 0
     return INTEGER_BYTES * num_ids + OBJECT_FACTOR * tools
@@ -148,7 +147,7 @@ async def streamed_answer(
     names: FieldNames,
     done: bytes = DONE,
 ) -> ASGIResponse:
-    """The answer as it grows; errors name fields by `names`, and the headers of `identity`."""
+    """The answer as a stream; errors name fields by `names`, and the headers of `identity`."""
     names = {**names, **identity.field_names}
     if identity.positions:
         gateway.metrics.note_resumed()

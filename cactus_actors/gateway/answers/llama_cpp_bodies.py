@@ -1,4 +1,4 @@
-"""Results in the shapes of llama.cpp's native endpoint."""
+"""Results in the format of llama.cpp's native endpoint."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class LlamaCppChunks:
         self._num_tokens: Counter[int] = Counter()
 
     def accepted(self, choice: int, accepted: Accepted) -> list[dict[str, Any]]:
-        """Nothing, but for a prompt that is echoed."""
+        """No chunk, except for an echoed prompt."""
         self._num_prompt_tokens[choice] = accepted.prompt_tokens
         return [self._chunk(choice, accepted.prompt_text, [])] if accepted.prompt_text else []
 
     def delta(self, choice: int, delta: Delta) -> list[dict[str, Any]]:
-        """The text that came, unless there is none."""
+        """The new text, if there is any."""
         self._num_tokens[choice] += len(delta.token_ids)
         if not delta.text and not self._body.returns_tokens:
             return []
@@ -96,7 +96,7 @@ class LlamaCppChunks:
 
 
 def probabilities(logprobs: list[TokenLogprob]) -> list[dict[str, Any]]:
-    """`completion_probabilities`: each token and the likeliest in its place."""
+    """`completion_probabilities`: each token and the likeliest alternatives."""
     return [
         {
             "id": one.token_id,

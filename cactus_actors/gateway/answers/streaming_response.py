@@ -1,4 +1,4 @@
-"""Server-sent events: frames as bytes, comments while nothing happens, and an end when the reader left."""
+"""Server-sent events: frames as bytes, comments during silence, and an end when the reader has left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def event(data: Any, event_id: str | None = None) -> bytes:
 
 
 class ByteStreamResponse(ASGIResponse):
-    """Sends what `frames` yields; closes it when the reader leaves."""
+    """Sends the bytes of `frames`; closes it when the reader leaves."""
 
     __slots__ = ("_frames",)
 
@@ -66,7 +66,7 @@ class EventStreamResponse(ByteStreamResponse):
 
 
 class _Reader:
-    """Cancels the task that sends when its reader left."""
+    """Cancels the sending task when its reader has left."""
 
     def __init__(self, sending: asyncio.Task[Any], receive: Receive) -> None:
         self.is_gone = False
@@ -75,7 +75,7 @@ class _Reader:
         self._watching.add_done_callback(self._leave)
 
     def release(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._watching.remove_done_callback(self._leave)
         self._watching.cancel()
 

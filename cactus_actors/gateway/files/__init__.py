@@ -1,1 +1,1 @@
-"""Files that clients keep here, and batches over them."""
+"""Files that clients upload, and batches over them."""

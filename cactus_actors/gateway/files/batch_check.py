@@ -1,4 +1,4 @@
-"""The look at a batch's input file before anything of it runs."""
+"""Checks the input file of a batch before any line runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ class CheckedInput(NamedTuple):
 
 
 def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> CheckedInput:
-    """Look at all of a file that is to be a batch for `endpoint`.
-
-    What is wrong with a body is its own line's failure, later. Without `takes_salts` no line may choose whose
-    cached prefixes it shares.
+    """Check a whole input file of a batch for `endpoint`. An invalid body fails its own line later. Without
+    `takes_salts` no line may have a `cache_salt`.
     """
     faults: list[BatchFault] = []
     line_of_id: dict[str, int] = {}

@@ -41,7 +41,7 @@ SAVE_EVERY_S = 1.0
 EXPIRE_EVERY_S = 600.0
 
 _PASSING = (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked)
-"""Errors that pass: the batch is tried again."""
+"""Transient errors: the batch is tried again."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,11 +49,9 @@ T = TypeVar("T")
 
 
 class BatchQueue:
-    """All batches under a directory; `run` works on them, of each tenant on the oldest first.
-
-    `in_flight` lines run at once, of all tenants together.
-    `unix_offset` makes of the monotonic clock the one that tells a batch's age, across restarts too. Lines that
-    have not run after `window_s` never run.
+    """All batches under a directory; `run` runs them, the oldest of each tenant first. `in_flight` lines run at
+    once, of all tenants together. `unix_offset` converts the monotonic clock to Unix time, by which a batch ages
+    across restarts. Lines that have not run after `window_s` never run.
     """
 
     def __init__(
@@ -84,9 +82,8 @@ class BatchQueue:
     def create(
         self, endpoint: Endpoint, input_file_id: str, tenant: str, metadata: dict[str, str] | None
     ) -> BatchRecord:
-        """Take a batch.
-
-        Raises ResourceNotFound if there is no such file, QuotaExceeded where its results would not fit.
+        """Create a batch. Raises ResourceNotFound if there is no such file, QuotaExceeded if its results would not
+        fit.
         """
         try:
             self._files.get(input_file_id, tenant)
@@ -109,7 +106,7 @@ class BatchQueue:
         return record
 
     def get(self, batch_id: str, tenant: str) -> BatchRecord:
-        """A tenant's batch; raises ResourceNotFound, for a foreign one too."""
+        """A tenant's batch; raises ResourceNotFound, also for a foreign one."""
         record = self._records.get(batch_id)
         if record is None or record.tenant != tenant:
             raise ResourceNotFound(f"no batch {batch_id[:64]!r}")
@@ -124,14 +121,14 @@ class BatchQueue:
         return any(record.input_file_id == file_id and not record.has_ended for _, record in self._records.items())
 
     def forget_old(self) -> None:
-        """Remove the batches that have ended and whose time is over."""
+        """Remove ended batches whose retention is over."""
         for batch_id in self._files.quota.expired(self._records.items(), self._now()):
             record = self._records.get(batch_id)
             if record is not None and record.has_ended:
                 self._forget(batch_id)
 
     def cancel(self, batch_id: str, tenant: str) -> BatchRecord:
-        """Let what runs end, and the batch with it, out of turn too; one that has ended stays as it is."""
+        """Cancel a batch and its running lines, also out of turn; an ended batch does not change."""
         record = self.get(batch_id, tenant)
         if not record.has_ended and record.status != "cancelling":
             self._enter(record, "cancelling")
@@ -141,14 +138,14 @@ class BatchQueue:
         return record
 
     async def expire(self) -> None:
-        """Forget what is too old, batches and files, for ever."""
+        """Remove batches and files whose retention is over, forever."""
         while True:
             self.forget_old()
             self._files.forget_old(self.reads)
             await asyncio.sleep(EXPIRE_EVERY_S)
 
     async def run(self) -> None:
-        """Work, for ever."""
+        """Run batches, forever."""
         try:
             while True:
                 self._arrived.clear()
@@ -172,7 +169,7 @@ class BatchQueue:
         return [record for record in (*turns.values(), *cancelled) if record.batch_id not in self._working]
 
     def _make_room(self, tenant: str) -> None:
-        """Forget a tenant's oldest ended batch where it has too many.
+        """Remove a tenant's oldest ended batch if it has too many.
 
         Raises QuotaExceeded if none has ended.
         """
@@ -197,7 +194,7 @@ class BatchQueue:
         self._working[record.batch_id].add_done_callback(end)
 
     async def _advance(self, record: BatchRecord) -> None:
-        """Bring a batch to its end; what a cancelled call left undone the next one does."""
+        """Run a batch to its end; after a cancelled call the next one continues."""
         try:
             await self._take_steps(record)
         except _PASSING as error:
@@ -271,7 +268,7 @@ class BatchQueue:
         )
 
     def _write_off(self, record: BatchRecord) -> None:
-        """Note for every line that never ran that the batch's time was over."""
+        """Write an error for every line that did not run within the batch's window."""
         request = self._request(record)
         output = BatchOutput(request.paths)
         try:
@@ -289,18 +286,18 @@ class BatchQueue:
                     }
                     output.add(line.custom_id, msgspec.json.encode(written), succeeded=False)
         except InputInvalid:
-            pass  # what cannot be read any more cannot be written off
+            pass  # an unreadable input has no lines to write errors for
         finally:
             output.close()
 
     async def _finalize(self, record: BatchRecord, status: BatchStatus) -> None:
-        """Count the results and give them names that clients know."""
+        """Count the results and make them files of the tenant."""
         await self._count(record)
         paths = self._request(record).paths
         publish(paths)
         record.output_file_id = record.output_file_id or _id_for(paths.output)
         record.error_file_id = record.error_file_id or _id_for(paths.errors)
-        self._save(record)  # what is adopted is not there to be counted, or named, again
+        self._save(record)  # adopted files are not at their first paths any more
         self._adopt(paths.output, record.output_file_id, record, "output")
         self._adopt(paths.errors, record.error_file_id, record, "errors")
         self._enter(record, status)
@@ -337,12 +334,12 @@ class BatchQueue:
 
 
 def _id_for(path: Path) -> str | None:
-    """A new id for a file that holds something."""
+    """A new id for a file that is not empty."""
     return new_file_id() if path.exists() and path.stat().st_size else None
 
 
 async def _to_its_end(work: Callable[[], T]) -> T:
-    """Do something in a thread; a call that is cancelled ends when the thread does, not beside it."""
+    """Run a function in a thread; a cancelled call ends only when the thread does."""
     doing = asyncio.create_task(asyncio.to_thread(work))
     try:
         return await asyncio.shield(doing)

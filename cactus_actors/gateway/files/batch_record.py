@@ -33,7 +33,7 @@ class BatchFault(msgspec.Struct, kw_only=True):
 
 
 class BatchRecord(StoredRecord, kw_only=True):
-    """`times` holds, a status, the Unix seconds at which the batch came to it."""
+    """`times` has the Unix seconds at which the batch entered each status."""
 
     batch_id: str
     endpoint: Endpoint
@@ -64,7 +64,7 @@ class BatchRecord(StoredRecord, kw_only=True):
         return min(self.window_s, self.begins_at + self.window_s - now)
 
     def enter(self, status: BatchStatus) -> None:
-        """Come to a status now."""
+        """Enter a status now."""
         self.status = status
         self.times[status] = int(time.time())
 

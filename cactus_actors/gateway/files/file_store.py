@@ -1,4 +1,4 @@
-"""Uploaded files and results, as OpenAI's files: a record and its content, kept for a time."""
+"""Uploaded files and results as OpenAI's files: a record and its content, with a retention."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FileRecord(StoredRecord, kw_only=True):
 
 
 class FileStore:
-    """Files under a directory; each belongs to a tenant, and no other sees it.
+    """Files under a directory; each is visible to its tenant only.
 
     `now` is the clock of `wall_clock.py`.
     """
@@ -49,7 +49,7 @@ class FileStore:
         return self._directory / f"{file_id}.content"
 
     def get(self, file_id: str, tenant: str) -> FileRecord:
-        """A tenant's file; raises ResourceNotFound, for a foreign one too."""
+        """A tenant's file; raises ResourceNotFound, also for a foreign one."""
         record = self._records.get(file_id)
         if record is None or record.tenant != tenant:
             raise ResourceNotFound(f"no file {file_id[:64]!r}")
@@ -73,13 +73,12 @@ class FileStore:
         return [record for _, record in reversed(self._records.items()) if record.tenant == tenant]
 
     def num_bytes(self, tenant: str) -> int:
-        """Bytes of a tenant's files, and of those that it is sending."""
+        """Bytes of a tenant's files, including uploads in progress."""
         return self._kept[tenant] + self._receiving[tenant]
 
     async def receive(self, chunks: AsyncIterator[bytes], tenant: str) -> str:
-        """Write what `chunks` brings to the disk, and return its id, to be kept or discarded.
-
-        Raises QuotaExceeded, StorageFailure, and whatever `chunks` raises, with nothing left.
+        """Write `chunks` to the disk, and return an id, to be kept or discarded. Raises QuotaExceeded,
+        StorageFailure, and the errors of `chunks`, with nothing left on the disk.
         """
         self.quota.check_number(len(self.all_of(tenant)))
         file_id = new_file_id()
@@ -105,14 +104,14 @@ class FileStore:
         return file_id
 
     def discard(self, file_id: str) -> None:
-        """Remove what was received and is not kept."""
+        """Remove a received file that is not kept."""
         self.path(file_id).unlink(missing_ok=True)
 
     def adopt(self, path: Path, file_id: str, filename: str, purpose: str, tenant: str) -> None:
-        """Take over a file that is there already; done again with the same id, it ends what was begun."""
+        """Move an existing file into the store; a repeated call with the same id completes an interrupted one."""
         if not path.exists():
             return
-        self._put(file_id, filename, purpose, tenant, path)  # first: content without a record is an upload's rest
+        self._put(file_id, filename, purpose, tenant, path)  # first: content without a record counts as an upload
         try:
             path.replace(self.path(file_id))
         except OSError as error:
@@ -123,14 +122,14 @@ class FileStore:
         self._remove(file_id, self.get(file_id, tenant))
 
     def forget_old(self, is_needed: Callable[[str], bool]) -> None:
-        """Remove the files whose time is over, but for those that are needed."""
+        """Remove files whose retention is over, unless they are needed."""
         for file_id in self.quota.expired(self._records.items(), self._now()):
             record = self._records.get(file_id)
             if record is not None and not is_needed(file_id):
                 self._remove(file_id, record)
 
     def keep(self, file_id: str, filename: str, purpose: str, tenant: str) -> FileRecord:
-        """Make what was received a tenant's file; raises StorageFailure."""
+        """Make a received file the tenant's; raises StorageFailure."""
         return self._put(file_id, filename, purpose, tenant, self.path(file_id))
 
     def _put(self, file_id: str, filename: str, purpose: str, tenant: str, content: Path) -> FileRecord:

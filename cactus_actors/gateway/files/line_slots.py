@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class LineSlots:
-    """Slots for lines, shared evenly by the batches that run; what one leaves, others take."""
+    """Slots for lines, shared evenly by the running batches; free ones are available to all."""
 
     def __init__(self, num_slots: int) -> None:
         self._num_slots = num_slots
@@ -29,8 +29,8 @@ class LineSlots:
     def may_begin(self, share: SlotShare) -> bool:
         """True if a batch may start a line.
 
-        A batch with no line in flight always may, since other batches' lines may take any time; by these lines
-        alone there may be more than slots.
+        A batch with no line in flight always may, since other batches' lines may take long; these lines may exceed
+        the number of slots.
         """
         if share.num_held == 0:
             return True
@@ -42,17 +42,17 @@ class LineSlots:
         )
 
     def tell(self) -> None:
-        """Let those that wait look again."""
+        """Wake the waiting batches."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def wait(self) -> None:
-        """Until something changes."""
+        """Wait for a change."""
         await self._changed.wait()
 
 
 class SlotShare:
-    """One batch's part; within `async with` a line of it is in flight, which may be many times at once."""
+    """One batch's part; each `async with` holds one line in flight, and many may be open at once."""
 
     def __init__(self, slots: LineSlots) -> None:
         self._slots = slots

@@ -18,7 +18,7 @@ class FileQuota:
     max_age_s: float = 30 * 24 * 3600.0
 
     def check_number(self, num_kept: int) -> None:
-        """Raise QuotaExceeded where no further file fits."""
+        """Raise QuotaExceeded if no further file fits."""
         if num_kept >= self.max_files:
             raise QuotaExceeded(f"this key keeps {num_kept} files, the most that one may; delete some")
 
@@ -30,5 +30,5 @@ class FileQuota:
             )
 
     def expired(self, records: Iterable[tuple[str, StoredRecord]], now: float) -> list[str]:
-        """The names of the records whose time is over."""
+        """The names of the records whose retention is over."""
         return [name for name, record in records if record.begins_at + self.max_age_s <= now]

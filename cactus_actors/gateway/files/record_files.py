@@ -1,4 +1,4 @@
-"""Small records that outlive this process: one JSON file each, written whole or not at all."""
+"""Small records on disk: one JSON file each, written atomically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import StorageFailure
 class StoredRecord(msgspec.Struct, kw_only=True):
     """Fields of every record: its time in Unix seconds, and the tenant's name.
 
-    `taken_at` is the same by the clock of `wall_clock.py`, which nobody sets; old records lack it.
+    `taken_at` is the same by the clock of `wall_clock.py`; old records lack it.
     """
 
     created_at: float
@@ -37,7 +37,7 @@ class RecordFiles(Generic[R]):
     """The records of one kind in a directory, by name; all of them are in memory, oldest first."""
 
     def __init__(self, directory: Path, kind: type[R]) -> None:
-        """Read what is there; a file that is no record is passed over. Raises StorageFailure."""
+        """Read the directory; files that are no records are ignored. Raises StorageFailure."""
         self._directory = directory
         self._decoder = msgspec.json.Decoder(kind)
         try:
@@ -55,7 +55,7 @@ class RecordFiles(Generic[R]):
         return list(self._records.items())
 
     def put(self, name: str, record: R) -> None:
-        """Keep a record, instead of an older one of its name; raises StorageFailure."""
+        """Write a record, in place of an older one of its name; raises StorageFailure."""
         path = self._path(name)
         temporary = path.with_suffix(f".{secrets.token_hex(4)}")
         try:
@@ -70,7 +70,7 @@ class RecordFiles(Generic[R]):
         self._records[name] = record
 
     def remove(self, name: str) -> None:
-        """Forget a record."""
+        """Remove a record."""
         self._records.pop(name, None)
         self._path(name).unlink(missing_ok=True)
 

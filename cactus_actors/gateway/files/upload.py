@@ -1,4 +1,4 @@
-"""A multipart form with one file, parsed while it arrives."""
+"""A multipart form with one file, parsed as it arrives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORM_BYTES = 64 * 1024
 
 @dataclass
 class Upload:
-    """`content` yields the file's bytes; `fields` are whole, and `filename` known, once it has ended."""
+    """`content` yields the file's bytes; after its end `fields` and `filename` are complete."""
 
     fields: dict[str, str] = field(default_factory=dict)
     filename: str | None = None

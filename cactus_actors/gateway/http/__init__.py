@@ -1,1 +1,1 @@
-"""HTTP itself: what is let in, how bodies are read, who is still there."""
+"""HTTP: connections, bodies, keys, origins, TLS, event ids, error responses."""

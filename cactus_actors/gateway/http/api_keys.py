@@ -18,7 +18,7 @@ _SCHEME = b"bearer "
 _TERM = re.compile(r"([a-z]+)=(\S*)")
 
 Tenant = bytes
-"""The digest of the key that a request came with; empty where no key is needed."""
+"""The digest of a request's key; empty without API keys."""
 
 ANONYMOUS: Tenant = b""
 
@@ -54,20 +54,20 @@ def digest_of(key: str) -> str:
 
 
 def account_of(tenant: Tenant) -> str:
-    """A tenant's name on disk and for the router; it cannot be guessed without the key."""
+    """A tenant's name on disk and for the router, which cannot be guessed without the key."""
     return hashlib.blake2b(b"name", key=tenant, digest_size=12).hexdigest()
 
 
 def accounts_of(keys: Mapping[str, KeyGrants]) -> dict[str, KeyGrants]:
-    """The terms of each account, from those of each key's digest."""
+    """The grants of each account, from those of each key's digest."""
     return {account_of(bytes.fromhex(digest)): terms for digest, terms in keys.items()}
 
 
 def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, KeyGrants]:
-    """The terms of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas, by digest.
+    """The grants, by digest, of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas.
 
-    A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are
-    passed over. Raises ConfigurationInvalid, which quotes no key.
+    A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are ignored.
+    Raises ConfigurationInvalid, which quotes no key.
     """
     keys = [(KEYS_VARIABLE, key.strip()) for key in environment.get(KEYS_VARIABLE, "").split(",") if key.strip()]
     if path is not None:
@@ -93,7 +93,7 @@ def host_and_port(listen: str) -> tuple[str, int]:
 
 
 def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool) -> None:
-    """Raise ConfigurationInvalid for an endpoint that others can reach without a key, or listen to.
+    """Raise ConfigurationInvalid for an endpoint that others can reach without a key, or eavesdrop on.
 
     `is_encrypted` says that the endpoint has TLS, by itself or by a proxy in front of it.
     """

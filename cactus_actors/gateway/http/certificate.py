@@ -1,4 +1,4 @@
-"""A certificate chain and its key as files in PEM: whether they are what TLS can be spoken with."""
+"""Checks a certificate chain and its key, as files in PEM, for use with TLS."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ _MAX_FLIGHTS = 10
 
 
 def check_certificate(certificate: Path | None, key: Path | None) -> None:
-    """Raises ConfigurationInvalid, which names the file, where a service could not start with them.
-
-    That is also where the certificate has expired, or is not valid yet: no client would take it.
+    """Raises ConfigurationInvalid, which names the file, if TLS cannot use them, or the certificate has expired or
+    is not valid yet.
     """
     if certificate is None and key is None:
         return
@@ -43,7 +42,7 @@ def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def reason_of(error: OSError) -> str:
-    """SSLError is an OSError whose text names OpenSSL's reason."""
+    """The reason in words: an SSLError is an OSError whose text names OpenSSL's reason."""
     if isinstance(error, ssl.SSLError):
         if "PEM" in str(error):  # some of these have no reason of their own
             return "they are not in PEM"

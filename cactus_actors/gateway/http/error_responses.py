@@ -1,4 +1,4 @@
-"""Errors -> responses of one shape: a nested object with an integer code, Mistral's fields around it."""
+"""Renders errors as responses of one format: a nested object with an integer code, Mistral's fields around it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 def failure_response(info: ErrorInfo, request_id: str, *, is_mistral: bool) -> ASGIResponse:
-    """The whole answer to a request that failed before anything of its answer was sent."""
+    """The response to a request that failed before any part of its response was sent."""
     return ASGIResponse(
         body=_content(info, request_id, is_mistral=is_mistral),
         status_code=info.status or 500,

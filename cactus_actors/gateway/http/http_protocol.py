@@ -1,4 +1,4 @@
-"""Uvicorn's HTTP connection, with bounds on what a request may be and on how long a reader may take."""
+"""Uvicorn's HTTP connection, with bounds on the size of a request and on the time of a reader."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PARSED_BYTES = 8 * 1024
 MAX_CHUNK_FRAMING = 32
 """Bytes around the content of a chunk: its length in hexadecimal digits, and line ends."""
 MAX_FRAMING_BYTES = MAX_HEADER_BYTES
-"""More of a body than this may not be chunk extensions, or a field behind it."""
+"""The most bytes of a body that may be chunk extensions or trailer fields."""
 _CONNECTION = "cactus.connection"
 _NO_LINGERING = struct.pack("ii", 1, 0)
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection whose request line and headers must come soon and be few.
+    """A connection with limits on the size and arrival time of request line and headers.
 
     Malformed input is refused after the responses to all earlier requests, and nothing after it is read.
     A response to an incomplete request ends the connection: its rest is dropped for `linger_s`,
@@ -40,7 +40,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _is_in_message = False
     _has_headers = False
     _ignores_input = False  # nothing more is read
-    _refusal: bytes | None = None  # for whom it is written when all before were answered
+    _refusal: bytes | None = None  # the request that the refusal answers, after all earlier ones
     _headers_timer: asyncio.TimerHandle | None = None
     _end_timer: asyncio.TimerHandle | None = None
     _reader_timer: asyncio.TimerHandle | None = None
@@ -83,7 +83,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(len(name) + len(value))
         self._num_accounted_bytes += len(name) + len(value) + MAX_CHUNK_FRAMING
-        if not self._has_headers:  # what follows a body in chunks says nothing about it
+        if not self._has_headers:  # trailer fields do not count as headers
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -96,7 +96,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle.transport = _ResponseTransport(self)
         connection: dict[object, object] = {"abort": self.transport.abort, "cycle": self.cycle}
         self.cycle.scope.setdefault("extensions", {})[_CONNECTION] = connection
-        if self.parser.should_upgrade():  # nobody reads what follows it
+        if self.parser.should_upgrade():  # nothing after it is read
             self.cycle.keep_alive = False
 
     def on_chunk_header(self) -> None:
@@ -137,7 +137,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._reader_timer.cancel()
 
     def _drop_reader(self) -> None:
-        """Drop the kernel's send buffer too."""
+        """Drop the connection with the kernel's send buffer."""
         self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
         self.transport.abort()
 
@@ -161,7 +161,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return self._is_in_message and self._has_headers
 
     def _count_framing(self, num_bytes: int) -> None:
-        """Bytes of a body came that are neither content nor usual framing: chunk extensions, which nobody reads."""
+        """Count bytes of a body that are neither content nor usual framing, such as chunk extensions."""
         self._num_framing_bytes = max(0, self._num_framing_bytes + num_bytes)
         if self._num_framing_bytes > MAX_FRAMING_BYTES:
             self._refuse(b"431 Request Header Fields Too Large")
@@ -172,13 +172,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(b"431 Request Header Fields Too Large")
 
     def _refuse(self, status: bytes) -> None:
-        """Answer the message that is being read, or the lack of one, with a status, and read no further."""
+        """Answer the message that is being read, or a missing one, with a status, and stop reading."""
         if self._ignores_input or self.transport.is_closing():
             return
         self._ignores_input = True
         self._stop_awaiting()
         is_being_answered = self._is_in_message and self._has_headers
-        if self._num_unanswered > is_being_answered:  # those before it have their answers first
+        if self._num_unanswered > is_being_answered:  # earlier requests get their responses first
             if is_being_answered:
                 self.pipeline.popleft()
                 self._num_unanswered -= 1
@@ -201,7 +201,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._num_unanswered:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-            self.cycle.scope["extensions"].pop(_CONNECTION)  # the refusal must leave
+            self.cycle.scope["extensions"].pop(_CONNECTION)  # the refusal must be sent
         self.flow.resume_reading()
         if self.transport.can_write_eof():  # TLS has no half of a connection
             self.transport.write_eof()
@@ -214,7 +214,7 @@ def protocol_with(timeouts: GatewayTimeouts) -> type[BoundedProtocol]:
 
 
 class _ResponseTransport(asyncio.Transport):
-    """A connection as a request's answer sees it."""
+    """The connection of one request's response."""
 
     def __init__(self, protocol: BoundedProtocol) -> None:
         self._protocol = protocol
@@ -230,13 +230,13 @@ class _ResponseTransport(asyncio.Transport):
 
 
 def abort(scope: Scope) -> None:
-    """Drop the connection of a request at once, with whatever is unsent."""
+    """Drop the connection of a request at once, with unsent data."""
     if connection := _connection(scope):
         connection["abort"]()
 
 
 def is_request_complete(scope: Scope) -> bool:
-    """True if the whole request has arrived, so that its connection can take another one."""
+    """True if the whole request has arrived, so that its connection can serve another one."""
     connection = _connection(scope)
     return connection is None or not connection["cycle"].more_body
 

@@ -19,7 +19,7 @@ class HttpServer(uvicorn.Server):
         self._has_ended = asyncio.Event()
 
     def end(self) -> None:
-        """Close what listens, and let `serve` return once the connections are closed."""
+        """Close the listening sockets; `serve` returns once the connections are closed."""
         self.should_exit = True
         self._has_ended.set()
 

@@ -1,4 +1,4 @@
-"""A request's tenant and id, and how its answer survives a disconnect."""
+"""A request's tenant and id, from which its jobs are found after a disconnect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cactus_actors.protocol.trace_context import read_traceparent
 class Identity:
     """A request with an Idempotency-Key or a Last-Event-ID survives a disconnect.
 
-    The same request again finds the same jobs, for a day after their end where it `has_key`. Any other is
+    A repeated request finds the same jobs, for a day after their end if it `has_key`. Any other is
     cancelled when its connection closes.
     """
 
@@ -35,7 +35,7 @@ class Identity:
 
     @staticmethod
     def of(request: HttpRequest) -> Identity:
-        """Raises InvalidRequest for headers that mean nothing, JobNotFound for a foreign event's id."""
+        """Raises InvalidRequest for invalid headers, JobNotFound for a foreign event's id."""
         state = request.scope["state"]
         tenant, request_id = state["tenant"], state["request_id"]
         keys = request.headers.getall("idempotency-key", [])
@@ -62,13 +62,13 @@ class Identity:
 
     @property
     def field_names(self) -> FieldNames:
-        """The header that job ids are made of, for errors about one."""
+        """The header from which job ids are derived, for errors about one."""
         if self.has_key:
             return {"job_id": "Idempotency-Key"}
         return {"job_id": "Last-Event-ID"} if self.survives_disconnect else {}
 
     def job_id(self, choice: int) -> str:
-        """The id of the job that makes a choice."""
+        """The id of a choice's job."""
         return job_id_of(self.request_id, choice)
 
     def positions_of(self, num_choices: int) -> list[StreamPosition]:
@@ -83,9 +83,8 @@ class Identity:
         return self.positions
 
     def owned(self, submit: Submit) -> Submit:
-        """The job as this tenant's, of this trace and of this key.
-
-        It takes the tenant's share. What it leaves in the prefix cache is found by the same tenant only.
+        """The job with this tenant, trace and key. It uses the tenant's share, and only the tenant reuses its
+        cached prefixes.
         """
         submit = msgspec.structs.replace(submit, traceparent=self.traceparent, keyed=self.has_key)
         if not self.tenant:
@@ -97,7 +96,7 @@ class Identity:
 
 
 def identity_named(request: HttpRequest, name: str) -> str:
-    """The id of a request that is named in a path; raises JobNotFound unless it is the asker's."""
+    """The id of a request that is named in a path; raises JobNotFound unless it is the caller's."""
     return read_request_id(name, request.scope["state"]["tenant"])
 
 

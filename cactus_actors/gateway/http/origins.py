@@ -1,8 +1,8 @@
-"""Rules for requests of web pages that change something.
+"""Rules for requests of web pages with methods that change something.
 
-A browser sends some requests of foreign pages without a preflight: forms, uploads, plain text. It
-names the page in `Origin` (RFC 6454), and says how the page relates to the server in `Sec-Fetch-Site` (W3C
-Fetch Metadata Request Headers). Programs other than browsers send neither.
+A browser sends some requests of foreign pages without a preflight: forms, uploads, plain text. It names the page in
+`Origin` (RFC 6454), and its relation to the server in `Sec-Fetch-Site` (W3C Fetch Metadata Request Headers).
+Programs other than browsers send neither.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages of lists, as OpenAI cuts them."""
+"""Pages of lists, as in OpenAI's API."""
 
 from __future__ import annotations
 

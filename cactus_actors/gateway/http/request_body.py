@@ -1,4 +1,4 @@
-"""The body of a request: received within bounds, and JSON by the letter."""
+"""The body of a request: received within limits, and decoded as strict JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cactus_actors.protocol.errors import (
 MIN_BYTES_A_SECOND = 4096
 
 LARGE_BYTES = 32 * 1024
-"""Bodies up to this length hold up the event loop for a millisecond or two."""
+"""Bodies up to this length block the event loop for a millisecond or two."""
 MAX_CONTAINERS = 131_072
 """Objects and arrays of one body; decoded, each takes 20 to 40 times as much memory as in the text."""
 
@@ -34,22 +34,21 @@ HttpRequest = Request[Tenant, Any, State]
 
 
 class WorkQueue(Protocol):
-    """Work beside the event loop, callers in turn."""
+    """Work beside the event loop, round robin by caller."""
 
     async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
-        """Result of `work` on so many characters; raises Overloaded for more than a caller may have."""
+        """Result of `work` on so many characters; raises Overloaded beyond a caller's limit."""
         ...
 
 
 class ClientDisconnected(BaseException):
-    """The other side has left; no Exception, because there is nobody to answer what is made of those."""
+    """The client has left; a BaseException, because no response to it can be sent."""
 
 
 async def read_json(request: HttpRequest, max_bytes: int, convert: Callable[[dict[str, Any]], T]) -> T:
-    """What `convert` makes of the decoded body; both happen beside the event loop where the body is large.
-
-    Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, what `convert`
-    raises, or Overloaded where open requests of the caller hold as much already as they may.
+    """The result of `convert` for the decoded body; a large body is decoded and converted beside the event loop.
+    Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, the errors of `convert`, and
+    Overloaded beyond the caller's share of memory for bodies.
     """
     _check_is_json(request)
     state = request.scope["state"]
@@ -69,13 +68,13 @@ async def read_json(request: HttpRequest, max_bytes: int, convert: Callable[[dic
             return convert(strict_json(body))
         return await queue.result(state["caller"], len(body), work)
     finally:
-        # An error that is told has frames with the body, which would stay until garbage is collected.
-        with suppress(BufferError):  # the thread still reads it, for a client that has left
+        # The frames of a reported error refer to the body, which would stay until garbage collection.
+        with suppress(BufferError):  # the thread still reads it, though its client has left
             body.clear()
 
 
 async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[bytes]:
-    """The body as it comes; raises PayloadTooLarge before more than `max_bytes` were taken."""
+    """The chunks of the body; raises PayloadTooLarge before more than `max_bytes` are read."""
     for encoding in request.headers.getall("content-encoding", []):
         if encoding != "identity":
             raise UnsupportedMediaType(f"a body encoded as {encoding[:40]!r} is not taken; send it plain")
@@ -127,7 +126,7 @@ def strict_json(body: bytes | bytearray) -> dict[str, Any]:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without looks for garbage: a body of a million empty lists would be looked through again and again."""
+    """Suspend garbage collection: it would examine a body of a million empty lists again and again."""
     gc.disable()
     try:
         yield
@@ -136,7 +135,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _check_is_json(request: HttpRequest) -> None:
-    # A page in a browser can post any other type to this machine without asking.
+    # A web page can post any other content type to this machine without a preflight.
     content_type, _, parameters = request.headers.get("content-type", "").partition(";")
     if content_type.strip().lower() != "application/json":
         raise UnsupportedMediaType(

@@ -1,8 +1,8 @@
-"""The name of an HTTP request, which is also the name of its jobs.
+"""The id of an HTTP request, from which its jobs' ids are derived.
 
-A request id is 24 hexadecimal characters: 16 that are random, or follow from the Idempotency-Key, and 8 that
-prove whose it is. A job id is the request's id and the number of the choice, so that whoever knows the
-request finds its jobs, in this gateway or the next.
+A request id is 24 hexadecimal characters: 16 that are random, or derived from the Idempotency-Key, and 8 that prove
+its owner. A job id is the request's id and the number of the choice, so that the id of a request suffices to find
+its jobs, also in the next gateway.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _SPELLINGS = re.compile(r"(?:req_|cmpl-|chatcmpl-|embd-)?([0-9a-f]{24})", re.ASC
 
 
 def new_request_id(tenant: Tenant) -> str:
-    """A request id that nobody else has."""
+    """A new, unique request id."""
     return _proven(secrets.token_hex(_NAME_LENGTH // 2), tenant)
 
 
 def request_id_of_key(idempotency_key: str, tenant: Tenant) -> str:
-    """The request that a tenant means by an Idempotency-Key; raises InvalidRequest."""
+    """The request id of a tenant's Idempotency-Key; raises InvalidRequest."""
     if not 0 < len(idempotency_key) <= MAX_IDEMPOTENCY_KEY or not idempotency_key.isprintable():
         raise InvalidRequest(
             f"an Idempotency-Key has 1 to {MAX_IDEMPOTENCY_KEY} printable characters", param="Idempotency-Key"
@@ -36,7 +36,7 @@ def request_id_of_key(idempotency_key: str, tenant: Tenant) -> str:
 
 
 def read_request_id(text: str, tenant: Tenant) -> str:
-    """The id in any of its spellings; raises JobNotFound for a foreign one, as for one that never was."""
+    """The id in any of its spellings; raises JobNotFound for a foreign or unknown one."""
     found = _SPELLINGS.fullmatch(text)
     if found is None or _proven(found[1][:_NAME_LENGTH], tenant) != found[1]:
         raise JobNotFound(f"no request {text[:64]!r}")
@@ -44,7 +44,7 @@ def read_request_id(text: str, tenant: Tenant) -> str:
 
 
 def job_id_of(request_id: str, choice: int) -> str:
-    """The id of the job that makes one choice of a request."""
+    """The id of the job of one choice of a request."""
     return f"{request_id}{choice:08x}"
 
 

@@ -78,7 +78,7 @@ def event_id(request_id: str, positions: list[StreamPosition]) -> str:
 def read_event_id(text: str, tenant: Tenant) -> tuple[str, list[StreamPosition]]:
     """The request and the positions that a Last-Event-ID names.
 
-    Raises InvalidRequest for what is no such id, JobNotFound for a foreign one.
+    Raises InvalidRequest for an invalid id, JobNotFound for a foreign one.
     """
     found = _EVENT_ID.fullmatch(text)
     if found is None:

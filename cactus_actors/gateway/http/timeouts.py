@@ -1,4 +1,4 @@
-"""How long the gateway waits for clients and for the service."""
+"""The gateway's timeouts for clients and for the service."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ class GatewayTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     headers_s: float = 15.0
     """Time from a connection, or the last response, to the end of the next request's headers."""
     body_s: float = 60.0
-    """For a body of which nothing arrives, or which arrives too slowly."""
+    """For a body that does not arrive, or arrives too slowly."""
     linger_s: float = 5.0
-    """How long the rest of a refused request is read and dropped, so that the response is not lost to a reset."""
+    """Time in which the rest of a refused request is read and dropped; a reset would lose the response."""
     reader_s: float = 30.0
     """For a client that leaves the send buffer full."""
     peer_s: int = 30
-    """For a peer whose machine or network is gone, as the kernel's TCP timers see it."""
+    """For a peer whose machine or network is gone, by the kernel's TCP timers."""
     keep_alive_s: int = 30
     closing_s: int = 2
-    """For clients to take what is left when the gateway stops."""
+    """For clients to read pending responses when the gateway stops."""
     status_interval_s: float = 1.0
     status_valid_s: float = 5.0
     status_answer_s: float = 1.0
@@ -28,7 +28,7 @@ class GatewayTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """For the status with totals that a scrape of /metrics needs."""
     batch_window_s: float = 24 * 3600
     batch_retry_s: float = 5.0
-    """Before a batch is tried again that the service could not take."""
+    """Delay before a batch is retried that the service refused."""
 
 
 DEFAULT_TIMEOUTS = GatewayTimeouts()

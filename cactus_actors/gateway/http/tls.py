@@ -1,4 +1,4 @@
-"""The certificate that the gateway shows, read again when its files change."""
+"""The gateway's TLS certificate, reloaded when its files change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class ServedCertificate:
-    """`context` is for new connections; those that are open keep what they were greeted with.
+    """`context` is for new connections; open ones keep their certificate.
 
     Raises ConfigurationInvalid for files that are no certificate chain and its key, in PEM.
     """
@@ -29,13 +29,13 @@ class ServedCertificate:
         self.context = server_context(certificate, key)
 
     async def follow(self) -> None:
-        """Read the files whenever they have changed, for ever; what cannot be read changes nothing."""
+        """Reload the files whenever they have changed, forever; invalid files are ignored."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             self.reload_if_changed()
 
     def reload_if_changed(self) -> None:
-        """Show new connections what the files hold now."""
+        """Use the present content of the files for new connections."""
         state = self._state()
         if state == self._seen:
             return

@@ -1,4 +1,4 @@
-"""Paths of other servers' APIs that are not served here: whose they are, and what to use instead."""
+"""Paths of other servers' APIs that are not served here, with their origin and a replacement."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
     (r"/chat/completions", _WITHOUT_V1, _CHAT),
     (r"/(models|files|batches)(/.*)?", _WITHOUT_V1, r"/v1/\1"),
 )
-"""(expression for a path, whose it is, what to use instead, None for nothing)"""
+"""(expression for a path, its API, the path to use instead or None)"""
 
 
 def suggestion_for(method: str, path: str, served: Sequence[str]) -> str:

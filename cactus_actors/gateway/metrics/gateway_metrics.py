@@ -33,7 +33,7 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        # A second series for each counter would tell when it was made: when this process started.
+        # prometheus_client would add a series with the creation time of each counter: the start of this process.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
@@ -58,33 +58,33 @@ class Metrics:
         self._gauge("cactus_http_streams_open", "Open streams.", lambda: self.num_streams)
 
     def note_answer(self, route: str, status: int, seconds: float) -> None:
-        """Count a request that is over; `route` is a template, not the path that was asked for."""
+        """Count a completed request; `route` is a template, not the requested path."""
         self._answers.labels(route, str(status)).inc()
         self._request_seconds.observe(seconds)
 
     def note_ignored(self, fields: Iterable[str]) -> None:
-        """Count fields that nobody reads; clients choose the names, so those that no API has count as one."""
+        """Count ignored fields; clients choose the names, so all unknown ones count as `other`."""
         for field in fields:
             self._ignored_fields.labels(counted_name(field)).inc()
 
     def note_disconnect(self) -> None:
-        """An asker left before its answer."""
+        """A client left before its response."""
         self._gone.inc()
 
     def note_resumed(self) -> None:
-        """A stream is taken up in the middle."""
+        """A stream is resumed."""
         self._resumed.inc()
 
     def note_first_token(self, seconds: float) -> None:
-        """A stream's first token came, so long after the request."""
+        """The first token of a stream arrived so many seconds after the request."""
         self._first_token_seconds.observe(seconds)
 
     def note_tokens(self, num_tokens: int, seconds: float) -> None:
-        """Tokens came together, so long after the one before: one value, however many they are."""
+        """Tokens arrived together, so many seconds after the one before: one value, however many they are."""
         self._inter_token_seconds.observe(seconds / num_tokens)
 
     def exposition(self, status: Status | None) -> bytes:
-        """Everything as text; without `status` the service does not answer, and only `cactus_up` says so."""
+        """All metrics as text; without a `status` those of the service are `cactus_up` 0 only."""
         return generate_latest(_Together(self._registry, status))
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:

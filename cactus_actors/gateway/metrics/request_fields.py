@@ -1,9 +1,9 @@
-"""The fields of requests that are counted by name where nobody reads them."""
+"""Names of ignored request fields that are counted by name."""
 
 from __future__ import annotations
 
 OTHER = "other"
-"""Stands for every name that is not in KNOWN: clients choose no labels."""
+"""The label of all names that are not in KNOWN, so that clients choose no labels."""
 
 _OPENAI = """
     audio best_of echo frequency_penalty function_call functions input instructions logit_bias logprobs

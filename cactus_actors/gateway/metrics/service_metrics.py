@@ -1,7 +1,7 @@
 """The service's status as metrics.
 
-Names and shapes are those of vLLM (its design document of metrics) where it has the same thing, under another
-prefix. Labels take few values: words of ours, and the names of workers that are connected now.
+Names and types are those of vLLM (its design document of metrics) for equal metrics, under another prefix. Labels
+have few values: fixed words, and the names of connected workers.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] =
 
 
 def families_of(status: Status | None) -> Iterator[Metric]:
-    """The families of metrics; without a status only that the service does not answer."""
+    """The families of metrics; without a status only `cactus_up` 0."""
     yield gauge("up", "1 if the service answers, else 0.", status is not None)
     if status is None:
         return

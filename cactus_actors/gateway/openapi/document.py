@@ -28,8 +28,8 @@ _ERRORS = {
 class ApiOperation(NamedTuple):
     """One method of one path.
 
-    `body` and `answer` are schemas' names, or media types of their own. What `streams` may answer with
-    events, and takes the headers of streams that go on; what `is_listed` takes the parameters of a page.
+    `body` and `answer` are names of schemas, or media types. An operation that `streams` may respond with events,
+    and accepts the headers for resuming; one that `is_listed` has the parameters of a page.
     """
 
     method: str

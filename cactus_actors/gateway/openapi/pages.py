@@ -1,4 +1,4 @@
-"""/, /openapi.json, and /docs: the same for people, without a line from elsewhere."""
+"""/, /openapi.json, and /docs, the same as a page without external resources."""
 
 from __future__ import annotations
 

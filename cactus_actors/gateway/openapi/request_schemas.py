@@ -75,7 +75,7 @@ UPLOAD = record_of(
 
 
 def body_schemas() -> dict[str, Schema]:
-    """Every body and what it is made of, by name."""
+    """The schemas of all bodies and their parts, by name."""
     _, components = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
     schemas: dict[str, Schema] = dict(components)
     for kind in (TokenizeBody, DetokenizeBody, InfillBody, BatchBody):

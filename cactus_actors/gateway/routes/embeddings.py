@@ -45,7 +45,7 @@ class EmbeddingsBody(msgspec.Struct, frozen=True, kw_only=True):
 
 @post("/v1/embeddings", status_code=200)
 async def embeddings(request: HttpRequest) -> ASGIResponse:
-    """The model's view of texts as vectors: the mean of its last hidden states."""
+    """Embeddings of texts: the model's pooled last hidden states."""
     gateway, identity = gateway_of(request), Identity.of(request)
 
     def convert(body: dict[str, Any]) -> tuple[str, EncodingFormat, list[EncodedSubmit]]:

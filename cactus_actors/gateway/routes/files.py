@@ -1,4 +1,4 @@
-"""/v1/files: what batches read, and what they wrote."""
+"""/v1/files: inputs and results of batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PURPOSE = "batch"
 
 @post("/v1/files", status_code=200)
 async def upload_file(request: HttpRequest) -> ASGIResponse:
-    """Keep a prompt file: a form with `purpose` batch and `file`."""
+    """Store a prompt file: a form with `purpose` batch and `file`."""
     gateway = gateway_of(request)
     tenant = tenant_name(request)
     upload = Upload()
@@ -43,7 +43,7 @@ async def upload_file(request: HttpRequest) -> ASGIResponse:
 
 @get("/v1/files")
 async def list_files(request: HttpRequest) -> ASGIResponse:
-    """The files that are kept, newest first."""
+    """All files, newest first."""
     files = gateway_of(request).files
     purpose = request.query_params.get("purpose")
     listed = [file for file in files.all_of(tenant_name(request)) if purpose in (None, file.purpose)]
@@ -67,9 +67,9 @@ async def get_content(request: HttpRequest, file_id: FromPath[str]) -> ASGIRespo
 
 @delete("/v1/files/{file_id:str}", status_code=200)
 async def delete_file(request: HttpRequest, file_id: FromPath[str]) -> ASGIResponse:
-    """Remove a file that no batch reads just now."""
+    """Remove a file that no running batch reads."""
     gateway, tenant = gateway_of(request), tenant_name(request)
-    gateway.files.get(file_id, tenant)  # first: of another's file nothing is told
+    gateway.files.get(file_id, tenant)  # first: another tenant's file must not be revealed
     if gateway.batches.reads(file_id):
         raise InvalidRequest("a batch that has not ended reads this file", param="file_id")
     gateway.files.delete(file_id, tenant)

@@ -30,7 +30,7 @@ _BETWEEN = "\n\n"
 
 
 class ExtraFile(msgspec.Struct, frozen=True):
-    """A file that the model is shown beside the one that it fills in."""
+    """Another file for the prompt, beside the one to fill in."""
 
     text: str
     filename: str = ""
@@ -60,7 +60,7 @@ async def infill(request: HttpRequest) -> ASGIResponse:
 
 
 def infill_ids(body: InfillBody, model: TextModel) -> list[int]:
-    """The token ids; what looks like a control token in any text of the body is none.
+    """The token ids; control tokens in texts of the body are read as plain text.
 
     Raises NotSupported for a model that cannot fill in.
     """

@@ -32,9 +32,8 @@ async def completion(request: HttpRequest) -> ASGIResponse:
 async def complete(
     gateway: GatewayContext, request: HttpRequest, change: Callable[[dict[str, Any]], tuple[dict[str, Any], str]]
 ) -> ASGIResponse:
-    """The answer to a body in llama.cpp's words.
-
-    `change` makes it of the body that came, and says by which name the client gave the prompt.
+    """The response to a body in llama.cpp's format. `change` converts the client's body, and returns the prompt's
+    name in it.
     """
     identity, settings = Identity.of(request), gateway.settings
     returns_tokens = False
@@ -64,7 +63,7 @@ async def complete(
 
 
 def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
-    """The body of /v1/completions that asks for the same; raises InvalidRequest for a field given twice."""
+    """The equivalent body of /v1/completions; raises InvalidRequest for a field given twice."""
     ours = {name: value for name, value in body.items() if name not in ALIASES and name != "return_tokens"}
     for theirs, name in ALIASES.items():
         value = body.get(theirs)

@@ -44,7 +44,7 @@ def _card(gateway: GatewayContext) -> dict[str, Any]:
             "n_vocab": text.tokenizer.vocab_size,
             "has_chat_template": has_chat_template,
         },
-        # Mistral's clients take no card without them
+        # Mistral's clients require these fields
         "type": "base",
         "capabilities": {
             "completion_chat": has_chat_template,

@@ -40,7 +40,7 @@ async def chat_completions(request: HttpRequest) -> ASGIResponse:
 
 
 async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest], id_prefix: str) -> ASGIResponse:
-    """The answer to the request that `request_from` makes of the body."""
+    """The response to the request that `request_from` makes of the body."""
     gateway, identity = gateway_of(request), Identity.of(request)
 
     def convert(body: dict[str, Any]) -> tuple[BodyRequest, FieldNames]:
@@ -51,7 +51,7 @@ async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest]
     asked, completion_id = jobs.asked, f"{id_prefix}-{identity.request_id}"
     created = int(time.time())
     if asked.stream:
-        # llama.cpp's chunks of text name no fingerprint
+        # llama.cpp's text chunks have no fingerprint
         is_llama_cpp = asked.endpoint == "completion" and asked.submits[0].profile == "llamacpp"
         fingerprint = None if is_llama_cpp else gateway.fingerprint
         chunks = chunks_of(asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint)

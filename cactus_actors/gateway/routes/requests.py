@@ -1,4 +1,4 @@
-"""/v1/requests/{id}: an answer read again, or not wanted any more."""
+"""/v1/requests/{id}: reads the results of a request again, or cancels it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def get_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIRe
 
 @delete("/v1/requests/{request_id:str}", status_code=200)
 async def cancel_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIResponse:
-    """Cancel every job of a request; one that has ended stays as it is."""
+    """Cancel every job of a request; ended jobs do not change."""
     gateway = gateway_of(request)
     name = identity_named(request, request_id)
     states = await _of_all_jobs(name, gateway.client.cancel)

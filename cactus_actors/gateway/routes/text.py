@@ -1,4 +1,4 @@
-"""/tokenize, /detokenize and /apply-template: the model's text side, in llama.cpp's shapes."""
+"""/tokenize, /detokenize and /apply-template, in llama.cpp's format."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from cactus_actors.text.tokenizer import BREAK
 T = TypeVar("T")
 
 LONG_TEXT = 1000
-"""Characters or ids that hold up others for less than a millisecond; more wait for a turn beside the loop."""
+"""Characters or ids that block the loop for less than a millisecond; longer texts are queued beside it."""
 MAX_TEXT = 500_000
-"""Characters or ids that a tokenizer is busy with for about a second."""
+"""Characters or ids that take a tokenizer about a second."""
 
 
 class TokenizeBody(msgspec.Struct, frozen=True, kw_only=True):
-    """`content` becomes ids; with `with_pieces` each id has its text, or its bytes where they are no text."""
+    """`content` becomes ids; with `with_pieces` each id has its text, or its bytes if they are not UTF-8."""
 
     content: str
     add_special: bool = False
@@ -77,7 +77,7 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
 
 @post("/apply-template", status_code=200)
 async def apply_template(request: HttpRequest) -> ASGIResponse:
-    """The prompt that a conversation becomes."""
+    """The prompt of a conversation."""
     gateway = gateway_of(request)
 
     def convert(body: dict[str, Any]) -> Submit:
