@@ -5,7 +5,7 @@
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # typing itself takes longer to import than all that is here
+TYPE_CHECKING = False  # importing typing takes longer than all of this module
 if TYPE_CHECKING:
     from typing import Any
 
@@ -63,11 +63,11 @@ _MODULES = {
     "Options": "cactus_actors.protocol.options",
     "Result": "cactus_actors.protocol.results",
 }
-"""Where a name is that is no error's."""
+"""The modules of all names that are not errors."""
 
 
 def __getattr__(name: str) -> "Any":
-    """Import what is asked for when it is first used: processes of the service need little of it."""
+    """Import a name when it is first used: processes of the service need few of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES.get(name, "cactus_actors.protocol.errors")), name)

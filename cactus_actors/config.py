@@ -16,7 +16,7 @@ from cactus_actors.protocol.type_mismatch import mismatch_of
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
-"""How keys and values are held; auto is float32 beside float32 weights, float16 otherwise."""
+"""The format of keys and values; auto is float32 with float32 weights, float16 otherwise."""
 
 LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
@@ -37,7 +37,7 @@ WORKER_TIMEOUT_S = 3.0
 
 
 def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
-    """How keys and values are held beside weights of that format."""
+    """The format of keys and values with weights of that format."""
     if chosen != "auto":
         return chosen
     return "float32" if weights == "float32" else "float16"
@@ -49,7 +49,7 @@ def about(text: str) -> Meta:
 
 
 class ChatOverrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Replacements for what the model's own files say; `chat_template` and `tool_format` as in ServeConfig."""
+    """Replacements for parts of the model's own files; `chat_template` and `tool_format` as in ServeConfig."""
 
     chat_template: str | None = None
     tool_format: str | None = None
@@ -125,9 +125,8 @@ SpendingPeriod = Literal["hour", "day", "month"]
 
 
 class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of `[[handoff.budgets]]`: what may be spent at the cloud in a period.
-
-    Once a limit is reached, nothing more is sent; requests under way at that moment may exceed it.
+    """One entry of `[[handoff.budgets]]`: a limit of cloud spending in a period. Once it is reached, nothing more
+    is sent; requests in flight at that moment may exceed it.
     """
 
     period: Annotated[SpendingPeriod | None, about("hour, day or month, of UTC; without it, for all time.")] = None
@@ -140,7 +139,7 @@ class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The section `[handoff]`: which cloud takes jobs of low confidence, how it is called, what it may cost.
+    """The section `[handoff]`: the cloud for jobs of low confidence, its limits and budgets.
 
     The API key of the cloud is not a setting; `cactus auth` stores it. `cactus serve` fills in the fields
     without a description.
@@ -195,8 +194,8 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The section `[gateway]`: limits and defaults of the HTTP gateway.
 
-    `cactus serve` fills in the fields without a description. `key_digests` are SHA-256 digests: the gateway
-    is never given the API keys themselves.
+    `cactus serve` fills in the fields without a description. `key_digests` are SHA-256 digests: the gateway never
+    gets the API keys themselves.
     """
 
     model: str = DEFAULT_MODEL

@@ -1,4 +1,4 @@
-"""ConfigField: what the settings' types say of one field, for the command line's help and the reference page."""
+"""ConfigField: one setting as described by its type, for the command line's help and the reference page."""
 
 from __future__ import annotations
 

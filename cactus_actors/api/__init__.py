@@ -1,1 +1,1 @@
-"""Contents of requests and responses: options with their rules and defaults, and OpenAI's shapes."""
+"""Contents of requests and responses: options with their rules and defaults, and OpenAI's formats."""

@@ -1,4 +1,4 @@
-"""Plain JSON values -> our types, with the place of what does not fit."""
+"""Converts plain JSON values to our types; errors name the place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S")
 
 
 def converted(value: object, kind: type[S]) -> S:
-    """`value` as a `kind`; raises InvalidRequest whose `param` is the path of the first field that is not."""
+    """`value` as a `kind`; raises InvalidRequest whose `param` is the path of the first invalid field."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -23,5 +23,5 @@ def converted(value: object, kind: type[S]) -> S:
 
 
 def typed(body: Mapping[str, Any], kind: type[S]) -> S:
-    """`body` as a `kind`, null standing for what is left out; raises as `converted` does."""
+    """`body` as a `kind`, where null means an absent field; raises like `converted`."""
     return converted({name: value for name, value in body.items() if value is not None}, kind)

@@ -1,4 +1,4 @@
-"""Errors name a field as the client wrote it, whatever the field is called after conversion."""
+"""Rewrites errors to name a field as the client wrote it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.options import Options
 
 FieldNames: TypeAlias = Mapping[str, str]
-"""Field -> the path that the client gave it under, where that is another."""
+"""Field -> its path in the client's request, if that differs."""
 
 OPTION_ALIASES: FieldNames = {
     "max_completion_tokens": "max_tokens",
@@ -22,7 +22,7 @@ OPTION_ALIASES: FieldNames = {
     "safe_mode": "safe_prompt",
     "stop_sequences": "stop",
 }
-"""Alias -> the option that it spells."""
+"""Alias -> its option."""
 
 _ENGLISH = frozenset({"logprobs", "prompt", "seed", "stop"})
 """Fields whose names are words: a message about another field may mean the word."""

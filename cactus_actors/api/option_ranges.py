@@ -1,4 +1,4 @@
-"""The range of each option; what is outside is refused by name, never clamped."""
+"""The range of each option; values outside are refused by name, never clamped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _BIAS_RANGE = (-100.0, 100.0)
 
 
 def check_ranges(given: Mapping[str, Any], profile: Profile) -> None:
-    """Raise InvalidRequest, with `param`, for the first option that is out of range or no choice at all."""
+    """Raise InvalidRequest, with `param`, for the first option that is out of range or not one of its values."""
     for name, limits in RANGES.items():
         if name in given:
             _check(name, given[name], *limits)

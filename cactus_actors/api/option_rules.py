@@ -20,7 +20,7 @@ _RESPONSE_FORMATS = ("text", "json_object", "json_schema")
 def given_options(options: Options) -> dict[str, Any]:
     """The options that the client set, under their canonical names.
 
-    Raises InvalidRequest where two spellings of one field say different things.
+    Raises InvalidRequest if two spellings of one field have different values.
     """
     given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
     given |= {name: seed_of(given[name]) for name in ("seed", "random_seed") if name in given}
@@ -36,7 +36,7 @@ def given_options(options: Options) -> dict[str, Any]:
 
 
 def with_defaults(options: Options, defaults: Options) -> Options:
-    """`options`, and from `defaults` the fields that it leaves out under every spelling."""
+    """`options`, with the `defaults` of fields that it has under no spelling."""
     given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
     spelled = {OPTION_ALIASES.get(name, name) for name in given}
     others = {
@@ -50,8 +50,8 @@ def with_defaults(options: Options, defaults: Options) -> Options:
 def with_seed(options: Options, job_id: str) -> Options:
     """`options` with a seed: the given one, or the one that follows from the job's id.
 
-    The same id and content is then the same job whoever sends it again, and a router that has forgotten the
-    job makes the same tokens.
+    So the same id and content is the same job whoever sends it again, and a router that has forgotten the job
+    generates the same tokens.
     """
     if all(seed_of(seed) == RANDOM_SEED for seed in (options.seed, options.random_seed)):
         return msgspec.structs.replace(options, seed=seed_of_job(job_id), random_seed=None)
@@ -78,7 +78,7 @@ def num_logprobs(given: Mapping[str, Any], profile: Profile) -> int:
 
 
 def check_structure(given: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest for two forms of the text at once, or a response_format that is none."""
+    """Raise InvalidRequest for two structured-output options at once, or an invalid response_format."""
     forms = [name for name in ("grammar", "json_schema", "regex") if name in given]
     if "response_format" in given:
         kind = given["response_format"].get("type")
@@ -98,7 +98,7 @@ def check_structure(given: Mapping[str, Any]) -> None:
 
 
 def structure_of(given: Mapping[str, Any]) -> str | None:
-    """The option that gives the text its form, None if it is free."""
+    """The structured-output option of the request, None without one."""
     for name in ("grammar", "grammar_root", "json_schema", "regex"):
         if name in given:
             return name

@@ -48,9 +48,9 @@ def resolve_options(
 ) -> tuple[SamplingParams, JobPolicy]:
     """Check `options`, fill in the profile's defaults and draw a seed if none was given.
 
-    `context_left` is the number of tokens that the context has room for after the prompt; `max_tokens` is
-    clamped to it. `logit_bias` is checked and left out: its texts need a tokenizer. Raises InvalidRequest
-    with `param` set on the first field that is wrong, under the name that `options` give it.
+    `context_left` is the number of tokens that the context has room for after the prompt; `max_tokens` is clamped
+    to it. `logit_bias` is checked and left out: its texts need a tokenizer. Raises InvalidRequest whose `param` is
+    the first invalid field, named as in `options`.
     """
     with errors_name_fields_as_given(option_names(options)):
         given = given_options(options)
@@ -95,7 +95,7 @@ def _sampling_params(
 
 
 def _lengths(given: Mapping[str, Any], profile: Profile, context_left: int) -> tuple[int, int]:
-    """`max_tokens` and `min_tokens`; -1 is as many as the context has room for."""
+    """`max_tokens` and `min_tokens`; -1 means all that the context has room for."""
     wanted = given.get("max_tokens", profile.max_tokens)
     if profile.refuses_overlong and given.get("max_tokens", 0) > context_left:
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""The defaults of each surface, and the limits that only some of them have."""
+"""The defaults of each API, and the limits that only some of them have."""
 
 from __future__ import annotations
 

@@ -18,13 +18,12 @@ MAX_TEMPLATE_VARIABLES = 64
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
 _TAKEN = ("messages", "tools", "add_generation_prompt")
 _SPELLINGS = {"enable_thinking": bool, "thinking": bool, "reasoning_effort": str, "thinking_budget": int}
-"""Variables of chat templates that say what options say, and what they must be."""
+"""Variables of chat templates with the meaning of options, and their types."""
 
 
 class ReasoningRequest(msgspec.Struct, frozen=True):
-    """The switch, None for the model's own choice; the budget in tokens; and `variables`.
-
-    `variables` are for the chat template. A `budget` of UNLIMITED is none.
+    """The switch, None for the model's default; the budget in tokens, UNLIMITED for none; `variables` for the chat
+    template.
     """
 
     enabled: bool | None = None
@@ -33,7 +32,7 @@ class ReasoningRequest(msgspec.Struct, frozen=True):
 
 
 def reasoning_request(given: Mapping[str, Any]) -> ReasoningRequest:
-    """The reasoning that the options ask for together; raises InvalidRequest if they contradict each other."""
+    """The request that the options make together; raises InvalidRequest if they contradict each other."""
     variables = dict(given.get("chat_template_kwargs", {}))
     _check_variables(variables)
     names = {name: f"chat_template_kwargs.{name}" for name in _SPELLINGS if name in variables and name not in given}
@@ -91,7 +90,7 @@ def _said_once(given: Mapping[str, Any], variables: Mapping[str, Any], name: str
 
 
 def _enabled(given: Mapping[str, Any], variables: dict[str, Any], effort: str | None) -> bool | None:
-    """The switch, under each of its names; an effort asks for reasoning, too, unless it is none at all."""
+    """The switch, under each of its names; an effort other than `none` enables reasoning, too."""
     enabled: bool | None = _said_once(given, variables, "enable_thinking")
     named = variables.pop("thinking", None)
     variables.pop("enable_thinking", None)

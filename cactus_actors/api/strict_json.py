@@ -1,4 +1,4 @@
-"""JSON by the letter (RFC 8259), where a name that is given twice in one object is a mistake too."""
+"""Strict JSON (RFC 8259), which also refuses an object with a repeated name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
 MAX_DIGITS = 4300
-"""Digits of an integer; Python reads no longer ones (sys.int_info.default_max_str_digits)."""
+"""The most digits of an integer that Python reads (sys.int_info.default_max_str_digits)."""
 
-# a string, which is passed over, or a number
+# a string, which is skipped, or a number
 _NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?P<number>-?[0-9]+(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))', re.S)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -27,13 +27,12 @@ def decode_strictly(text: bytes | bytearray, what: str) -> Any:
         value = _STRICT.decode(text.decode())
     except (ValueError, RecursionError, InvalidJSON):
         return _explained(text, what)
-    return _explained(text, what) if _SURROGATE.search(text) else value  # json decodes half of a pair, too
+    return _explained(text, what) if _SURROGATE.search(text) else value  # json decodes lone surrogates, too
 
 
 def num_outside_strings(text: bytes | bytearray, signs: bytes) -> int:
-    """How often the bytes `signs` occur in JSON, not counting those within strings.
-
-    It is a series of short calls of C, so that other threads need not wait for the whole of it.
+    """The number of occurrences of the bytes `signs` in JSON outside strings. It is counted in short C calls, so
+    that other threads can run in between.
     """
     without_escapes = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     kept = signs + b'"'
@@ -42,7 +41,7 @@ def num_outside_strings(text: bytes | bytearray, signs: bytes) -> int:
 
 
 def _explained(text: bytes | bytearray, what: str) -> Any:
-    """Decode with msgspec for its messages, which come before that of a repeated name."""
+    """Decode with msgspec for its error messages, which take precedence over that of a repeated name."""
     try:
         value = msgspec.json.decode(text)
         _STRICT.decode(text.decode())
@@ -93,7 +92,7 @@ def _placed(reason: str, text: bytes | bytearray) -> str:
 
 
 def _number_out_of_range(text: bytes | bytearray) -> str | None:
-    """The first number that no reader here can hold, by its place."""
+    """The position of the first number that is out of range for every decoder here."""
     for found in _NUMBER.finditer(text):
         number = found["number"]
         if number and (math.isinf(float(number)) if found["rest"] else len(number) > MAX_DIGITS):

@@ -79,7 +79,7 @@ class BatchJournal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.round = 0
-        """How often the failed lines of the run were retried; valid after `read`."""
+        """The number of retries of the run's failed lines; valid after `read`."""
         self._descriptor = self._lock()
 
     def read(self) -> tuple[BatchRun | None, bool]:

@@ -23,9 +23,9 @@ DEFAULT_MAX_IN_FLIGHT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class BatchLimits:
-    """How long a run waits for the service, and how far it reads ahead.
+    """Limits on waiting for the service, and on reading ahead.
 
-    The service may be unreachable for `service_lost_s`, as during a restart; a full one is waited for without
+    The service may be unreachable for `service_lost_s`, as during a restart; the wait for room in a full one has no
     limit. A refused job is sent again after `retry_s`, unless the refusal names a time.
     """
 
@@ -39,7 +39,7 @@ DEFAULT_LIMITS = BatchLimits()
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest:
-    """What to run, and how.
+    """The files and options of a run.
 
     `options` fill in missing options of lines; `form` None is detected; `raw` bypasses the chat template for plain
     lines; `system` precedes conversations without a system message. `resume` continues a run, `retry_failed` runs
@@ -65,7 +65,7 @@ class BatchRequest:
         return BatchPaths(self.source, self.output)
 
     def parameters(self, form: Format) -> dict[str, Any]:
-        """All that the answers depend on, except the input and the model."""
+        """The parameters that answers depend on, beside input and model."""
         options = msgspec.structs.replace(self.options, priority=None)
         parameters = {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
         return parameters if self.system is None else {**parameters, "system": self.system}

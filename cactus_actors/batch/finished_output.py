@@ -1,4 +1,4 @@
-"""Resuming a finished output: whether it belongs to this run, and its final progress."""
+"""Resumes a finished output: checks that it belongs to this run, and returns its final progress."""
 
 from __future__ import annotations
 

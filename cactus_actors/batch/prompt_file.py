@@ -18,7 +18,7 @@ Format = Literal["jsonl", "text"]
 MAX_LINE_BYTES = MAX_MESSAGE_BYTES
 GZIP = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
-# first bytes -> what such a file is
+# first bytes -> the kind of such a file
 _NOT_TEXT = {
     b"PK\x03\x04": "zip",
     b"\x28\xb5\x2f\xfd": "zstd",

@@ -34,12 +34,12 @@ class PromptLine:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is plain text: a JSON string or a line of a text file."""
+        """True for plain text: a JSON string or a line of a text file."""
         return isinstance(self.value, str)
 
     @property
     def is_batch_line(self) -> bool:
-        """Whether it has the OpenAI batch form."""
+        """True for an OpenAI batch line."""
         return isinstance(self.value, dict) and not _BATCH_FIELDS.isdisjoint(self.value.keys() - {"custom_id"})
 
     @property

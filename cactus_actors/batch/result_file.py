@@ -115,7 +115,7 @@ class ResultFile:
         return size
 
     def _write_anew(self) -> None:
-        """Rewrite the file with its valid lines: damage costs only the affected lines."""
+        """Rewrite the file with its valid lines, so that damage costs only the affected lines."""
         path = self.path.with_name(f"{self.path.name}.new")
         path.unlink(missing_ok=True)
         descriptor = open_locked(path)

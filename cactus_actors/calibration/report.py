@@ -30,7 +30,7 @@ MAX_POINTS = 200
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTarget:
-    """What a threshold should reach in the sample: a `precision`, or a `share` that is handed off."""
+    """The target of a threshold in the sample: a `precision`, or a `share` that is handed off."""
 
     precision: float | None = None
     share: float | None = None

@@ -19,7 +19,7 @@ _HEAD = (
 
 
 def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[str]:
-    """A head, a line for each signal, and what the figures are; lines of 80 columns at most."""
+    """A head, a line for each signal, and an explanation; lines of 80 columns at most."""
     has_second = calibration.second_accuracy is not None
     for line, of_all in zip(_HEAD, ("all", "right"), strict=True):
         yield f"{line} {of_all:>6}" if has_second else line

@@ -1,4 +1,4 @@
-"""How well a score separates right from wrong answers, thresholds on it, and the confidence intervals of shares."""
+"""AUROC of a score for right and wrong answers, thresholds on it, and confidence intervals of shares."""
 
 from __future__ import annotations
 

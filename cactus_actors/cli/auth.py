@@ -10,7 +10,7 @@ import typer
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
-MIN_SHOWN = 20  # of a shorter key nothing is shown
+MIN_SHOWN = 20  # nothing of a shorter key is shown
 
 
 def auth(
@@ -67,7 +67,7 @@ def _ask_for_key() -> str:
 
 
 def _destination(config: Path | None) -> str:
-    """Where a stored key will be sent."""
+    """The destination of a stored key."""
     import httpx
 
     from cactus_actors.cli.config_file import config_of

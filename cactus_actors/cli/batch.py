@@ -170,7 +170,7 @@ class _Run:
             return await interruptible(work(), say_how_it_ends)
 
     def so_far(self) -> str:
-        """What is done, and how to continue."""
+        """The number of finished lines, and how to continue."""
         if self.progress is None:
             return "nothing was run yet"
         return (

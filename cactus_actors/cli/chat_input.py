@@ -21,8 +21,7 @@ ReadLine = Callable[[], str | None]
 def reader(state_dir: Path | None = None) -> ReadLine:
     """Reads one message, None at the end of input; Ctrl-C clears the line.
 
-    At a terminal several lines that are pasted are one message, and earlier ones come back from a file that
-    its owner alone can read.
+    At a terminal several pasted lines are one message, and the history is a file that only its owner can read.
     """
     ask = _terminal_session(state_dir) if is_conversation() else input
 
@@ -42,7 +41,7 @@ def reader(state_dir: Path | None = None) -> ReadLine:
 
 
 def is_conversation() -> bool:
-    """Whether input and output are a terminal."""
+    """True if input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

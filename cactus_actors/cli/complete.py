@@ -94,7 +94,7 @@ def complete(
 
     writer = AnswerWriter(show_reasoning)
     with (
-        raising_interrupted(),  # leaving the stream cancels the job
+        raising_interrupted(),  # closing the stream cancels the job
         Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
     ):
         try:

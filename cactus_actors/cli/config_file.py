@@ -11,7 +11,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 def config_of(file: Path | None, options: dict[str, object]) -> ServeConfig:
     """The settings of the file under those of the options; raises ConfigurationInvalid.
 
-    Only the file can have a section `[handoff]`, so what is wrong with it is told with the file's name.
+    Only the file can have a section `[handoff]`, so errors in it name the file.
     """
     if file is None:
         return make_config(options)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def show_on_cluster(config: ServeConfig, output: Path, before: DemoSummary, console: Console) -> None:
     """Run the demo on two nodes, kill one, and compare the tokens with `before`.
 
-    The results go to `output`; no process is left when it returns or raises. Raises ServerFailure for other
-    tokens, and what a start raises.
+    The results go to `output`; no process is left when it returns or raises. Raises ServerFailure for other tokens,
+    and the errors of a start.
     """
     from cactus_actors.placement.ray.ray_environment import prepare_environment
 

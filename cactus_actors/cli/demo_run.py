@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cactus_actors.protocol.results import Result
 
 STREAMED_PROMPT = "Tell me a short story about a fox."
-# The model card says what this threshold hands on: hedges and most wrong answers, few right ones.
+# The model card describes this threshold: it hands off hedges and most wrong answers, few right ones.
 OPTIONS = Options(temperature=0.0, max_tokens=96, cloud_handoff_threshold=0.95)
 
 

@@ -90,7 +90,7 @@ def main() -> None:
     except Interrupted as interrupt:
         sys.exit(interrupt.exit_code)
     except BrokenPipeError:
-        # the reader of the output is gone: nothing may be flushed to it at exit
+        # the reader of the output has ended: nothing may be flushed to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""`cactus models`: what can be served."""
+"""`cactus models`: lists models and families."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCES = (
 
 
 def models(as_json: AsJson = False) -> None:
-    """List the models that are here, and the families that can be loaded.
+    """List the models on this machine, and the families that can be loaded.
 
     Example: cactus models
     """

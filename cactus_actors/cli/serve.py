@@ -134,7 +134,7 @@ def run_service(config: ServeConfig) -> None:
 
     signal.signal(signal.SIGTERM, on_early_signal)
     with _start_display(config) as show_phase:
-        os.umask(0o077)  # whatever a service writes is this user's alone: databases, too
+        os.umask(0o077)  # all files of a service are private to this user, databases too
         service = Service(config, announce, log_line=_say, show_phase=show_phase)
         service.start()
     signal.signal(signal.SIGINT, on_signal)

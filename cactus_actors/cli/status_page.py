@@ -54,7 +54,7 @@ def status_page(answer: Status, before: Status | None = None, seconds: float = 0
 
 
 def workers_told(num_running: int, num_wished: int) -> str:
-    """The number of workers, and how many are starting or leaving."""
+    """The number of workers, and of those that are starting or leaving."""
     if num_running == num_wished:
         return counted(num_running, "worker") if num_running else "no worker"
     if num_running < num_wished:

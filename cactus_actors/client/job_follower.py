@@ -1,4 +1,4 @@
-"""The state of one job as its client sees it, and the messages that complete it. No I/O."""
+"""The client's state of one job, and the messages that complete it. No I/O."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ MAX_STREAM_ITEMS = MAX_MESSAGE_BYTES  # a result is one message, and each item t
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds without a message before a job is given up or asked for again; `endpoint` is for error messages.
+    """Seconds without a message before a job is given up or requested again; `endpoint` is for error messages.
 
     `first_reply_s` applies until the first reply, `reconnect_s` after it: long enough for a restart of the router.
-    `result_silence_s` is the silence after which a job without a stream is asked for again: silence is normal
+    `result_silence_s` is the silence after which a job without a stream is requested again: silence is normal
     there, but the router may have been restarted. `close_s` is how long the result of a cancelled job may take.
     """
 

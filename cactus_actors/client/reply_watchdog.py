@@ -31,7 +31,7 @@ class ReplyWatchdog:
         self._num_bytes = 0
 
     def has_expired(self, now: float) -> bool:
-        """Whether to reconnect; the time that a slow link needs for the sent bytes is allowed for."""
+        """True if the client should reconnect; includes the time that a slow link needs for the sent bytes."""
         if self._since is None:
             return False
         return now - self._since > self._timeout_s + self._num_bytes / MIN_LINK_BYTES_PER_S

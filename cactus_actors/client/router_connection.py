@@ -260,7 +260,7 @@ class RouterConnection:
             try:
                 message = decoder.decode(frames)
             except InvalidMessage:
-                continue  # published messages may be lost; a gap is asked for again
+                continue  # published messages may be lost; the client resumes after a gap
             for job in [*jobs]:
                 job.follower.on_message(message, time.monotonic(), from_stream=True)
                 await self._flush(job)
@@ -292,7 +292,7 @@ class RouterConnection:
         await self._fail_all(self._refusal)
 
     async def _resume_all(self) -> None:
-        """Replies in flight on the closed connection are lost: ask for them again."""
+        """Request again the replies that were in flight on the closed connection."""
         now = time.monotonic()
         for job in self._all_handles():
             job.follower.on_reconnected(now)
@@ -311,7 +311,7 @@ class RouterConnection:
                 self._watchdog.on_idle()
                 self._has_pending.clear()
             elif self._refusal is None and self._watchdog.has_expired(now):
-                for socket, endpoint in self._connected():  # they may be dead; messages in flight are asked for again
+                for socket, endpoint in self._connected():  # they may be dead; messages in flight are requested again
                     reconnect(socket, endpoint)
                 self._watchdog.on_reconnected(now)
 

@@ -91,7 +91,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
 
     @property
     def has_reply(self) -> bool:
-        """Whether the service has accepted or refused the job."""
+        """True if the service has accepted or refused the job."""
         follower = None if self._job is None else self._job.follower
         return follower is not None and (follower.accepted is not None or follower.outcome is not None)
 

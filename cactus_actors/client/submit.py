@@ -45,7 +45,7 @@ _IN_WORDS: dict[Any, str] = {
 
 @dataclass(frozen=True, slots=True)
 class EncodedSubmit:
-    """A checked Submit as its two frames, which take less memory than what they were made of."""
+    """A checked Submit as its two frames, which take less memory than its objects."""
 
     job_id: str
     frames: tuple[bytes, bytes]

@@ -54,12 +54,12 @@ class ActorHandle:
         if not self._question.done():
             return None
         question, self._question, self._late = self._question, None, None
-        with contextlib.suppress(CactusError):  # its exit tells why
+        with contextlib.suppress(CactusError):  # its exit gives the reason
             return question.result(0.0)
         return None
 
     def is_hung(self, now: float) -> bool:
-        """Whether an answer is overdue by `hung_s`: the process is stopped, or holds its interpreter."""
+        """True if an answer is overdue by `hung_s`: the process is stopped, or holds its interpreter."""
         if self._question is None or now - self._asked_at < LATE_AFTER_S:
             return False
         if self._late is None:

@@ -9,7 +9,7 @@ from typing import Literal
 from cactus_actors.process.backoff import Backoff
 
 REPLACEMENT_TIMEOUT_S = 30.0
-"""How long an old worker is kept while its replacement does not become ready, for example without a free CPU."""
+"""Seconds for which an old worker waits for a replacement to become ready, for example without a free CPU."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Fleet:
         return [member for member in self.members.values() if member.state == "running"]
 
     def _may_drain(self, running: list[Member], ready: Collection[str], now: float) -> bool:
-        """Whether an old worker may be drained."""
+        """True if an old worker may be drained."""
         return all(
             member.is_old or member.worker_id in ready or now - member.started_at > REPLACEMENT_TIMEOUT_S
             for member in running

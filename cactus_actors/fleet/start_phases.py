@@ -18,7 +18,7 @@ TEXTS: dict[PhaseName, str] = {
 
 @dataclass(frozen=True)
 class StartPhase:
-    """What an actor is doing before it is ready; `share_done` is the completed share, if known."""
+    """The phase of an actor's start; `share_done` is the completed share, if known."""
 
     who: str
     name: PhaseName

@@ -119,7 +119,7 @@ class WorkerPool:
         self._on_lost(worker_id)
 
     def _is_stuck(self, worker_id: str, health: WorkerHealth | None, now: float) -> bool:
-        """Whether the main loop has stopped although other threads of the worker answer.
+        """True if the main loop has stopped although other threads of the worker answer.
 
         `health` is None if there is no new information.
         """

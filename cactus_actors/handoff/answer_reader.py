@@ -80,7 +80,7 @@ class AnswerPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class CloudAnswer:
-    """How an answer of the cloud ended."""
+    """The end of an answer of the cloud."""
 
     finish_reason: FinishReason
     usage: Usage | None
@@ -128,7 +128,7 @@ class AnswerReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the finish_reason has arrived."""
+        """True if the finish_reason has arrived."""
         return self._finish_reason is not None
 
     def rest(self) -> AnswerPiece:

@@ -37,7 +37,7 @@ class CircuitBreaker:
         return "open" if now < self._opened_at + self._open_s else "half_open"
 
     def admits(self, now: float) -> bool:
-        """Whether `admit` would return a permit."""
+        """True if `admit` would return a permit."""
         state = self.state(now)
         return state == "closed" or (state == "half_open" and not self._probing)
 

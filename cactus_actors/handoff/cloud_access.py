@@ -1,4 +1,4 @@
-"""Whether the cloud may be used, and with which key."""
+"""Decides if the cloud may be used, and with which key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CloudAccess:
 
 
 def read_cloud_access(settings: HandoffSettings, environment: Mapping[str, str]) -> CloudAccess:
-    """Read what settings, environment and credentials file allow now.
+    """Read the present access from settings, environment and credentials file.
 
     A key is sent over TLS or within this machine only.
     """
@@ -58,7 +58,7 @@ def check_base_url(base_url: str) -> httpx.URL:
 
 
 def is_loopback(url: httpx.URL) -> bool:
-    """Whether the host is this machine, by name or literal address."""
+    """True if the host is this machine, by name or literal address."""
     try:
         return ipaddress.ip_address(url.host).is_loopback
     except ValueError:

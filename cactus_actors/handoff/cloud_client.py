@@ -43,7 +43,7 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 MAX_BACKOFF_S = 8.0
 MAX_ERROR_BODY_BYTES = 8 * 1024
 REST_WAIT_S = 2.0
-"""How long to wait for usage and end mark after the finish_reason."""
+"""Seconds to wait for usage and end mark after the finish_reason."""
 
 
 @dataclass

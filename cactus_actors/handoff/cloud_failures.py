@@ -1,4 +1,4 @@
-"""Failures of a cloud, and whether each is retried or counted by the circuit breaker."""
+"""Failures of a cloud; each says if it is retried, and how the circuit breaker counts it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BACKPRESSURE = frozenset({429, 503})
 class CloudFailure(HandoffFailed):
     """A failed attempt; its message starts with `kind`.
 
-    `outcome` is what the breaker records. `retriable` says whether the request may be repeated, provided no part of
+    `outcome` is what the breaker records. `retriable` is true if the request may be repeated, provided no part of
     the answer was forwarded. With `is_refused` no request was sent.
     """
 

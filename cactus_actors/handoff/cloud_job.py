@@ -25,11 +25,11 @@ class CloudJob:
 
     @property
     def has_updates(self) -> bool:
-        """Whether there is something to report."""
+        """True if there is something to report."""
         return bool(self.chunks) or self.finish is not None
 
     def delta(self) -> SequenceDelta:
-        """Everything since the last delivered report, as one delta."""
+        """The delta of all text since the last delivered report."""
         return SequenceDelta(
             dispatch_id=self.dispatch.dispatch_id,
             position=len(self.dispatch.emitted_ids) + self.num_reported,

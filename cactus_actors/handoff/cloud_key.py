@@ -1,4 +1,4 @@
-"""The cloud key: where it is kept, whether there is one, and its redaction from logs."""
+"""The cloud key: its file, and its redaction from logs."""
 
 from __future__ import annotations
 
@@ -88,14 +88,13 @@ def credentials_path(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def has_cloud_key(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether there is a key or a credentials file; the file is not read."""
+    """True if there is a key or a credentials file; the file is not read."""
     return bool(environment.get(CLOUD_KEY_VARIABLE, "").strip()) or os.path.lexists(credentials_path(environment))
 
 
 def is_cloud_configured(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
-    """Whether there is a cloud key, or any setting of the handoff actor differs from its default.
-
-    The actor decides whether they can be used. `cactus auth` may store a key at any time.
+    """True if there is a cloud key, or any setting of the handoff actor differs from its default. The actor decides
+    if they can be used. `cactus auth` may store a key at any time.
     """
     of_router = {
         name: getattr(settings, name) for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")

@@ -72,7 +72,7 @@ class CloudRequests:
         return self._breaker.state(time.monotonic())
 
     def unavailable(self) -> str | None:
-        """Why no job can be sent now; None if it can."""
+        """The reason why no job can be sent now; None if it can."""
         if self._access.refusal is not None:
             return self._access.refusal
         if self.budget.is_spent:
@@ -83,14 +83,14 @@ class CloudRequests:
         return self._spending.told(self._settings.currency)
 
     def free_slots(self) -> int:
-        """How many more jobs could start now."""
+        """The number of further jobs that could start now."""
         if self.unavailable() is not None:
             return 0
         return max(0, self._startable() - len(self._waiting()))
 
     @property
     def has_updates(self) -> bool:
-        """Whether any job has something to report."""
+        """True if any job has something to report."""
         return any(job.has_updates for job in self.jobs.values())
 
     @property

@@ -103,7 +103,7 @@ class CloudWorker:
         while not (self._stopping or (self._draining and not self._requests.jobs)):
             self._wake.clear()
             if listener.done():
-                listener.result()  # raises what ended it
+                listener.result()  # raises the error that ended it
             now = time.monotonic()
             self._requests.refresh_access(now)
             self._requests.start_waiting()
@@ -160,7 +160,7 @@ class CloudWorker:
             self._reported_at = now
             return HEARTBEAT_S
         if now - self._reported_at > WORKER_TIMEOUT_S:
-            self._reset_connection()  # by now the router considers this worker lost
+            self._reset_connection()  # the router already considers this worker lost
         return RETRY_SEND_S
 
     def _report(self, socket: zmq.asyncio.Socket) -> bool:

@@ -15,12 +15,12 @@ class RequestBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no further request may be sent."""
+        """True if no further request may be sent."""
         return self._max_requests is not None and self.num_requests >= self._max_requests
 
     @property
     def free_slots(self) -> int:
-        """How many jobs may start now; jobs that start together may still find the budget spent."""
+        """The number of jobs that may start now; jobs that start together may still find the budget spent."""
         free = self._max_concurrent - self.num_running
         left = free if self._max_requests is None else self._max_requests - self.num_requests
         return max(0, min(free, left))

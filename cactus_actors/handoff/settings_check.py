@@ -1,4 +1,4 @@
-"""Checks of the section `[handoff]` that need no cloud, for the start of a service and for `cactus auth`."""
+"""Checks the section `[handoff]` without a cloud, for the start of a service and for `cactus auth`."""
 
 from __future__ import annotations
 

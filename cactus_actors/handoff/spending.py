@@ -35,9 +35,9 @@ class Spent(msgspec.Struct, kw_only=True):
 class Spending:
     """Counts spending against `budgets`; stored in the file `path`, so that it survives a restart.
 
-    `clock` returns Unix seconds; periods are those of UTC. A file that cannot be read refuses everything: what
-    was spent is not known any more. Without `path` a restart begins anew, and without budgets all that is
-    spent counts together.
+    `clock` returns Unix seconds; periods are those of UTC. With an unreadable file every request is refused,
+    because the spending is unknown. Without `path` a restart begins at zero, and without budgets there is one count
+    for all periods.
     """
 
     def __init__(self, budgets: Sequence[CloudBudget], clock: Callable[[], float], path: Path | None) -> None:
@@ -51,7 +51,7 @@ class Spending:
             self._read(self._path)
 
     def refusal(self, tenant: str | None = None) -> str | None:
-        """Why no request may be sent for `tenant` now; with None, for all tenants alike."""
+        """The reason why no request may be sent for `tenant` now, or for any tenant if it is None."""
         if self._damage is not None:
             return self._damage
         now = self._clock()

@@ -1,6 +1,5 @@
-"""OpenAI's shapes of our requests, results and errors, shared by prompt files, the handoff and HTTP.
-
-One internal request and one result; these are their renderings, as plain JSON-ready values.
+"""Converts requests, results and errors from and to OpenAI's formats, for prompt files, the handoff and HTTP. The
+values are plain and JSON-ready.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Endpoint = Literal["chat", "completion"]
 
 
 class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One or more jobs, and how their answers are to be written.
+    """One or more jobs, and the format of their answers.
 
     Choice `i` is job `submits[i]`: prompt `i // n`, choice `i % n` of it. All have one seed. `model` is as
     the request spelled it, `ignored` names the fields of the body that are not known here.
@@ -35,7 +35,7 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, submit: Submit) -> BodyRequest:
-        """The request for one job that came in another way."""
+        """The request for one job that did not come from a body."""
         endpoint: Endpoint = "completion" if submit.messages is None else "chat"
         return cls(endpoint=endpoint, submits=[submit], model=submit.model)
 

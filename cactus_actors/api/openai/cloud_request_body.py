@@ -1,4 +1,4 @@
-"""Our request -> the body that an OpenAI-compatible cloud is sent."""
+"""Renders a request as the body for an OpenAI-compatible cloud."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SEED_MASK = 2**63 - 1
 def chat_request_body(request: CloudRequest, params: SamplingParams, model: str) -> dict[str, Any]:
     """A streaming chat-completions body; a bare prompt becomes one user message.
 
-    Only fields that OpenAI documents are sent, and penalties only when they do something: many compatible
-    servers refuse what they do not know.
+    Only fields that OpenAI documents are sent, and penalties only when they have an effect: many compatible servers
+    refuse unknown fields.
     """
     body: dict[str, Any] = {
         "model": model,
@@ -43,7 +43,7 @@ def chat_request_body(request: CloudRequest, params: SamplingParams, model: str)
 def _messages(request: CloudRequest) -> list[dict[str, Any]]:
     if request.messages is None:
         return [{"role": "user", "content": request.prompt or ""}]
-    # Clouds refuse what was thought elsewhere, or do not read it.
+    # Clouds refuse or ignore the reasoning of other models.
     return [
         msgspec.to_builtins(msgspec.structs.replace(message, reasoning_content=None)) for message in request.messages
     ]

@@ -1,4 +1,4 @@
-"""Log probabilities in the two shapes of OpenAI."""
+"""Log probabilities in OpenAI's two formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `prompt` of a completions body -> the prompts in it."""
+"""Parses the `prompt` of a completions body into prompts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 Prompt = str | list[int | str]
 
 MAX_CARRIED = (1 << 63) - 1
-"""A frame holds no larger integer; which ids the model has is for the router to say."""
+"""The largest integer of a frame; the router checks ids against the model's vocabulary."""
 
 
 def prompts_of(value: object) -> list[Prompt]:

@@ -13,7 +13,7 @@ import msgspec
 from cactus_actors.protocol.errors import InvalidRequest
 
 ReasoningFormat = Literal["apart", "inline", "both", "hidden"]
-"""Beside the content, in it, both, or left out."""
+"""Beside the content, in it, both, or omitted."""
 
 FORMATS: dict[str, ReasoningFormat] = {
     "auto": "apart",
@@ -35,7 +35,7 @@ class ReasoningObject(msgspec.Struct, frozen=True):
 
 
 class ThinkingObject(msgspec.Struct, frozen=True):
-    """Anthropic's `thinking`, which others took over without the budget."""
+    """Anthropic's `thinking`, which others use without the budget."""
 
     type: str | None = None
     budget_tokens: int | None = None
@@ -95,7 +95,7 @@ class WrittenReasoning:
         self._is_begun = self._is_ended = False
 
     def add(self, text: str) -> dict[str, str]:
-        """Fields that more reasoning adds to the message; none where it is left out."""
+        """Fields that more reasoning adds to the message; none if reasoning is omitted."""
         said: dict[str, str] = {}
         if text and self._form in ("apart", "both"):
             said = {"reasoning_content": text, "reasoning": text}

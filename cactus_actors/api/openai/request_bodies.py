@@ -31,7 +31,7 @@ NO_DEFAULTS = Options()
 JobIds = Callable[[int], str]
 """The job id of each choice of a request."""
 
-# field -> the values that ask for nothing; anything else is a feature that is not here
+# field -> its values without effect; any other value requests a feature that is not supported
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "audio": (None,),
     "modalities": (None, ["text"]),
@@ -41,7 +41,7 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
 
 
 class _Message(msgspec.Struct, frozen=True):
-    """A turn as clients send it; what they repeat from an answer and nobody reads here is left out."""
+    """A turn as clients send it, without fields of answers that clients repeat and that are not read here."""
 
     role: Role
     content: str | list[ContentPart] | None = None
@@ -87,9 +87,9 @@ def request_from_body(
 ) -> BodyRequest:
     """The jobs of `body` at `url`; without a `profile` the endpoint's own applies.
 
-    `defaults` fill in the options that it leaves out, before the profile's. Raises InvalidRequest naming the
-    field in `param`, and NotSupported for what this service does not have.
-    An unknown field is listed in `ignored`, or refused if `strict`.
+    `defaults` fill in absent options, before the profile's. Raises InvalidRequest naming the field in `param`, and
+    NotSupported for features that this service does not have. An unknown field is listed in `ignored`, or refused
+    if `strict`.
     """
     match url:
         case "/v1/chat/completions":
@@ -158,7 +158,7 @@ def request_from_completion(
 def _known_fields(
     body: object, kind: type[_Common], strict: bool, but: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The fields of a body, and the names of those among them that mean nothing here."""
+    """The fields of a body, and the names of the unknown ones."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"the body must be a JSON object, not {type(body).__name__}", param="body")
     for name, neutral in _NEUTRAL.items():
@@ -175,7 +175,7 @@ def _known_fields(
 def _options(fields: dict[str, Any], profile: ProfileName, defaults: Options) -> Options:
     given = converted({name: fields.get(name) for name in Options.__struct_fields__}, Options)
     options = with_defaults(given, defaults)
-    resolve_options(options, profile=PROFILES[profile])  # refuses a mistake before anything is sent
+    resolve_options(options, profile=PROFILES[profile])  # refuses an error before anything is sent
     if options.echo and fields.get("return_raw_tokens"):
         raise InvalidRequest("echo and return_raw_tokens exclude each other", param="return_raw_tokens")
     return options

@@ -1,4 +1,4 @@
-"""Results and errors -> the bodies of OpenAI's completion endpoints."""
+"""Renders results and errors as bodies of OpenAI's completion endpoints."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def completion_body(
 ) -> dict[str, Any]:
     """The answer to `request`, whose choice `i` ended with `results[i]`.
 
-    `created` is Unix seconds; the request's spelling of the model is repeated, but for an answer of a cloud,
-    which names the cloud's and has no fingerprint. Fields beyond OpenAI's are beside
-    `choices`, and in each choice where there are several. A failed result belongs in `error_body`.
+    `created` is Unix seconds; the request's spelling of the model is repeated, except for an answer of a cloud,
+    which names the cloud's and has no fingerprint. Fields beyond OpenAI's are beside `choices`, and in each choice
+    if there are several. A failed result belongs in `error_body`.
     """
     render = _chat_choice if request.endpoint == "chat" else _text_choice
     choices = [render(request, index, result, completion_id) for index, result in enumerate(results)]

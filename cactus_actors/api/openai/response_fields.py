@@ -1,4 +1,4 @@
-"""The parts that whole answers and the chunks of a stream have in common."""
+"""The parts shared by whole answers and chunks of a stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cactus_actors.protocol.results import Result, ToolCall, Usage
 
 
 def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
-    """The `usage` of all choices; each prompt counts once, whatever the number of its choices."""
+    """The `usage` of all choices; a prompt with several choices counts once."""
     prompts = [result.usage for result in results[:: request.n]]
     usage = Usage(
         prompt_tokens=sum(one.prompt_tokens for one in prompts),
@@ -36,7 +36,7 @@ def model_of(request: BodyRequest, result: Result) -> str:
 
 
 def finish_reason_of(request: BodyRequest, result: Result) -> str:
-    """The finish reason in the endpoint's words."""
+    """The finish reason as the endpoint names it."""
     if result.finish_reason == "model_length" and not (request.endpoint == "chat" and request.is_mistral):
         return "length"
     has_calls = bool(result.tool_calls or result.incomplete_calls)
@@ -64,7 +64,7 @@ def arguments_of(call: ToolCall) -> str:
 
 
 def calls_of(result: Result, completion_id: str, choice: int) -> list[dict[str, Any]]:
-    """The calls of an answer in their order; the arguments of one that broke off are no whole JSON text."""
+    """The calls of an answer in their order; the arguments of an incomplete one are a truncated JSON text."""
     texts = [(call.name, arguments_of(call)) for call in result.tool_calls]
     for incomplete in result.incomplete_calls:
         texts.insert(incomplete.index, (incomplete.name, incomplete.arguments))
