@@ -29,7 +29,7 @@ def check_private(directory: Path) -> None:
 
 
 def is_own_group(gid: int) -> bool:
-    """Whether the group has this user's name and no other member; False for root."""
+    """True if the group has this user's name and no other member; False for root."""
     try:
         group, user = grp.getgrgid(gid), pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:  # an id without a name

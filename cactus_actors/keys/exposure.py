@@ -1,4 +1,4 @@
-"""Checks which endpoints only this user can reach."""
+"""Checks that only this user can reach an endpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def is_private(endpoint: str) -> bool:
-    """Whether only this machine can connect: loopback, or a socket in a directory of mode 0700."""
+    """True if only this machine can connect: loopback, or a socket in a directory of mode 0700."""
     transport, _, place = endpoint.partition("://")
     if transport == "inproc":
         return True

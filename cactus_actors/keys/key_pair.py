@@ -40,7 +40,7 @@ class KeyPair:
 
 
 def is_public_key(text: str) -> bool:
-    """Whether `text` can be a public key: 40 characters of Z85."""
+    """True if `text` can be a public key: 40 characters of Z85."""
     try:
         return len(z85.decode(text)) == 32
     except (ValueError, KeyError, UnicodeEncodeError):

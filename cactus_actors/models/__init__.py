@@ -1,1 +1,1 @@
-"""Finding models on disk and on the hub, checked reading of their files; the models that ship with the package."""
+"""Finds models on disk and on the hub, and reads their files with checks; the models that ship with the package."""

@@ -22,9 +22,8 @@ def resolve_model(name_or_path: str, announce: Callable[[str], None] = lambda _:
     """The files of a model: a directory of safetensors files, or a GGUF file.
 
     It is given as the name of an embedded model, as a path, or as `owner/name[@revision][:file.gguf]` on the
-    Hugging Face hub; then it is downloaded unless it is in the cache, and `announce` is told so before.
-    Raises ModelFileInvalid, which names the model and what is wrong with it, and Unavailable where the hub
-    is out of reach.
+    Hugging Face hub; then it is downloaded unless it is in the cache, after a message to `announce`. Raises
+    ModelFileInvalid, which names the model and its fault, and Unavailable if the hub is out of reach.
     """
     if name_or_path in list_models():
         return _EMBEDDED / name_or_path
@@ -46,7 +45,7 @@ def _checked_file(path: Path, given: str) -> Path:
         raise invalid(path, "a pickle can run code and is not loaded; convert it to safetensors or GGUF")
     if not path.is_file():
         embedded = ", ".join(list_models()) or "none"
-        raise ModelFileInvalid(  # what was given, as it was: a path would lose its `./`
+        raise ModelFileInvalid(  # the text as given: a path would lose its `./`
             f"{given[:MAX_SHOWN_CHARACTERS]}: no such file or directory; embedded: {embedded}; on the hub: owner/name",
             param="model",
         )

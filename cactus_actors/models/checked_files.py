@@ -1,4 +1,4 @@
-"""Reading files of models that nobody vouches for."""
+"""Reads untrusted model files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
 MAX_CONFIG_BYTES = 16 << 20
 MAX_SHOWN_CHARACTERS = 500
 
-# half of a UTF-16 surrogate pair, where a backslash before it does not make it text
+# a lone UTF-16 surrogate, unless a backslash before it makes it text
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def invalid(path: Path, what: str) -> ModelFileInvalid:
-    """The error that names a model file and what is wrong with it; what the file says is shown in part."""
+    """The error that names a model file and its fault; quotes of the file are shortened."""
     shown = what if len(what) <= MAX_SHOWN_CHARACTERS else f"{what[:MAX_SHOWN_CHARACTERS]}..."
     return ModelFileInvalid(f"{path}: {shown}", param=path.name)
 
@@ -40,7 +40,7 @@ def parse_json_object(path: Path, content: bytes) -> dict[str, Any]:
     try:
         root = json.loads(content.decode("utf-8"), object_pairs_hook=without_duplicates)
         if _SURROGATE.search(content):
-            json.dumps(root, ensure_ascii=False).encode("utf-8")  # raises for half of a pair
+            json.dumps(root, ensure_ascii=False).encode("utf-8")  # raises for a lone surrogate
     except (ValueError, RecursionError) as error:
         raise invalid(path, f"not valid JSON: {error}") from error
     if not isinstance(root, dict):

@@ -1,4 +1,4 @@
-"""The file that holds a model's confidence probe."""
+"""Reads the file of a model's confidence probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tensor types of GGUF files that are read, and their values as float32."""
+"""Converts the supported tensor types of GGUF files to float32."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ READABLE_TYPES = (
     TensorType.MXFP4,
 )
 
-# Values at a time: what the `gguf` package needs in between then stays in the processor's cache.
+# Values at a time, so that the intermediate arrays of the `gguf` package stay in the processor's cache.
 CHUNK_VALUES = 1 << 18
 
 

@@ -1,4 +1,4 @@
-"""A model's identity by the content of its files, not by their names or places."""
+"""Identifies a model by the content of its files, not by their names or paths."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _TEXT_FILES = (
 def model_fingerprint(path: Path) -> str:
     """16 hexadecimal digits for the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise.
 
-    They are equal for equal files on any machine, and differ where configuration, tokenizer or weights do. Of
-    files of weights above MAX_WHOLE_BYTES length, head and NUM_PIECES pieces at even distances are read, so
-    that a model of any size takes milliseconds: training changes all of a tensor, not a part of it.
+    They are equal for equal files on any machine, and differ if configuration, tokenizer or weights differ. For
+    weight files above MAX_WHOLE_BYTES, length, head and NUM_PIECES evenly spaced pieces are hashed, so that a model
+    of any size takes milliseconds: training changes all of a tensor, not a part of it.
     """
     if path.is_file():
         files = [(".gguf", path)]

@@ -1,8 +1,8 @@
 """A guarded reader of GGUF files.
 
-The `gguf` package's own reader trusts the file: a length in a header can make it allocate or index anything.
-So the header is walked here, every length and offset being compared with the bytes that are really left
-before it is used; the package supplies the tensor types and their block sizes.
+The `gguf` package's own reader trusts the file: a length in a header can make it allocate or index anything. So
+this module reads the header, and compares every length and offset with the remaining bytes before use; the package
+supplies the tensor types and their block sizes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class GGUFTensorInfo(NamedTuple):
 
 @dataclass(frozen=True)
 class GGUFFile:
-    """An open GGUF file; the tensors stay on disk until they are asked for."""
+    """An open GGUF file; the tensors stay on disk until they are read."""
 
     path: Path
     metadata: Mapping[str, Value]
@@ -76,7 +76,7 @@ class GGUFFile:
         return dequantize(stored, info.type, info.shape)
 
     def read_entry(self, name: str, index: int) -> NDArray[np.float32]:
-        """`read_tensor(name)[index]`, of which the rest is not read: one expert of a stack of them."""
+        """`read_tensor(name)[index]`, without reading the rest: one expert of a stack."""
         info = self.tensors[name]
         num_bytes = info.num_bytes // info.shape[0]
         start = info.offset + index * num_bytes
@@ -87,7 +87,7 @@ class GGUFFile:
 def open_gguf(path: Path) -> GGUFFile:
     """Opens a GGUF file of version 2 or 3 and checks its whole header.
 
-    Whatever is wrong with the file, the error is ModelFileInvalid and names it with the offset in the file.
+    Every fault of the file raises ModelFileInvalid, which names the fault and its offset.
     """
     try:
         with path.open("rb") as file:
@@ -234,7 +234,7 @@ class _Header:
         return int(_U64.unpack(self.take(8, what))[0])
 
     def count(self, what: str, smallest_bytes: int) -> int:
-        """A count of things that each take at least `smallest_bytes` of the file."""
+        """A number of items that each take at least `smallest_bytes` of the file."""
         count = self.u64(what)
         if count * smallest_bytes > self.remaining:
             raise self.error(f"{what} is {count}, more than the file has room for")

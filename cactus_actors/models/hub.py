@@ -1,4 +1,4 @@
-"""Models from the Hugging Face hub: just the files that are needed, into its local cache."""
+"""Downloads the needed files of models from the Hugging Face hub into its local cache."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ _ONE_OF_MANY = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 def fetch(model: HubModel, announce: Callable[[str], None]) -> Path:
     """The directory or GGUF file of `model`, downloaded first if any of it is missing in the cache.
 
-    Cached files are used as they are, without asking the hub; `announce` is told of a download before it
-    begins. Raises ModelFileInvalid where the hub has no such model or does not give it out, Unavailable where
-    the hub is out of reach.
+    Cached files are used without a request to the hub; `announce` gets a message before a download. Raises
+    ModelFileInvalid if the hub has no such model or denies access to it, Unavailable if the hub is out of reach.
     """
     if model.file is not None and not model.file.endswith(".gguf"):
         raise _invalid(model, "what stands after the colon must be a GGUF file")
@@ -52,7 +51,7 @@ def fetch(model: HubModel, announce: Callable[[str], None]) -> Path:
     announce(f"{model} is downloaded to {cache_directory()}")
     if file is not None:
         return _download(model, {file}) / file
-    # The index first: a repository may hold the same weights twice, and only the index tells which to take.
+    # The index first: a repository may hold the same weights twice, and only the index names the files to load.
     snapshot = _download(model, names & set(TEXT_FILES))
     shards = set(shard_names(snapshot))
     if absent := sorted(shards - names):
@@ -69,7 +68,7 @@ def _list_files(model: HubModel) -> set[str]:
 
 
 def _download(model: HubModel, names: Iterable[str]) -> Path:
-    """The snapshot of `model` with at least the files `names`; what is there already is not loaded again."""
+    """The snapshot of `model` with at least the files `names`; existing files are not loaded again."""
     from huggingface_hub import snapshot_download
 
     patterns = [glob.escape(name) for name in names]
@@ -78,7 +77,7 @@ def _download(model: HubModel, names: Iterable[str]) -> Path:
 
 
 def _wanted_file(model: HubModel, names: set[str]) -> str | None:
-    """The one GGUF file to load, None where it is the safetensors at the root of the repository."""
+    """The one GGUF file to load, None for the safetensors at the root of the repository."""
     gguf_files = sorted(name for name in names if name.endswith(".gguf"))
     if model.file is not None:
         if model.file not in names:
@@ -110,7 +109,7 @@ def _whole_file(model: HubModel, name: str) -> str:
 
 @contextmanager
 def _plain_errors(model: HubModel) -> Iterator[None]:
-    """Says in one sentence what the hub client found wrong, and what to do about it."""
+    """Raise errors of the hub client as one sentence with the remedy."""
     from huggingface_hub import constants, errors
 
     place = f"{constants.ENDPOINT}/{model.repo}"

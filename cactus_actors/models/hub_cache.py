@@ -1,4 +1,4 @@
-"""Names of models on the Hugging Face hub, and which of them lie in its local cache.
+"""Names of models on the Hugging Face hub, and look-ups in its local cache.
 
 The layout of the cache is the documented one of `huggingface_hub`: in the folder of a repository,
 refs/REVISION holds a commit, and snapshots/COMMIT the files of it.
@@ -46,7 +46,7 @@ class HubModel:
 
 
 def pinned(name: str, path: Path) -> str:
-    """The name by which other machines find the very model of `path`, to which `name` has led here."""
+    """The name by which other machines find the same model as `path`, to which `name` resolved here."""
     model = HubModel.parse(name)
     if model is None or not path.is_relative_to(cache_directory()):
         return name
@@ -88,7 +88,7 @@ def cached_models() -> Iterator[tuple[HubModel, Path]]:
 
 
 def cache_directory() -> Path:
-    """The cache of the hub's files, as HF_HOME and HF_HUB_CACHE say."""
+    """The cache of the hub's files, by HF_HOME and HF_HUB_CACHE."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE).expanduser()

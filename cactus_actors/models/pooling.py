@@ -18,13 +18,12 @@ _KEYS: dict[str, Pooling] = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 _OF_GGUF: dict[int, Pooling] = {0: "mean", 1: "mean", 2: "cls", 3: "lasttoken"}
-"""llama.cpp's numbers; 0 is none, and then it is as for a model that says nothing."""
+"""llama.cpp's numbers; 0 is none, which counts as a missing key."""
 
 
 def pooling_of(path: Path) -> Pooling:
-    """The pooling of the model in `path`, a directory or a GGUF file: the mean where nothing is said.
-
-    Raises ModelFileInvalid for another kind, or several at once.
+    """The pooling of the model in `path`, a directory or a GGUF file: by default the mean. Raises ModelFileInvalid
+    for another kind, or several at once.
     """
     if path.is_file():
         from cactus_actors.models.gguf_file import open_gguf

@@ -1,7 +1,7 @@
-"""For how many positions a model is served, by its files: routers and workers go by one number.
+"""The context length for which a model is served, from its files; routers and workers use the same one.
 
-A model with LongRoPE is served within the context of its short factors: a sequence that outgrew it would need
-all its keys again, with the long ones.
+A model with LongRoPE is served within the context of its short factors: a longer sequence would need all its keys
+recomputed with the long ones.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _CONTEXTS = {
     "Lfm2ForCausalLM": 128_000,
     "gemma3_text": 131_072,  # the model type of the part for text
 }
-"""transformers' default where `max_position_embeddings` is missing."""
+"""transformers' default for a missing `max_position_embeddings`."""
 _ORIGINAL_OF_PHI3 = 4_096
-"""The default of transformers' Phi3Config where the file's own level has no original context."""
+"""The default of transformers' Phi3Config if the top level of the file has no original context."""
 
 
 def context_of_json(config: Mapping[str, Any]) -> Any:
-    """The context by a config.json; a value that is no number of positions is returned as it is."""
+    """The context of a config.json; an invalid value is returned unchanged."""
     architectures = config.get("architectures")
     named = [one for one in architectures if isinstance(one, str)] if isinstance(architectures, list) else []
     named.append(str(config.get("model_type")))

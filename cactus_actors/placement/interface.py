@@ -14,7 +14,7 @@ class ActorLost(Unavailable):
 
 
 class PlacementLost(Unavailable):
-    """No actor can be placed any more: the service ends, and finds its jobs in the journal after a restart."""
+    """No actor can be placed any more: the service ends, and recovers its jobs from the journal after a restart."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class ActorKind:
 
 @dataclass(frozen=True)
 class ActorExit:
-    """How an actor ended: `error` is what its `run` raised, or ActorLost if the process was lost."""
+    """The exit of an actor: `error` is that of its `run`, or ActorLost if the process was lost."""
 
     reason: str
     error: CactusError | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether its process or its node was lost without an error message."""
+        """True if its process or its node was lost without an error message."""
         return isinstance(self.error, ActorLost)
 
 
@@ -50,10 +50,10 @@ class ActorFuture(Protocol):
     """The result of a call to an actor, which may be pending."""
 
     def done(self) -> bool:
-        """Whether `result` returns or raises at once."""
+        """True if `result` returns or raises at once."""
 
     def result(self, timeout_s: float) -> Any:
-        """Wait for what the method returns.
+        """Wait for the method's return value.
 
         Raises the CactusError of the method, ServerFailure for any other exception, ActorLost, and Unavailable
         after `timeout_s` seconds.
@@ -65,7 +65,7 @@ class Actor(Protocol):
 
     @property
     def is_placed(self) -> bool:
-        """Whether it has a process; an actor that waits for a free CPU has none and need not answer."""
+        """True if it has a process; an actor that waits for a free CPU has none and need not answer."""
 
     @property
     def pid(self) -> int | None:
@@ -81,7 +81,7 @@ class Actor(Protocol):
         """Call a method and ignore its result; the actor may have ended."""
 
     def exit_info(self) -> ActorExit | None:
-        """How it ended; None while it runs."""
+        """Its exit; None while it runs."""
 
     def terminate(self) -> None:
         """Kill its process and all that it started, and wait briefly, so that its resources are released."""
@@ -101,7 +101,7 @@ class Placement(Protocol):
         """The default endpoint on which the router listens for workers."""
 
     def can_start(self, now: float) -> bool:
-        """Whether actors can be placed now; raises PlacementLost."""
+        """True if actors can be placed now; raises PlacementLost."""
 
     def close(self) -> None:
         """End every actor; a second call does nothing."""

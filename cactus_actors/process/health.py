@@ -18,7 +18,7 @@ class Endpoints(msgspec.Struct, frozen=True):
 class RouterHealth(msgspec.Struct, frozen=True):
     """Recent counts of the router's jobs and workers.
 
-    `desired_workers` and `num_restarts_requested` are what operators have asked for so far.
+    `desired_workers` and `num_restarts_requested` are the requests of operators so far.
     """
 
     epoch: int
@@ -35,7 +35,7 @@ LoadingPhase = Literal["loading", "packing", "compiling"]
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a worker; `last_tick_s` is the age of the last iteration of its main loop.
 
-    While `state` is `loading`, `phase` says what it is doing, and `share_done` the completed share, if known.
+    While `state` is `loading`, `phase` is the phase of the start, and `share_done` the completed share, if known.
     """
 
     worker_id: str

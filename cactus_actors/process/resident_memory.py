@@ -35,7 +35,7 @@ def return_large_blocks() -> None:
     """Have each block of LARGE_BLOCK_BYTES or more given back to the system as soon as it is freed.
 
     Otherwise GNU's library keeps blocks of up to 32 MiB for itself, between others that are in use, once such a
-    block was freed. It is for processes that take messages of strangers, not for those that compute.
+    block was freed. It is for processes that receive untrusted messages, not for those that compute.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)

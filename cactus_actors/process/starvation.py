@@ -1,8 +1,8 @@
 """Measures how long processes waited for a CPU: a starved process is slow, not dead.
 
 Linux reports for each thread how long it was runnable without running (`schedstat`), and for the machine the time
-during which any thread was (pressure stall information, `/proc/pressure/cpu`). Elsewhere nothing is known, and every
-second counts.
+during which any thread was (pressure stall information, `/proc/pressure/cpu`). Other systems report nothing, and
+every second counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NANOSECONDS = 1e9
 _MICROSECONDS = 1e6
 
 ThreadTimes = tuple[int, int, bool]
-"""Nanoseconds running and waiting for a CPU; whether the thread waits now, for a CPU or a disk."""
+"""Nanoseconds running and waiting for a CPU; True if the thread waits now, for a CPU or a disk."""
 
 
 class MachinePressure:

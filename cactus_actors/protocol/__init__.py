@@ -1,1 +1,1 @@
-"""What crosses a socket: messages and their frames, options, results and errors. Everything stands on it."""
+"""The wire protocol: messages and their frames, options, results and errors. Every other package imports it."""

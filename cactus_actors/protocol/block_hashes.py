@@ -1,7 +1,7 @@
-"""Names of full blocks of tokens, by which workers tell what their prefix caches hold.
+"""Hashes of full blocks of tokens, with which workers report the content of their prefix caches.
 
 A block's digest covers the salt and all tokens up to its last: two that are equal begin the same prompts. Its
-short hash, the first 8 bytes, is for messages and for choosing a worker, where a wrong match costs time only.
+short hash, the first 8 bytes, is for messages and for choosing a worker, for which a wrong match costs time only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Sequence
 
 BLOCK_SIZE = 16
-"""Tokens of a block, where nothing else is said."""
+"""The default number of tokens of a block."""
 
 DIGEST_BYTES = 16
 _TOKEN_BYTES = 4

@@ -1,6 +1,6 @@
 """Confidence signals: how sure a model was of its answer, as one number in [0, 1].
 
-Every signal looks at the normalised entropies and the log probabilities of some tokens, see Measures.
+Signals are computed from the normalised entropies and log probabilities of some tokens, see Measures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TINY = 1e-9
 class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A logistic regression on features of an answer: the probability that it is right.
 
-    It is fitted for one model, and says nothing about another. The features are natural logarithms: of the
+    It is fitted for one model, and invalid for others. The features are natural logarithms: of the
     mean and the largest entropy, of minus the mean and minus the smallest log probability, of the number of
     tokens.
     """
@@ -53,7 +53,7 @@ def probe_features(entropies: Sequence[float], logprobs: Sequence[float]) -> tup
 def features_of(
     entropy_mean: float, entropy_max: float, mean_logprob: float, min_logprob: float, num_tokens: int
 ) -> tuple[float, ...]:
-    """`probe_features` from what they sum up."""
+    """`probe_features` from aggregated values."""
     return (
         _logarithm(entropy_mean),
         _logarithm(entropy_max),
@@ -79,7 +79,7 @@ def answer_prob(_entropies: Sequence[float], logprobs: Sequence[float]) -> float
 
 
 def signal_named(name: SignalName, probe: Probe | None = None) -> Signal:
-    """The signal of that name; `probe` is there for the one that needs it."""
+    """The signal of that name; the signal `probe` needs `probe`."""
     signals = {"entropy": entropy_confidence, "min_token_prob": min_token_prob, "answer_prob": answer_prob}
     signal = signals.get(name, probe)
     assert signal is not None

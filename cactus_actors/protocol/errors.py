@@ -12,7 +12,7 @@ from cactus_actors.protocol.results import Result
 class CactusError(Exception):
     """Base of all errors that this package raises.
 
-    `result` is what a job had before it failed; None for an error that is not a job's end.
+    `result` is the partial result of a failed job; None for an error that did not end a job.
     """
 
     status = 500
@@ -20,7 +20,7 @@ class CactusError(Exception):
     result: Result | None = None
 
     def __init_subclass__(cls, *, status: int | None = None, type: str | None = None) -> None:
-        """A kind of error; what it leaves out is its base's."""
+        """Define a kind of error; arguments that are left out are those of its base."""
         cls.status = cls.status if status is None else status
         cls.type = cls.type if type is None else type
 

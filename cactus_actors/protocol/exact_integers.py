@@ -1,7 +1,7 @@
-"""Integers that every reader of JSON reads alike.
+"""Integers that every reader of JSON decodes to the same value.
 
-JavaScript, and whatever else reads JSON numbers as float64, rounds integers beyond 2**53 - 1. Seeds are drawn
-below that. A larger integer that a client chose, or that a model wrote into a call, is sent as text too.
+JavaScript, like any reader of JSON numbers as float64, rounds integers beyond 2**53 - 1. Seeds are drawn below
+that. A larger integer of a client, or in a model's call, is sent as text too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Seed = int | Annotated[str, Meta(pattern=r"^(-1|[0-9]{1,20})$")] | None
 
 
 def seed_of(given: int | str | None) -> int:
-    """The seed that a client asks for, RANDOM_SEED for none; raises InvalidRequest for text of no digits."""
+    """The seed of a client, RANDOM_SEED for none; raises InvalidRequest for text that is not digits."""
     if given is None:
         return RANDOM_SEED
     try:
@@ -37,7 +37,7 @@ def drawn_seed() -> int:
 
 
 def seed_of_job(job_id: str) -> int:
-    """The seed of a job that was given none: the same for the same id."""
+    """The seed of a job without one, derived from its id."""
     return int(job_id[:16], 16) >> (64 - NUM_DRAWN_BITS)
 
 

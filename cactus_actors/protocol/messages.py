@@ -30,11 +30,11 @@ Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
 class ClientStruct(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
-    """Base of what a client sends."""
+    """Base of a client's messages."""
 
 
 class ReplyStruct(msgspec.Struct, frozen=True, tag_field="type"):
-    """Base of what a client receives."""
+    """Base of messages to clients."""
 
 
 class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,9 +52,9 @@ class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One turn of a conversation; `tool_calls` are OpenAI-shaped.
 
-    A last turn of the assistant with `prefix` is continued instead of answered, and its text is part of the
-    reply. `images` need a vision model. `reasoning_content` is what the assistant thought before it said
-    that; templates take it where their models do.
+    A last turn of the assistant with `prefix` is continued instead of answered, and its text is part of the reply.
+    `images` need a vision model. `reasoning_content` is the assistant's reasoning before this text, for templates
+    that read it.
     """
 
     role: Role
@@ -73,14 +73,13 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_defaults=True):
     """Ask for a completion; exactly one of `prompt` and `messages` is given.
 
-    A prompt of integers is token ids, taken as they are. The same id and the same content again is the same
-    job: the answer is Accepted, and Finished if it has ended. `profile` names the defaults of what is left
-    out; the native surface's are `cactus`. `choice` tells apart the answers that one seed gives to one
-    prompt. The task `embed` asks for the prompt's embedding instead of a completion. `traceparent` names the
-    trace that the job belongs to, as W3C's header does; it is no part of the content. `account` is the name
-    of an API key, which nobody can make up: the job takes its share of the service, and has its weight. A job
-    that is `keyed` has its id from an idempotency key, and is known for a day after its end; the content is
-    the same without.
+    A prompt of integers is token ids, used unchanged. The same id and the same content again is the same job: the
+    answer is Accepted, and Finished if it has ended. `profile` names the defaults of absent options; the native
+    API's is `cactus`. `choice` distinguishes the answers that one seed gives to one prompt. The task `embed` asks
+    for the prompt's embedding instead of a completion. `traceparent` names the trace that the job belongs to, as
+    W3C's header does; it is no part of the content. `account` is the unguessable name of an API key: the job uses
+    its share of the service, and has its weight. The id of a `keyed` job is derived from an idempotency key, and is
+    known for a day after its end; the field is no part of the content.
     """
 
     job_id: str
@@ -126,14 +125,14 @@ class StatusRequest(ClientStruct, frozen=True, kw_only=True, tag="status"):
 
 
 class Scale(ClientStruct, frozen=True, kw_only=True, tag="scale"):
-    """Set the wished number of local workers; answered by Scaling."""
+    """Set the desired number of local workers; answered by Scaling."""
 
     num_workers: int
     request_id: str = ""
 
 
 class Restart(ClientStruct, frozen=True, kw_only=True, tag="restart"):
-    """Replace every local worker, one after the other, each after what it runs; answered by Restarting."""
+    """Replace every local worker, one after the other, each after its running jobs; answered by Restarting."""
 
     request_id: str = ""
 
@@ -147,10 +146,9 @@ ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Resta
 class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted", omit_defaults=True):
     """The job will end with a Finished. `epoch` names this router's run.
 
-    `prompt_text` is set for a job that echoes its prompt. `tool_markup` names how the model writes tool
-    calls, for a job that was offered tools: what of the stream is a call and not text
-    (`tools/markup_table.py`). `seed_text` has the digits of a seed beyond 2**53 - 1, which some readers of JSON
-    round.
+    `prompt_text` is set for a job that echoes its prompt. `tool_markup` names the markup of tool calls in the
+    stream of a job with tools (`tools/markup_table.py`). `seed_text` has the digits of a seed beyond 2**53 - 1,
+    which some readers of JSON round.
     """
 
     job_id: str
@@ -190,7 +188,7 @@ class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=T
 
 
 class Progress(ReplyStruct, frozen=True, kw_only=True, tag="progress"):
-    """Published once a second for a running job: its stream's length, so that a lost tail is noticed."""
+    """Published once a second for a running job: its stream's length, so that lost last items are noticed."""
 
     job_id: str
     epoch: int
@@ -224,14 +222,14 @@ class Pending(ReplyStruct, frozen=True, kw_only=True, tag="pending"):
 
 
 class Scaling(ReplyStruct, frozen=True, kw_only=True, tag="scaling"):
-    """The wished number of local workers is noted."""
+    """The desired number of local workers is set."""
 
     num_workers: int
     request_id: str = ""
 
 
 class Restarting(ReplyStruct, frozen=True, kw_only=True, tag="restarting"):
-    """The wish to replace the workers is noted; `num_workers` are wished for, as before."""
+    """The workers will be replaced; `num_workers`, the desired number, is unchanged."""
 
     num_workers: int
     request_id: str = ""
@@ -240,11 +238,11 @@ class Restarting(ReplyStruct, frozen=True, kw_only=True, tag="restarting"):
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One worker as the router sees it; `last_seen_s` is seconds since its last message.
 
-    `kernel_seconds` is the part of `step_seconds`, all time spent in steps, that compiled code took.
-    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
-    of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
-    `ram_usage_mb` is the resident memory of its process, `unavailable` why it takes no jobs at all just now,
-    `breaker` the state of a cloud worker's, `spent` what it spent.
+    `kernel_seconds` is the part of `step_seconds`, all time spent in steps, that compiled code took. `draft_tokens`
+    were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens of prompts
+    `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found. `ram_usage_mb` is
+    the resident memory of its process, `unavailable` the reason why it takes no jobs now, `breaker` the state of a
+    cloud worker's breaker, `spent` its spending.
     """
 
     worker_id: str
@@ -296,10 +294,10 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """The state of the service.
 
-    `refused` counts, by reason, refused actions of connections. `refused_workers` says why workers that
-    connected lately get no jobs. `totals` are present if the request asked for them. `storage_error` says why
-    the journal cannot be written, and is empty if it can. `fingerprint` is that of the model's files. A model
-    without a chat template takes no `messages`.
+    `refused` counts, by reason, refused actions of connections. `refused_workers` has the reasons why recently
+    connected workers get no jobs. `totals` are present if the request asked for them. `storage_error` is the reason
+    why the journal cannot be written, empty if it can. `fingerprint` is that of the model's files. A model without
+    a chat template takes no `messages`.
     """
 
     request_id: str = ""
@@ -323,7 +321,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
 
     @property
     def system_fingerprint(self) -> str:
-        """Identifies all that tokens depend on beside the seed: version, model, forms of weights, kernels."""
+        """Identifies the inputs of tokens beside the seed: version, model, formats of weights, kernels."""
         forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in self.workers if worker.weights})
         return "_".join(["cactus", self.version, self.fingerprint, *forms])
 

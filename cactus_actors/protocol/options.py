@@ -1,4 +1,4 @@
-"""Job options as clients write them."""
+"""The options of a job in a client's request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from cactus_actors.protocol.exact_integers import Seed
 
 ProfileName = Literal["cactus", "mistral", "llamacpp", "llamacpp-strict", "cerebras"]
-"""The surface whose defaults a request has, see `api/profiles.py`."""
+"""The API whose defaults a request has, see `api/profiles.py`."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

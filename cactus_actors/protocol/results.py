@@ -1,4 +1,4 @@
-"""The outcome of a job, one form for every surface."""
+"""The outcome of a job, in one form for all APIs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ HandoffStatus = Literal["none", "recommended", "completed", "failed", "suppresse
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Token counts; `cached_tokens` of the prompt were found in the prefix cache.
 
-    Of the completion's tokens `reasoning_tokens` are what the model thought before its answer, the marks
-    around that included.
+    `reasoning_tokens` of the completion are the model's reasoning before its answer, with its marks.
     """
 
     prompt_tokens: int = 0
@@ -59,7 +58,7 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     are estimated (`usage_is_estimated`). Beside a cloud's answer, `local_model`, `local_usage`,
     `local_confidence` and `local_measures` are those of the local one that it replaced. Beside the error of a
     cloud's answer that broke off, `local_text` is the local answer, and `local_finish_reason` how that ended.
-    Beside a local answer, `cloud_usage` is what the cloud counted of an answer that nobody was given.
+    Beside a local answer, `cloud_usage` is the cloud's count for an answer that no client got.
     """
 
     status: HandoffStatus = "none"
@@ -93,7 +92,7 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call that a model asks for.
+    """One tool call of a model.
 
     `arguments_text` has the arguments as JSON where an integer in them is beyond 2**53 - 1, which some
     readers of JSON round.
@@ -105,9 +104,8 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class IncompleteCall(msgspec.Struct, frozen=True):
-    """A call whose arguments broke off, or cannot be carried as values: their text, as far as it came.
-
-    `index` is its place among all calls of the answer.
+    """A call with truncated arguments, or with arguments that cannot be encoded as values: their text so far.
+    `index` is its position among all calls of the answer.
     """
 
     index: int
@@ -124,11 +122,11 @@ class Alternative(msgspec.Struct, frozen=True, gc=False):
 
 
 class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True):
-    """A token of the stream or the prompt and how likely the model found it, before any sampling rule.
+    """A token of the stream or the prompt and its probability, before any sampling rule.
 
-    `token` is its text, or `bytes:\\xNN...` where its bytes are not UTF-8 by themselves. Log probabilities
-    are natural, at temperature 1; the first token of a prompt has none. `top` holds the likeliest tokens,
-    in falling order, as many as were asked for.
+    `token` is its text, or `bytes:\\xNN...` where its bytes are not UTF-8 by themselves. Log probabilities are
+    natural, at temperature 1; the first token of a prompt has none. `top` has the requested number of likeliest
+    tokens, in descending order.
     """
 
     token_id: int
@@ -139,7 +137,7 @@ class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of the corpus that stood in the prompt."""
+    """A piece of the corpus in the prompt."""
 
     source: str
     content: str
@@ -149,14 +147,14 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The whole outcome of a job.
 
-    `text` is the answer without tool calls and reasoning; `stream_text` is the text of the stream if it
-    differs, with the calls. `prompt_text`, an echoed prompt or a begun answer, belongs before `text`.
-    `reasoning_content` is the model's reasoning without its marks. `tool_calls` are the calls in the answer.
-    Malformed text before a call's arguments stays text; a call whose arguments break off is in
-    `incomplete_calls`. `stop_match` is the stop string or the end token that ended the answer.
+    `text` is the answer without tool calls and reasoning; `stream_text` is the text of the stream if it differs,
+    with the calls. `prompt_text`, an echoed prompt or a begun answer, belongs before `text`. `reasoning_content` is
+    the model's reasoning without its marks. `tool_calls` are the calls in the answer. Malformed text before a
+    call's arguments stays text; a call with truncated arguments is in `incomplete_calls`. `stop_match` is the stop
+    string or the end token that ended the answer.
 
     `confidence` is 1 - mean normalised entropy of the answer's tokens, without those of its reasoning;
-    `measures` are its raw material. Both are None if the answer was not generated here. `accepted` says
+    `measures` are the raw values. Both are None if the answer was not generated here. `accepted` says
     whether the confidence reaches the job's confidence_threshold; reasoning without an answer does not. `model`
     names the model that answered. A failed job has `success` False, an `error`, and the text before it.
 

@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 
 UNLIMITED = -1
-"""As many tokens as the context has room for."""
+"""All the tokens that the context has room for."""
 
 ReasoningStart = Literal["undecided", "reasoning", "answer"]
 """Start of an answer: the model may reason first, the prompt has opened the reasoning, or has closed it."""
 
 
 class ReasoningParams(msgspec.Struct, frozen=True, array_like=True):
-    """How a worker separates reasoning from the answer, and the budget after which it ends reasoning.
+    """The markup that separates reasoning from the answer, and the budget after which a worker ends reasoning.
 
     `markup` is a name in `reasoning.MARKUPS`. After `budget` tokens of reasoning (UNLIMITED: never) the
     tokens `close_ids` are forced. With `keeps_space` the answer is the exact text after
@@ -31,14 +31,14 @@ class ReasoningParams(msgspec.Struct, frozen=True, array_like=True):
 class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
     """Sampling parameters of one sequence; every value is resolved and in range.
 
-    `max_tokens` counts completion tokens and is at least 0 (0 = prefill only). `top_k` 0, `top_p` 1,
-    `min_p` 0, `repeat_penalty` 1 and `repeat_last_n` 0 switch their rule off; `repeat_last_n` -1 is the
-    whole context. `temperature` 0 is the argmax, lowest id on ties. `seed` is an unsigned 64-bit integer.
-    `logit_bias` is added to the logits of its token ids. `mirostat` is 0, 1 or 2. `num_logprobs` is how
-    many likely tokens are returned with each token, -1 for not even its own log probability;
-    `prompt_logprobs` asks for the same of the prompt. `penalise_prompt` says whether presence and frequency
-    count the prompt too. `visible_tokens` are control tokens that count as text in this job: those of the
-    tool markup and of the reasoning's. `reasoning` is set for a model that may reason before it answers.
+    `max_tokens` counts completion tokens and is at least 0 (0 = prefill only). `top_k` 0, `top_p` 1, `min_p` 0,
+    `repeat_penalty` 1 and `repeat_last_n` 0 switch their rule off; `repeat_last_n` -1 is the whole context.
+    `temperature` 0 is the argmax, lowest id on ties. `seed` is an unsigned 64-bit integer. `logit_bias` is added to
+    the logits of its token ids. `mirostat` is 0, 1 or 2. `num_logprobs` is the number of likely tokens returned
+    with each token, -1 for not even its own log probability; `prompt_logprobs` requests the same for the prompt.
+    With `penalise_prompt`, presence and frequency penalties count the prompt too. `visible_tokens` are control
+    tokens that count as text in this job: those of the tool markup and of the reasoning's. `reasoning` is set for a
+    model that may reason before it answers.
     """
 
     max_tokens: int

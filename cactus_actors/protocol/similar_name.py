@@ -1,4 +1,4 @@
-"""A hint for a name that is unknown: the known one that it may have been meant to be."""
+"""A hint for an unknown name: the most similar known one."""
 
 from __future__ import annotations
 

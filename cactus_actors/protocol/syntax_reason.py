@@ -1,4 +1,4 @@
-"""Syntax errors of JSON and msgpack in plain words instead of the decoder's."""
+"""Rewrites the decoder's syntax errors of JSON and msgpack in plain words."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _TOO_SHORT = "Input data was truncated"
 
 
 def syntax_reason(error: msgspec.DecodeError) -> str:
-    """The reason, with the place (`byte N`) where the decoder tells one."""
+    """The reason, with the position (`byte N`) if the decoder reports one."""
     return _SUBJECT.sub("", str(error)).replace(_TOO_SHORT, "it ends too early")

@@ -9,13 +9,13 @@ import msgspec
 from cactus_actors.protocol.results import FinishReason
 
 AttemptOutcome = Literal["completed", "failed", "lost", "returned", "cut", "broken", "yielded", "aborted"]
-"""Outcome of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `cut` off from one
-that is alive, `broken` where tokens were missing, `yielded` to a job that somebody waits for, `aborted` by
-the router because the job had ended or the cloud answered."""
+"""Outcome of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `cut` with the
+connection of one that is alive, `broken` by missing tokens, `yielded` when preempted, `aborted` by the router
+because the job had ended or the cloud answered."""
 
 CloudOutcome = Literal["completed", "failed", "aborted"]
 WorkerLoss = Literal["silent", "died", "unreachable", "reconnected"]
-"""`silent` for too long, `died` by its supervisor's word, `reconnected` is alive, without its dispatches."""
+"""`silent` for too long, `died` as reported by its supervisor, `reconnected` is alive, without its dispatches."""
 
 BreakerState = Literal["closed", "half_open", "open"]
 
@@ -35,8 +35,7 @@ class CloudSpending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """A histogram: `counts` of the values up to each of the rising `bounds`, above the bound before, and
-    of those above all bounds; `sum` is all values together."""
+    """A histogram: `counts` of the values between consecutive `bounds` and above the last; `sum` of all."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
@@ -44,16 +43,13 @@ class Distribution(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts since the router started; none ever falls.
-
-    The seconds, but for those between tokens, and the tokens are of jobs that ended, as in `JobReport`. A gap
-    between tokens that came together is shared by them. `generated_tokens` are those of local workers,
-    `prompt_tokens_done` the prompts of jobs that were dispatched. `rejected` are requests that changed
-    nothing, by the type of the error that answered; `bad_frames` what was not read as a message, by that type
-    too, or `worker_message` or `topic` for what a worker sent or somebody wished to listen to. `late_deltas`,
-    with `late_tokens`, spoke of void dispatches. `replayed_items` were sent in answer to `resumes`;
-    `stream_gaps` of these asked again for what had been published already. `lost_edges` are processes with
-    the sockets of clients that ended.
+    """Counts since the router started, which only grow. Seconds, except those between tokens, and tokens are of
+    ended jobs, as in `JobReport`. Tokens that arrive together share the time since the one before.
+    `generated_tokens` are those of local workers, `prompt_tokens_done` the prompts of jobs that were dispatched.
+    `rejected` are refused requests by type of error; `bad_frames` are frames that are no message, by that type, or
+    `worker_message` for those of a worker and `topic` for subscriptions. `late_deltas`, with `late_tokens`, were of
+    void dispatches. `replayed_items` were sent in answer to `resumes`; `stream_gaps` of these requested items that
+    had been published before. `lost_edges` are edge processes that ended.
     """
 
     queue_seconds: Distribution

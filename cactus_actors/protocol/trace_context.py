@@ -16,7 +16,7 @@ def is_traceparent(text: str) -> bool:
 def read_traceparent(header: str) -> str | None:
     """The traceparent of a header, as version 00; None for an invalid header, whose job starts a trace of its own.
 
-    A later version than 00, except ff, is read by its first fields.
+    Of a later version than 00, except ff, the first fields are read.
     """
     text = header.strip(" \t")
     version, rest = text[:2], text[2:_LENGTH]

@@ -1,4 +1,4 @@
-"""Looks up the types of a decoder by the path of an error: the fields and the values that it takes there."""
+"""Looks up a decoder's types by the path of an error: the accepted fields and values there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value that has not the type or form asked for: which field it is, and what is wrong with it."""
+"""Describes a value of a wrong type or form: its field and the fault."""
 
 from __future__ import annotations
 
@@ -50,10 +50,8 @@ class Mismatch(NamedTuple):
 
 
 def mismatch_of(error: msgspec.ValidationError, kind: Any = None, inside: str | None = None) -> Mismatch:
-    """The decoder's error on the first wrong field, in the words of JSON.
-
-    `kind` is the type that was decoded; with it the message says which names and values are taken. Fields of the
-    object `inside` are named without it.
+    """The decoder's error on the first wrong field, in JSON's terms. With `kind`, the decoded type, the message
+    lists the accepted names and values. Fields of the object `inside` are named without it.
     """
     text = str(error)
     place = _PLACE.search(text)
@@ -79,7 +77,7 @@ def mismatch_of(error: msgspec.ValidationError, kind: Any = None, inside: str | 
 
 
 def _choice(value: str, choices: list[str]) -> str:
-    if value in choices:  # the decoder takes it, but for the `type` by which it chose the kind of the message
+    if value in choices:  # the decoder accepts it, except for the `type` by which it chose the kind of the message
         return " is given twice in one object, with two values; give it once"
     shown = value if len(value) <= MAX_SHOWN_VALUE else f"{value[:MAX_SHOWN_VALUE]}…"
     if not choices:

@@ -1,4 +1,4 @@
-"""Requests that no frame can carry: text that is not Unicode, integers beyond 64 bits, endless nesting."""
+"""Requests that cannot be encoded: text that is not Unicode, integers beyond 64 bits, endless nesting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Submit
 
 UNSENDABLE = (UnicodeEncodeError, TypeError, OverflowError, RecursionError)
-"""Errors of an encoder that has met such a value."""
+"""Errors of an encoder for such a value."""
 
 _REASONS = {
     UnicodeEncodeError: "holds text that is not Unicode",
@@ -18,7 +18,7 @@ _REASONS = {
 
 
 def unsendable(submit: Submit, error: Exception) -> InvalidRequest:
-    """The error for the first field of `submit` that no frame can carry; `error` is the encoder's."""
+    """The error for the first field of `submit` that cannot be encoded; `error` is the encoder's."""
     options = {field: getattr(submit.options, field) for field in submit.options.__struct_fields__}
     given = {name: getattr(submit, name) for name in ("messages", "prompt", "tools", "choice")} | options
     param = next((field for field, value in given.items() if not _is_sendable(value)), None)

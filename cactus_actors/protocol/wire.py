@@ -26,7 +26,7 @@ MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 JOB_ID_LENGTH = 32
 
 SEARCHED_BYTES = 4096
-"""In which the id of a job is looked for in a message that is not decoded."""
+"""The number of bytes at either end that are searched for the job id of an undecoded message."""
 _JOB_ID = re.compile(rb"job_id[^0-9a-f]{1,8}([0-9a-f]{32})(?![0-9a-f])")
 _HEADERS: dict[Encoding, bytes] = {code: bytes([PROTOCOL_VERSION]) + code.encode() for code in (MSGPACK, JSON)}
 _ENCODINGS: dict[bytes, Encoding] = {header: code for code, header in _HEADERS.items()}
@@ -34,7 +34,7 @@ _MSGPACK_ENCODER = msgspec.msgpack.Encoder()
 _JSON_ENCODER = msgspec.json.Encoder()
 
 decode_submit = msgspec.msgpack.Decoder(Submit).decode
-"""The request in bytes that `encode` made of it."""
+"""Decodes a request that `encode` made."""
 
 M = TypeVar("M")
 
@@ -62,7 +62,7 @@ def encoding_of(header: bytes) -> Encoding:
 
 
 def answer_encoding_of(frames: Sequence[bytes]) -> Encoding:
-    """The encoding to answer frames in that may be no message."""
+    """The encoding for the answer to frames that may be no message."""
     try:
         return encoding_of(frames[0]) if frames else MSGPACK
     except UnsupportedVersion:

@@ -17,12 +17,12 @@ from cactus_actors.protocol.totals import BreakerState, CloudSpending
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """A worker's first message, and again whenever it does not know whether the router knows it.
+    """A worker's first message, repeated whenever it does not know if the router knows it.
 
-    `num_slots` sequences run at once over `num_blocks` cache blocks of `block_size` tokens each. A cloud
-    worker has no blocks: num_blocks 0. `fingerprint` is that of the model's files (`models/fingerprint.py`);
-    `weights` and `kv_cache` are formats. Until the router says more about it, `max_reports_ahead` reports are
-    sent that it has not said it has ReportsTaken; 0 is a worker that does not wait.
+    `num_slots` sequences run at once over `num_blocks` cache blocks of `block_size` tokens each. A cloud worker has
+    no blocks: num_blocks 0. `fingerprint` is that of the model's files (`models/fingerprint.py`); `weights` and
+    `kv_cache` are formats. The worker sends at most `max_reports_ahead` reports before a ReportsTaken acknowledges
+    them; 0 is no limit.
     """
 
     worker_id: str
@@ -46,7 +46,7 @@ class Finish(msgspec.Struct, frozen=True, array_like=True):
     """The end of a sequence; a cloud worker sets the fields after `error`.
 
     `usage` is the cloud's count, or an estimate where it `is_estimated`; `cost` is in `currency`.
-    A job that `is_refused` was not asked for: a budget or the breaker did not allow it.
+    A job that `is_refused` was not sent: a budget or the breaker did not allow it.
     """
 
     reason: FinishReason
@@ -61,12 +61,10 @@ class Finish(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
-    """Values that only some jobs ask for.
-
-    `top` holds, a token, the likeliest ids and their log probabilities in falling order, and `prompt` the
-    same for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for
-    the first token of all). `mirostat_mu` is the state after the last token. `embedding` has
-    length 1; `embedding_length` is what it had before.
+    """Values that only some jobs request. `top` has for each token the likeliest ids and their log probabilities in
+    descending order, and `prompt` the same for the prompt's tokens from `prompt_position` on, each with its own log
+    probability first (NaN for the first token of all). `mirostat_mu` is the state after the last token. `embedding`
+    has length 1; `embedding_length` is its length before normalisation.
     """
 
     top: list[list[tuple[int, float]]] = []
@@ -80,16 +78,14 @@ class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
 class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The result of one step for one sequence.
 
-    `position` is the index of the first of `token_ids` among the completion tokens. `entropies` (normalised,
-    see Measures) and `logprobs` hold one value a token, from the raw logits. `text` is valid UTF-8 that may
-    lag behind the tokens. `cached_tokens` of the prompt came from the prefix cache. A sequence that fails
-    without a new token sends an empty `token_ids` with a `finish`. Of several tokens, `cuts` says where in
-    `text`, in characters, the text of each but the last ends; without cuts all text is the last token's.
-
-    `reasoning` is what the model thinks before its answer, which is `text`; `reasoning_cuts` are its cuts.
-    `reasoning_flags` has a 1 for each of the last tokens that is reasoning and a 0 for one that is not, as
-    far back as there is news: flags of earlier tokens are repeated if they were uncertain. Tokens without
-    a flag are the answer's.
+    `position` is the index of the first of `token_ids` among the completion tokens. `entropies` (normalised, see
+    Measures) and `logprobs` hold one value a token, from the raw logits. `text` is valid UTF-8 that may lag behind
+    the tokens. `cached_tokens` of the prompt came from the prefix cache. A sequence that fails without a new token
+    sends an empty `token_ids` with a `finish`. For several tokens, `cuts` has the offsets in `text`, in characters,
+    at which the text of each but the last ends; without cuts all text is the last token's. `reasoning` is the
+    model's reasoning before its answer, which is `text`; `reasoning_cuts` are its cuts. `reasoning_flags` has a 1
+    for each of the last tokens that is reasoning and a 0 for others, back to the first new or changed flag:
+    uncertain flags of earlier tokens are repeated. Tokens without a flag are the answer's.
     """
 
     dispatch_id: int
@@ -110,16 +106,15 @@ class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """One message a step, and once a second when idle: it is the heartbeat.
 
-    `num_accepted` counts the dispatches taken since Hello, so that the router's credits are
-    free_slots - (sent - num_accepted). Counts and seconds are totals since Hello. `unavailable` says why a
-    worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
-    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
-    of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
-    `breaker` is a cloud worker's. The first report after a Welcome lists in `stored` the short hashes
-    (`protocol/block_hashes.py`) of all blocks that the prefix cache holds, each later one those that it has
-    got since, and in `evicted` those that it holds no more. `spent` is a cloud worker's, None where it is as
-    it was last sent. `num_taken` is the number of the last ReportsTaken that the worker received: one that never
-    receives any is not reached by the router.
+    `num_accepted` counts the dispatches taken since Hello, so that the router's credits are free_slots - (sent -
+    num_accepted). Counts and seconds are totals since Hello. `unavailable` is the reason why a worker takes no jobs
+    now (a cloud worker without key, with an open breaker or a spent budget). `draft_tokens` were guessed ahead of
+    the model, `accepted_draft_tokens` of them right. Of the tokens of prompts `queried_prompt_tokens` were looked
+    up in the prefix cache, `cached_prompt_tokens` were found. `breaker` is a cloud worker's. The first report after
+    a Welcome lists in `stored` the short hashes (`protocol/block_hashes.py`) of all blocks in the prefix cache;
+    later ones list new blocks in `stored` and removed ones in `evicted`. `spent` is a cloud worker's, None if
+    unchanged. `num_taken` is that of the last ReportsTaken that the worker received: if it stays behind, messages
+    of the router do not arrive.
     """
 
     num_accepted: int
@@ -146,11 +141,11 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):
-    """The worker takes no more dispatches; what it runs it finishes."""
+    """The worker accepts no more dispatches, and finishes running ones."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """The worker is leaving; whatever it still holds must run elsewhere."""
+    """The worker is leaving; its unfinished dispatches must run elsewhere."""
 
 
 WorkerMessage = Hello | Report | Draining | Goodbye
@@ -163,9 +158,8 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class CloudRequest(msgspec.Struct, frozen=True, array_like=True):
-    """The job as a cloud can understand it: text, not token ids.
-
-    `tool_markup` is how the calls of the answer are written into its text.
+    """The job for a cloud: text, not token ids. `tool_markup` is the markup in which calls of the answer are
+    written into its text.
     """
 
     prompt: str | None = None
@@ -177,12 +171,12 @@ class CloudRequest(msgspec.Struct, frozen=True, array_like=True):
 class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Run one sequence: compute prompt + emitted, then sample on from position len(emitted_ids).
 
-    `dispatch_id` is never used again within an epoch, so that it fences off an older attempt at the same
-    job. `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker.
-    Cached prefixes are shared with dispatches of the same `cache_salt` only. `grammar` is what the text
-    must obey, in llguidance's own serialised form, or empty. `mirostat_mu` is the state after
-    `emitted_ids`. `tenant` and `num_prompt_tokens`, by the local tokenizer, tell a cloud worker whose budget
-    it spends, and how much where the cloud does not say.
+    `dispatch_id` is never reused within an epoch, so that older attempts at the same job are recognised.
+    `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker. Cached prefixes
+    are shared with dispatches of the same `cache_salt` only. `grammar` constrains the text, in llguidance's own
+    serialised form, or is empty. `mirostat_mu` is the state after `emitted_ids`. `tenant` and `num_prompt_tokens`,
+    by the local tokenizer, are for a cloud worker: the owner of the budget, and an estimate of usage if the cloud
+    reports none.
     """
 
     dispatch_id: int
@@ -208,13 +202,13 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):
 
 
 class Drain(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """Finish what runs, take nothing new, then say Goodbye."""
+    """Finish running dispatches, accept no new ones, then send Goodbye."""
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True, tag=5):
     """Answer to a Hello whose worker would give other tokens than the service; it gets no jobs.
 
-    `differs` names the first field of Hello in which it does, `reason` says all of it in words.
+    `differs` names the first differing field of Hello, `reason` describes all differences.
     """
 
     differs: str
@@ -222,7 +216,7 @@ class Refused(msgspec.Struct, frozen=True, array_like=True, tag=5):
 
 
 class ReportsTaken(msgspec.Struct, frozen=True, array_like=True, tag=6):
-    """The router has taken `num_reports` since the Hello, and handed on what they brought.
+    """The router has handled `num_reports` since the Hello, and forwarded their content.
 
     `max_ahead` more may be sent, apart from heartbeats.
     """

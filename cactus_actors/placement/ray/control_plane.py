@@ -24,7 +24,7 @@ class ControlPlane:
         self._missing_since: float | None = None
 
     def is_there(self, now: float) -> bool:
-        """Whether actors can be placed; announces each change.
+        """True if actors can be placed; announces each change.
 
         Raises PlacementLost after LOST_AFTER_S without the server, so that the service can still stop in order.
         """

@@ -16,7 +16,7 @@ from cactus_actors.placement.ray.reaper import Reaper
 
 
 class AddedNode:
-    """A second Ray node on this machine, which stands for another machine that can be lost.
+    """A second Ray node on this machine, in place of another machine that can be lost.
 
     It joins the Ray at `address`, and ends with this process, however that ends. It has joined when an actor is
     placed on its `num_cpus`. Its output goes to `output`. Raises ConfigurationInvalid if it has no directory.
@@ -29,7 +29,7 @@ class AddedNode:
         self._reaper = Reaper(self._process.pid, directory)
 
     def has(self, pid: int) -> bool:
-        """Whether a process runs on this node; False for all without /proc."""
+        """True if a process runs on this node; always False without /proc."""
         return pid in self._reaper.processes()
 
     def kill(self) -> None:

@@ -51,7 +51,7 @@ class PrivateRay:
             raise
 
     def has_ended(self) -> bool:
-        """Whether its server or its node has ended; its other processes then end too."""
+        """True if its server or its node has ended; its other processes then end too."""
         return self._process.poll() is not None
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class PrivateRay:
         return address
 
     def _failure(self) -> str:
-        """Why this start has failed; "" while it may still succeed."""
+        """The reason why this start has failed; "" while it may still succeed."""
         if self.has_ended():
             return self._output.last_words()[:MAX_REASON] or f"exit status {self._process.returncode}"
         name = dead_child(self._process.pid, PARTS)

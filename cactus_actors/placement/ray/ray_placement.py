@@ -63,7 +63,7 @@ class RayPlacement:
 
 
 def _listens(path: str) -> bool:
-    """Whether a process listens on a Unix socket; a slow one counts as listening."""
+    """True if a process listens on a Unix socket; a slow one counts as listening."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(PROBE_TIMEOUT_S)
         try:

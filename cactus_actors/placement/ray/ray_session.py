@@ -52,7 +52,7 @@ def server_address() -> str:
 
 
 def is_local_node_alive() -> bool:
-    """Whether Ray's process on this machine runs; nothing can be placed here without it."""
+    """True if Ray's process on this machine runs; nothing can be placed here without it."""
     here = ray.get_runtime_context().get_node_id()
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     return any(node["NodeID"] == here and node["Alive"] for node in nodes)

@@ -1,4 +1,4 @@
-"""A process that outlives its parent to end what the parent's Ray leaves behind.
+"""A process that outlives its parent and ends the processes that the parent's Ray leaves.
 
 Ray's processes end with the driver, but two agents first try for a minute to reach the ended server
 (`publish_error_to_driver` in ray/_private/utils.py). This file runs as a script with few imports. Its standard input
