@@ -1,4 +1,4 @@
-"""The reasoning that models write before an answer: how each family marks it, and taking it apart."""
+"""Reasoning that models write before an answer: the markup of each family, and its separation from the answer."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ _ENDS = Marks(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"])
 _BODY = "<|message|>"
 _ANALYSIS = re.compile(r"<\|channel\|>\s*analysis\b")
 _BETWEEN = "\n\n"
-"""Stands between two messages of one kind."""
+"""Separates two messages of one kind."""
 
 
 class ChannelSplitter(ReasoningSplitter):
-    """Messages of the channel `analysis` are reasoning, those to somebody are calls, all others the answer.
+    """Messages of the channel `analysis` are reasoning, those with a recipient are calls, all others the answer.
 
     A call stays in the text unchanged, from its heading (`to=` or `<|channel|>`) to its `<|call|>`,
     for the parser of calls. A heading that breaks off is dropped.
@@ -46,7 +46,7 @@ class ChannelSplitter(ReasoningSplitter):
 
     @property
     def is_over(self) -> bool:
-        return False  # another message may come
+        return False  # another message may follow
 
     def _advance(self, *, is_over: bool) -> bool:
         match self._phase:

@@ -1,4 +1,4 @@
-"""Literal marks that are searched for in a text that is still growing."""
+"""Searches a growing text for literal marks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class Marks:
-    """The marks to look for; where several begin at one place, the longest is found."""
+    """The marks to search for; of several that begin at one place, the longest is found."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.literals = tuple(sorted(set(texts), key=len, reverse=True))

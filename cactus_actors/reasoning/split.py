@@ -1,4 +1,4 @@
-"""What reasoning splitters have in common: they go through a text phase by phase."""
+"""The base of reasoning splitters: they process a text phase by phase."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ class Split(NamedTuple):
 
 
 class ReasoningSplitter(ABC):
-    """Takes reasoning and its marks out of a text that arrives in chunks.
-
-    Text is held until a phase can tell if it is reasoning or the answer's. Both parts, joined, do not depend on
-    where the text was cut, and no piece is ever revoked. White space around the reasoning is dropped, also
-    between it and the answer. `has_reasoned` is true once reasoning has begun.
+    """Separates reasoning and its marks from a text that arrives in chunks. Text is held back until it is known to
+    be reasoning or answer. The joined parts do not depend on the chunks, and no piece is ever revoked. White space
+    around the reasoning is dropped. `has_reasoned` is true once reasoning has begun.
     """
 
     has_reasoned: bool
@@ -52,7 +50,7 @@ class ReasoningSplitter(ABC):
         return self._told(is_over=False)
 
     def finish(self) -> Split:
-        """The rest, when the text has ended; reasoning that nothing closed stays reasoning."""
+        """The rest, at the end of the text; unclosed reasoning stays reasoning."""
         return self._told(is_over=True)
 
     def _told(self, *, is_over: bool) -> Split:
@@ -64,4 +62,4 @@ class ReasoningSplitter(ABC):
 
     @abstractmethod
     def _advance(self, *, is_over: bool) -> bool:
-        """One change of phase, if what is held allows one."""
+        """One change of phase, if the text held back allows one."""

@@ -1,4 +1,4 @@
-"""Reasoning first, between two marks, and then the answer, which two more may enclose."""
+"""Splits reasoning between two marks from the answer after it, which two more marks may enclose."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TagSplitter(ReasoningSplitter):
 
     def _begin(self, *, is_over: bool) -> bool:
         begun = self._held.lstrip()
-        if (mark := self._opens.at_start(begun)) is not None:  # models repeat what the prompt has opened
+        if (mark := self._opens.at_start(begun)) is not None:  # models repeat the mark that the prompt has opened
             self._held = begun[len(mark) :]
             self._phase, self.has_reasoned = "reasoning", True
         elif not is_over and self._may_begin(begun):
@@ -92,7 +92,7 @@ class TagSplitter(ReasoningSplitter):
         return True
 
     def _answer(self, *, is_over: bool) -> None:
-        """Tell the answer, but for a mark that closes it."""
+        """Emit the answer, without a mark that closes it."""
         text, self._held = self._held, ""
         if self._answer_closes:
             closed = self._closed_answer.search(text)

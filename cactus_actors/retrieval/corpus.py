@@ -27,7 +27,7 @@ class CorpusLimits:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """By which a file is taken for unchanged."""
+    """The properties of an unchanged file."""
 
     size: int
     modified_ns: int
@@ -40,7 +40,7 @@ class _Document:
 
 
 def corpus_directory(directory: Path) -> Path:
-    """The absolute path of a directory; raises ConfigurationInvalid for what is none."""
+    """The absolute path of a directory; raises ConfigurationInvalid for other paths."""
     absolute = directory.expanduser().resolve()
     if not absolute.is_dir():
         raise ConfigurationInvalid(f"{directory}: not a directory", param="corpus_dir")
@@ -50,12 +50,12 @@ def corpus_directory(directory: Path) -> Path:
 class Corpus:
     """The text and Markdown files below a directory, cut into chunks.
 
-    Hidden files and directories are passed over. What is too large, not UTF-8 text, not readable, or a link
-    out of the directory is left out with a warning; so is what exceeds the limits.
+    Hidden files and directories are ignored. Files that are too large, not UTF-8 text, not readable, links out of
+    the directory, or beyond the limits are left out with a warning.
     """
 
     def __init__(self, directory: Path, limits: CorpusLimits = CorpusLimits()) -> None:
-        """Raises ConfigurationInvalid for what is no directory."""
+        """Raises ConfigurationInvalid if `path` is no directory."""
         self.directory = corpus_directory(directory)
         self._limits = limits
         self._documents: dict[str, _Document] = {}
@@ -71,7 +71,7 @@ class Corpus:
         return chunks[: self._limits.num_chunks]
 
     def refresh(self) -> bool:
-        """Read what has changed on disk; whether anything has."""
+        """Read changed files; returns True if there are any."""
         found: dict[str, _Document] = {}
         refused: dict[str, _State] = {}
         for path, state in self._files():
@@ -109,7 +109,7 @@ class Corpus:
                 yield path, _State(stat.st_size, stat.st_mtime_ns)
 
     def _text(self, path: Path, state: _State) -> str | None:
-        """The file's text, or None for what is left out."""
+        """The file's text, None for a file that is left out."""
         if not path.resolve().is_relative_to(self.directory):
             _log.warning("%s leads out of the corpus and is left out", path)
             return None

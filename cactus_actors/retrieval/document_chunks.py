@@ -1,4 +1,4 @@
-"""Cutting a document into pieces that are small enough to be found and to be shown."""
+"""Cuts a document into pieces for search and prompts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class DocumentChunk:
 def chunks_of(source: str, text: str) -> list[DocumentChunk]:
     """The document's pieces in order, none over MAX_CHARACTERS but for its headings.
 
-    Paragraphs are kept together where they fit; a paragraph that is cut goes on with the end of what came
-    before. A heading of Markdown begins a new piece.
+    Paragraphs are kept whole where they fit; after a cut, a paragraph continues with an overlap. A heading of
+    Markdown begins a new piece.
     """
     chunks = []
     for headings, body in _sections(text):

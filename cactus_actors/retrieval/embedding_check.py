@@ -1,4 +1,4 @@
-"""A check that embeddings find chunks: each one by its own last sentence."""
+"""Checks that embeddings find each chunk by its own last sentence."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def embeddings_find(
 ) -> bool:
     """True if MIN_SHARE of the probes have their own text among the NUM_BEST nearest, or without probes.
 
-    Language models that were never trained to embed often cannot do it, and then their ranking pushes good
-    pieces down a fused one.
+    Embeddings of language models often fail this, and their ranking would then degrade a fused one.
     """
     if not probes:
         return True

@@ -1,4 +1,4 @@
-"""One ranking out of several."""
+"""Combines several rankings into one."""
 
 from __future__ import annotations
 

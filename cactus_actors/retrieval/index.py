@@ -1,4 +1,4 @@
-"""Finding the chunks of a corpus that fit a query."""
+"""Finds the chunks of a corpus for a query."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _State:
-    """The corpus as it was when it was last looked at."""
+    """The corpus at its last refresh."""
 
     chunks: list[DocumentChunk]
     words: WordIndex
@@ -37,7 +37,7 @@ class _State:
 
 
 class Index:
-    """BM25 and, with `embed`, the cosine of embeddings, fused by rank; follows the files as they change.
+    """BM25 and, with `embed`, the cosine of embeddings, fused by rank; `refresh` indexes changed files.
 
     Embeddings that do not find the corpus's own sentences rank only chunks that share no word with a query,
     after those that do. `model` names the model of `embed`: vectors of another are never mixed in. With `cache`
@@ -62,11 +62,11 @@ class Index:
 
     @property
     def trusts_embeddings(self) -> bool:
-        """True if the embeddings tell these documents apart."""
+        """True if the embeddings distinguish these documents."""
         return self._state.trusts_embeddings
 
     def refresh(self) -> None:
-        """Look whether files have changed, and index what has."""
+        """Index changed files."""
         if self._corpus.refresh():
             self._state = self._state_now()
 

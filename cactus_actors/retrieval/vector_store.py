@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 class VectorStore:
     """The embedding of each text by the hash of its content; one file holds those of one corpus and model.
 
-    Without a path they are kept in memory only. A file that cannot be read is written anew.
+    Without a path they are kept in memory only. An unreadable file is rewritten.
     """
 
     def __init__(self, embed: Embed, path: Path | None) -> None:
@@ -32,7 +32,7 @@ class VectorStore:
         self._vectors: dict[bytes, NDArray[np.float32]] = {} if path is None else _load(path)
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, dimensions); what is not known is embedded, what is not asked for is forgotten."""
+        """(texts, dimensions); unknown texts are embedded, and others than these are forgotten."""
         hashes = [hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).digest() for text in texts]
         unknown = {name: text for name, text in zip(hashes, texts, strict=True) if name not in self._vectors}
         known = len(self._vectors)
@@ -59,14 +59,14 @@ def _load(path: Path) -> dict[bytes, NDArray[np.float32]]:
             raise ValueError("arrays of another shape")
     except FileNotFoundError:
         return {}
-    except Exception as error:  # NumPy raises whatever a damaged archive leads it to
+    except Exception as error:  # NumPy may raise any error for a damaged archive
         _log.warning("%s is damaged and will be written anew: %s", path, error)
         return {}
     return {name.tobytes(): vector for name, vector in zip(hashes, vectors, strict=True)}
 
 
 def _save(path: Path, vectors: dict[bytes, NDArray[np.float32]]) -> None:
-    """Replace the file in one step; a disk that refuses costs the next start some time, no more."""
+    """Replace the file atomically; a write error only makes the next start slower."""
     buffer = io.BytesIO()
     names = np.frombuffer(b"".join(vectors), np.uint8).reshape(-1, _HASH_BYTES)
     np.savez(buffer, hashes=names, vectors=np.stack(list(vectors.values())) if vectors else names[:, :0])

@@ -1,4 +1,4 @@
-"""Ranking chunks by the words that they share with a query: BM25."""
+"""Ranks chunks by the words that they share with a query: BM25."""
 
 from __future__ import annotations
 

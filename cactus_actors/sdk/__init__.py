@@ -1,4 +1,4 @@
-"""The Cactus engine's own functions, in process: no Ray, no sockets. `docs/reference/sdk.md` shows them at work."""
+"""The Cactus engine's own functions, in process: no Ray, no sockets. `docs/reference/sdk.md` has examples."""
 
 from cactus_actors.sdk.index_functions import (
     cactus_index_add,

@@ -1,4 +1,4 @@
-"""The interface to where the jobs of a handle run."""
+"""The interface of backends, which run the jobs of a handle."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class CloudLink:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread still runs."""
+        """True if the thread still runs."""
         return self._thread.is_alive()
 
     def send(self, command: RouterCommand) -> None:

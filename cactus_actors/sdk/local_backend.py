@@ -41,9 +41,8 @@ _CLIENT, _WORKER, _CLOUD = b"client", b"worker", b"cloud"
 class LocalBackend:
     """The model of a path or name in this process.
 
-    The router's core and the worker's core are the ones of the service, so a job means the same here as
-    there. The cloud joins them with the first job that could go to it. Raises ModelFileInvalid and
-    ConfigurationInvalid.
+    The router's core and the worker's core are those of the service, so jobs behave as there. The cloud is added
+    with the first job that may be handed off. Raises ModelFileInvalid and ConfigurationInvalid.
     """
 
     def __init__(self, name_or_path: str, *, weights: WeightFormat, threads: int, handoff: HandoffSettings) -> None:

@@ -1,9 +1,8 @@
 """The functions of the Cactus engine, over this runtime.
 
-JSON goes in and out as strings; a list or dict is taken where JSON text is. A request that is refused or
-fails is an answer with `success` false. What cannot be asked at all raises RuntimeError: a model that
-cannot be loaded, a destroyed handle, an argument of a wrong kind. Either way `cactus_get_last_error` says
-what was wrong.
+Arguments and results in JSON are strings; lists and dicts are accepted too. A request that is refused or fails
+returns an answer with `success` false. Impossible calls raise RuntimeError: a model that cannot be loaded, a
+destroyed handle, an argument of a wrong type. In both cases `cactus_get_last_error` has the message.
 """
 
 from __future__ import annotations
@@ -43,15 +42,13 @@ def cactus_init(
     """A handle to a model in this process, or at a running service.
 
     A model is an embedded model's name, a directory, a GGUF file, or `owner/name` on the Hugging Face hub.
-    `threads` defaults to the CPUs that this process may use. `handoff` names the cloud that unsure answers
-    may come from, once there is a key for it.
+    `threads` defaults to the CPUs that this process may use. `handoff` names the cloud that may answer jobs of low
+    confidence, once there is a key for it. A service is the `tcp://HOST:PORT` of its jobs endpoint, or the
+    `http://HOST:PORT` of its gateway, with the API key in CACTUS_API_KEY; it has its own `weights`, `threads` and
+    cloud. `stream_endpoint` is for a tcp one that does not publish on the next port.
 
-    A service is `tcp://HOST:PORT`, where it takes jobs, or the `http://HOST:PORT` of its gateway, whose API
-    key CACTUS_API_KEY holds; it has its own `weights`, `threads` and cloud. `stream_endpoint` is for a tcp
-    one that does not publish on the next port.
-
-    What the text and Markdown files below `corpus_dir` say to a question goes into its prompt; with
-    `cache_index` their embeddings are kept on disk for the next time.
+    The best pieces of the text and Markdown files below `corpus_dir` are added to the prompt of a question; with
+    `cache_index` their embeddings are kept on disk.
     """
     with noted():
         backend = backend_of(os.fspath(model_path), stream_endpoint, weights, threads, handoff)
@@ -73,7 +70,7 @@ def cactus_complete(
     """The model's answer to a conversation, as a JSON object.
 
     `callback(token, token_id)` is called with each token as it arrives; an exception of it cancels the generation
-    and is raised here. Options that nobody knows are named in `ignored_options`.
+    and is raised here. Unknown options are listed in `ignored_options`.
     """
     result, ignored = _completed(model, messages, options, tools, callback, {})
     return render(result, ignored)
@@ -112,7 +109,7 @@ def cactus_embed(model: CactusModel, text: str, normalize: bool = True) -> list[
 
 
 def cactus_score_window(model: CactusModel, tokens: Sequence[int], start: int, end: int, context: int) -> str:
-    """How likely the model finds tokens[start:end] after at most `context` tokens before them, as JSON.
+    """The log probability of tokens[start:end] after at most `context` tokens before them, as JSON.
 
     `logprob` is the sum of natural log probabilities over `tokens` tokens.
     """
@@ -122,7 +119,7 @@ def cactus_score_window(model: CactusModel, tokens: Sequence[int], start: int, e
 
 
 def cactus_rag_query(model: CactusModel, query: str, top_k: int = NUM_SOURCES) -> str:
-    """The `top_k` pieces of the model's corpus that fit a query best, as JSON: `chunks`, best first."""
+    """The best `top_k` pieces of the model's corpus for a query, as JSON: `chunks`, best first."""
     with noted():
         sources = _checked(model).query(query, top_k)
         error = "the model was made without a corpus" if sources is None else None
@@ -130,7 +127,7 @@ def cactus_rag_query(model: CactusModel, query: str, top_k: int = NUM_SOURCES) -
 
 
 def cactus_stop(model: CactusModel) -> None:
-    """End what the model generates now, from any thread or the callback; its caller gets the text so far."""
+    """Stop the running generation, from any thread or the callback; its caller gets the text so far."""
     with noted():
         _checked(model).stop()
 
@@ -142,7 +139,7 @@ def cactus_reset(model: CactusModel) -> None:
 
 
 def cactus_destroy(model: CactusModel) -> None:
-    """Stop what runs and free the model; a second time changes nothing."""
+    """Stop the running call and free the model; a second time changes nothing."""
     with noted():
         _checked(model).destroy()
 
@@ -182,7 +179,7 @@ def _completed(
 
 
 def _decoded(value: Any, wanted: Any, name: str) -> Any:
-    """The list or object that JSON text holds; null and empty text are None."""
+    """The list or object of a JSON text; None for null and empty text."""
     if value is None or value == "":
         return None
     try:

@@ -22,10 +22,8 @@ OnToken = Callable[[str, int], Any]
 
 
 class CactusModel:
-    """What `cactus_init` returns.
-
-    A call waits until other threads' calls have returned; `stop` and `destroy` end a running one. Raises
-    CallFailed once it is destroyed, and for a call out of its own callback.
+    """The handle that `cactus_init` returns. A call waits until other threads' calls have returned; `stop` and
+    `destroy` end a running one. Raises CallFailed once it is destroyed, and for a call out of its own callback.
     """
 
     def __init__(self, backend: Backend, index: Index | None = None) -> None:
@@ -124,7 +122,7 @@ class CactusModel:
         return fitting(sources, self._backend.max_context // 2, lambda text: len(self._backend.encode(text)))
 
     def _salted(self, submit: Submit) -> Submit:
-        """Give the job the salt under which its cached prefixes are found."""
+        """Set the job's cache salt."""
         if not self._num_resets:
             return submit
         salt = f"{submit.options.cache_salt or ''}#{self._num_resets}"

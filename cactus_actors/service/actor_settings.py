@@ -1,4 +1,4 @@
-"""The settings of each actor, from the service's configuration and what was resolved at its start."""
+"""The settings of each actor, from the service's configuration and values resolved at its start."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class JobLogTarget:
             self.path = str(Path(config.job_log).expanduser().absolute())
 
     def close(self) -> None:
-        """Pass on what was written, then stop; a second call does nothing."""
+        """Pass on the written lines, then stop; a second call does nothing."""
         if self._writer < 0:
             return
         os.set_blocking(self._writer, False)

@@ -11,7 +11,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def uses_ray(config: ServeConfig) -> bool:
-    """Whether Ray places the actors; raises ConfigurationInvalid for contradicting settings."""
+    """True if Ray places the actors; raises ConfigurationInvalid for contradicting settings."""
     if config.placement == "local" and config.ray_address is not None:
         raise ConfigurationInvalid(
             "--placement local runs on this machine alone: leave out --ray-address, or use --placement ray",

@@ -13,7 +13,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 MAX_PORT = 65_535
 WAIT_S = 5.0
-"""How long to wait for the ports of a service that has just ended."""
+"""Seconds to wait for the ports of a service that has just ended."""
 POLL_S = 0.1
 
 

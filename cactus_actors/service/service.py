@@ -116,7 +116,7 @@ class Service:
 
     @property
     def _has_cloud(self) -> bool:
-        """Whether the handoff actor is needed; on a cluster it may find a cloud key on its own node."""
+        """True if the handoff actor is needed; on a cluster it may find a cloud key on its own node."""
         configured = is_cloud_configured(self._config.handoff, os.environ)
         return configured or self._config.ray_address is not None
 
@@ -175,7 +175,7 @@ class Service:
         self._router.notify("drain", 0.0)
 
     def drain(self, timeout_s: float) -> bool:
-        """Refuse new jobs and supervise the running ones; returns whether all ended within `timeout_s` seconds."""
+        """Refuse new jobs and supervise the running ones; returns True if all ended within `timeout_s` seconds."""
         give_up_at = time.monotonic() + timeout_s
         while not self._is_drained():
             if time.monotonic() >= give_up_at:
@@ -242,7 +242,7 @@ class Service:
         self._num_restarts_seen = health.num_restarts_requested
 
     def _is_drained(self) -> bool:
-        """Tell gateway and router, restarted ones too, to accept no more work; returns whether they have none left."""
+        """Make gateway and router, restarted ones too, accept no more work; returns True if they have none left."""
         answers = []
         if self._gateway.actor is not None:
             answers.append(self._gateway.actor.ask("drain"))

@@ -19,7 +19,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 LOCK = "service.lock"
 MAX_NAME_BYTES = 1000
 WAIT_S = 2.0
-"""How long to wait for a service that is just ending."""
+"""Seconds to wait for a service that is just ending."""
 POLL_S = 0.05
 
 _OWN_ENTRIES = frozenset((LOCK, "run", "journal", "keys", "http", "cloud-spending.json", "credentials.json"))
@@ -99,12 +99,13 @@ def journal_directory(config: ServeConfig) -> Path:
 
 
 def is_reusable(endpoint: str) -> bool:
-    """Whether the endpoint is fixed, so that the next service can use the same one."""
+    """True if the endpoint is fixed, so that the next service can use the same one."""
     return not endpoint.endswith((":*", ":0"))
 
 
 def _check_own(directory: Path) -> None:
-    """Raise ConfigurationInvalid if the directory, or what a service keeps in it, belongs to another user or is linked.
+    """Raise ConfigurationInvalid if the directory, or an entry of the service in it, belongs to another user or is
+    linked.
 
     A link to the directory itself is allowed if it is this user's.
     """

@@ -1,4 +1,4 @@
-"""Text that must obey a schema, an expression or a grammar (docs/reference/structured-output.md)."""
+"""Structured output: text constrained by a schema, an expression or a grammar."""
 
 from cactus_actors.structured.after_reasoning import after_reasoning
 from cactus_actors.structured.grammar_roots import ROOTS

@@ -1,4 +1,4 @@
-"""Grammars as the worker takes them: llguidance's JSON form, compiled once to see that they hold."""
+"""Grammars in the form for workers: llguidance's JSON form, compiled once as a check."""
 
 from __future__ import annotations
 
@@ -47,10 +47,9 @@ def lark_grammar(text: str) -> Grammar:
 
 
 def serialised(*grammars: Grammar, param: str) -> str:
-    """`grammars`, the first the start, as one text that is known to compile.
-
-    The first is named after `param`, the field of the request that it was made of.
-    Raises SchemaInvalid and its kinds, or NotSupported for what the compiler would only approximate.
+    """`grammars`, the first the start, as one text, after a test that it compiles. The first is named after
+    `param`, its field of the request. Raises SchemaInvalid and its subclasses, or NotSupported for grammars that
+    the compiler would only approximate.
     """
     first, *others = grammars
     text = json.dumps({"grammars": [{"name": param, **first}, *others]})
@@ -62,7 +61,7 @@ def serialised(*grammars: Grammar, param: str) -> str:
 
 
 def param_of(grammar: str) -> str:
-    """The field of the request that a serialised grammar was made of."""
+    """The request's field of a serialised grammar."""
     name = json.loads(grammar)["grammars"][0].get("name", "grammar")
     return str(name)
 

@@ -1,4 +1,4 @@
-"""Messages of the grammar compiler -> our errors, in the words of the request."""
+"""Converts messages of the grammar compiler to our errors, which name fields of the request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_ENFORCED = "it asks for what cannot be enforced"
 _EXPRESSION_ERROR = re.compile(
     r"regex parse error:\n(?: {4}(?!\s*\^).*\n)* {4}(?P<before> *)\^.*\nerror: (?P<reason>.*)"
 )
-"""The expression, marks below what is wrong with it, and why."""
+"""The expression, marks below the fault, and the reason."""
 
 _LIMITS = r"(?i)too (many|big|large|complex|deep)|exceed|limit|fuel"
 
@@ -68,7 +68,7 @@ def is_about_limits(message: str) -> bool:
 
 
 def error_of(message: str, param: str) -> InvalidRequest:
-    """The error that the compiler's `message` about the form in `param` means."""
+    """The error for the compiler's `message` about the field `param`."""
     expression = _EXPRESSION_ERROR.search(message)
     if expression is not None:
         reason = expression["reason"]

@@ -1,4 +1,4 @@
-"""Regular expressions of clients: checked, bounded, and put into the compiler's spelling.
+"""Checks, bounds and rewrites regular expressions of clients for the compiler.
 
 The syntax is that of Rust's `regex` crate; \\d and \\w are ASCII, as in JavaScript and JSON Schema.
 """
@@ -19,26 +19,26 @@ _CLASS_OPERATORS = ("&&", "--", "~~")
 def terminal_of(pattern: str, *, param: str) -> str:
     """`pattern` as a terminal of a grammar, matched from end to end.
 
-    Raises SchemaInvalid and SchemaTooComplex with the position, NotSupported for what no automaton can do.
+    Raises SchemaInvalid and SchemaTooComplex with the position, NotSupported for expressions that are not regular.
     """
     check_expression(pattern, param=param, where="the expression")
     return f"/{regex_to_lark(pattern, 'dw')}/" if pattern else '""'
 
 
 def check_expression(pattern: str, *, param: str, where: str) -> None:
-    """Refuse what cannot be enforced, would be read in another sense than it was written, or is too large."""
+    """Refuse an expression that cannot be enforced, would be misread, or is too large."""
     check_limit(len(pattern), MAX_REGEX, f"{where} is too long", param)
     _Scanner(pattern, param, where).scan()
 
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: what its parts expand to, the last apart, because a repetition may multiply it."""
+    """An open group: the expanded size of its parts, the last separately, because a repetition may multiply it."""
 
     start: int
     size: int = 0
     last: int = 0
-    is_repeated: bool = True  # whether a repetition here would repeat a repetition, or nothing
+    is_repeated: bool = True  # True if a repetition here would repeat a repetition, or nothing
 
     def add(self, size: int) -> None:
         self.size += self.last

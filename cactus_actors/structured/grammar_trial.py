@@ -1,7 +1,6 @@
-"""Trial runs of a grammar before its job is accepted, which show the cost of following it.
-
-The cost of a grammar depends on the position in a text: an expression that compiles in a millisecond
-may need more states after its first letter than a worker may hold. Some texts of it are written here first.
+"""Tries a grammar on sample texts before its job is accepted, to bound its cost. The cost depends on the position
+in a text: an expression that compiles in a millisecond may need more states after its first letter than a worker
+may hold.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ NUM_TEXTS = 3
 MAX_TOKENS = 48
 """Tokens of each text."""
 MAX_KNOWN = 1000
-"""Grammars that are remembered to have passed."""
+"""The number of passed grammars that are remembered."""
 
 
 class GrammarTrials:
@@ -36,7 +35,7 @@ class GrammarTrials:
     def check(self, grammar: str) -> None:
         """Write NUM_TEXTS texts with tokens drawn from fixed seeds, under half of a worker's limits.
 
-        Raises SchemaTooComplex, naming the request's field, where one of them goes beyond the limits.
+        Raises SchemaTooComplex, naming the request's field, if one of them exceeds the limits.
         """
         digest = hashlib.blake2b(grammar.encode(), digest_size=16).digest()
         if digest in self._passed:

@@ -1,4 +1,4 @@
-"""The keywords of JSON schemas that are not enforced, and the words that enforced ones take."""
+"""The keywords of JSON schemas that are not enforced, and the values of enforced ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANNOTATIONS = frozenset(
         *("examples", "readOnly", "title", "writeOnly"),
     }
 )
-"""They say nothing about instances, or hold what others refer to."""
+"""They do not constrain instances, or hold definitions for references."""
 
 REFUSED = frozenset(
     {
@@ -24,10 +24,10 @@ REFUSED = frozenset(
         *("else", "if", "not", "then", "unevaluatedItems", "unevaluatedProperties"),
     }
 )
-"""Known, and beyond what a grammar can say."""
+"""Known keywords that a grammar cannot express."""
 
 VALUES = frozenset({"const", "default", "enum", "examples"})
-"""Their values are instances: nothing in them is a schema."""
+"""Keywords whose values are instances, not schemas."""
 
 UNWRITABLE = re.compile(r"[\x00-\x07\x0b\x0e-\x1f\x7f]")
 """Characters that have no spelling in a generated string."""

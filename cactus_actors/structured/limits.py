@@ -19,9 +19,9 @@ MAX_REFERENCE_DEPTH = 128
 MAX_SCHEMAS = 4000
 MAX_ENUM_VALUES = 5000
 MAX_OPTIONAL_PROPERTIES = 256
-"""Properties of one object: each may be next, so every step looks at all of them."""
+"""Properties of one object: each may be next, so every step examines all of them."""
 MAX_COUNT = 100_000
-"""Items, properties and characters that a schema may ask for."""
+"""Items, properties and characters that a schema may require."""
 MAX_REMAINDERS = 100_000
 """Remainders of a division by `multipleOf`, its decimal places included."""
 MAX_REPEATS = 10_000

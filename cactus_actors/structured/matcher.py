@@ -1,4 +1,4 @@
-"""Masks of the tokens that may follow in sequences that obey grammars."""
+"""Computes token masks of sequences with grammars."""
 
 from __future__ import annotations
 
@@ -46,18 +46,17 @@ class GrammarMatcher:
         self._grammar = grammar
         self._build = build
         self._later = later
-        self._never = never  # bits of tokens that end the text, if the grammar could take them for others
+        self._never = never  # bits of tokens that end the text, if the grammar could mistake them for others
         self._lock = threading.Lock()
         self._matcher: LLMatcher | None = None
         self._mask = np.zeros((num_tokens + 31) // 32, dtype=np.int32)
         self._is_masked = False
-        self._is_asked = False  # whether the mask of this place was asked for: a replay asks for none
+        self._is_asked = False  # True if the mask of this position was requested: a replay requests none
         later(self._prepare)
 
     def accept(self, token_id: int) -> None:
-        """Go on after `token_id`.
-
-        Raises ModelFailure for a token that the mask does not allow, SchemaTooComplex where the limits end.
+        """Advance by `token_id`. Raises ModelFailure for a token that the mask does not allow, SchemaTooComplex
+        beyond the limits.
         """
         with self._lock:
             matcher = self._ready()
@@ -83,7 +82,7 @@ class GrammarMatcher:
             return self._ready().is_stopped()
 
     def _prepare(self) -> None:
-        """Compute the mask ahead of its time; what fails now fails again for the one who asks."""
+        """Compute the mask ahead; an error is raised again for the caller that needs the mask."""
         with self._lock:
             try:
                 self._compute()
@@ -115,7 +114,7 @@ class GrammarMatcher:
 
 
 class Matchers:
-    """Makes the matchers of one model's sequences; grammars seen lately are not compiled again.
+    """Makes the matchers of one model's sequences; recent grammars are not compiled again.
 
     The vocabulary is indexed for the first grammar. Matchers may be made and used from one thread
     while the helper's thread computes their masks.
@@ -136,8 +135,8 @@ class Matchers:
     def __call__(self, grammar: str) -> GrammarMatcher:
         """A matcher at the start of a text of `grammar`, as `compile_request` made it.
 
-        Compiling is left to the helper's thread: what fails raises where the matcher is first used,
-        InvalidRequest for a grammar that does not compile for this vocabulary.
+        The helper's thread compiles it: errors are raised at the first use of the matcher, InvalidRequest for a
+        grammar that does not compile for this vocabulary.
         """
         if self._helper is None:
             self._helper = threading.Thread(target=_help, args=(self._work,), name="grammar-masks", daemon=True)

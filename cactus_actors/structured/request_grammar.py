@@ -67,13 +67,13 @@ def compile_request(
 
 
 def check_form(options: Options) -> None:
-    """Raise what `compile_request` would for the `json_schema` of any job, whatever its model."""
+    """Raise the errors of `compile_request` for a `json_schema`, whatever the model."""
     if options.json_schema is not None:
         _checked(json_grammar(options.json_schema, param="json_schema"), "json_schema")
 
 
 def _forms(options: Options) -> dict[str, Any]:
-    """The form that `options` ask of the text, by the option's name; a response format as its schema."""
+    """The structured-output options by name; a response format as its schema."""
     named = {name: getattr(options, name) for name in ("json_schema", "regex", "grammar", "grammar_root")}
     wanted = {name: value for name, value in named.items() if value is not None}
     schema = _schema_of_format(options.response_format)
@@ -81,7 +81,7 @@ def _forms(options: Options) -> dict[str, Any]:
 
 
 def _schema_of_format(response_format: dict[str, Any] | None) -> Any:
-    """The schema that a response format asks for, None for text."""
+    """The schema of a response format, None for text."""
     if response_format is None:
         return None
     match response_format:
@@ -148,8 +148,8 @@ def _key(
     markup: str,
     parallel: bool,
 ) -> str | None:
-    """All that the grammar follows from; None for what is not worth knowing or is no plain data."""
-    if "<" in str(wanted.get("grammar", "")):  # it may name tokens of this tokenizer
+    """The cache key: all inputs of the grammar; None if it should not or cannot be cached."""
+    if "<" in str(wanted.get("grammar", "")):  # it may refer to tokens of this tokenizer
         return None
     calls: list[Any] = []
     if wanted.keys() & {"force_tools", "grammar_root", "strict_tools"}:

@@ -1,4 +1,4 @@
-"""Keywords that say the same as others which can be enforced."""
+"""Rewrites keywords as equivalent ones that can be enforced."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _IN_PLACE = (
 
 
 def rewritten(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema of the same instances; keywords for which there is no other way to say it stay."""
+    """A schema of the same instances; keywords without an equivalent stay."""
     if not schema.keys() & _REWRITTEN:
         return schema
     plain = dict(schema)
@@ -90,7 +90,7 @@ def _close_what_is_left(schema: dict[str, Any]) -> None:
 
 
 def _in_other_words(keyword: str, value: Any) -> list[Any] | None:
-    """Schemas that together say what a keyword says, None if there are none."""
+    """Schemas that together are equivalent to a keyword, None if there are none."""
     match keyword, value:
         case "not", bool():
             return [not value]
@@ -132,7 +132,7 @@ def _only(names: list[Any]) -> dict[str, Any]:
 
 
 def _dependencies(needs: Mapping[str, Any]) -> list[Any]:
-    """For each property: it is absent, or what it needs holds."""
+    """For each property: it is absent, or its dependency holds."""
     parts = []
     for name, need in needs.items():
         present = {"properties": {name: True}, "required": [name]}  # listed, so that it comes first

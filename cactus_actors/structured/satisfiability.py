@@ -31,7 +31,7 @@ def check_satisfiable(definitions: Mapping[str, Schema], *, param: str) -> dict[
 
 
 def _check_loops(definitions: Mapping[str, Schema], param: str) -> None:
-    """No definition may be reached from itself without an object or an array between."""
+    """Check that no definition refers to itself without an object or an array between."""
     edges = {name: set(_in_place(schema)) for name, schema in definitions.items()}
     while True:
         leaves = {name for name, targets in edges.items() if not targets}
@@ -43,7 +43,7 @@ def _check_loops(definitions: Mapping[str, Schema], param: str) -> None:
 
 
 def _check_depth(definitions: Mapping[str, Schema], param: str) -> None:
-    """Bounds the longest chain of references that does not repeat, counting a loop as all its members."""
+    """Bound the longest chain of references without repetition; a loop counts as all its members."""
     edges = {name: sorted(set(_references(schema))) for name, schema in definitions.items()}
     own = {name: _depth(schema) for name, schema in definitions.items()}
     depth = longest_chain(edges, own)

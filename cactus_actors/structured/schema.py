@@ -1,6 +1,6 @@
-"""JSON schemas of clients: checked keyword by keyword, and rewritten to what is enforced.
+"""Checks JSON schemas of clients keyword by keyword, and rewrites them for enforcement.
 
-The semantics are those of draft 2020-12. Keywords that say nothing about instances are dropped; every other
+The semantics are those of draft 2020-12. Keywords that do not constrain instances are dropped; every other
 keyword is enforced or refused by name.
 """
 
@@ -33,7 +33,7 @@ Schema = dict[str, Any] | bool
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 _LEAST = -(2**63)
-"""An integer that is this one as a float64 ends the compiler's process (llguidance 1.9)."""
+"""An integer that rounds to this one in float64 crashes the compiler's process (llguidance 1.9)."""
 
 
 def normalised(schema: Any, *, param: str) -> dict[str, Schema]:
@@ -108,12 +108,12 @@ class _Reader:
         return self._settled(read, at)
 
     def _settled(self, read: dict[str, Any], at: _Place) -> dict[str, Any]:
-        """`read` in the spelling of this draft, checked for what depends on several keywords."""
+        """`read` in the spelling of this draft, after checks of several keywords together."""
         if isinstance(read.get("items"), list):
             read["prefixItems"] = read.pop("items")
             if "additionalItems" in read:
                 read["items"] = read.pop("additionalItems")
-        read.pop("additionalItems", None)  # without a list of items it says nothing
+        read.pop("additionalItems", None)  # without a list of items it has no effect
         for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             if isinstance(read.get(exclusive), bool):
                 is_exclusive = read.pop(exclusive)
@@ -234,7 +234,7 @@ class _Reader:
         return f"#/$defs/{self._names[path]}"
 
     def _resolved(self, pointer: str, where: _Place) -> tuple[str, Any]:
-        """The place that a JSON pointer (RFC 6901) or an anchor names, and what is there."""
+        """The place that a JSON pointer (RFC 6901) or an anchor names, and its value."""
         if pointer and not pointer.startswith("/"):
             for path, schema in _places(self._root):
                 if schema.get("$anchor") == pointer:
@@ -302,7 +302,7 @@ def _escaped(name: str) -> str:
 
 
 def _scalars(value: Any) -> Iterator[Any]:
-    """All that is no list or object in plain data, however deep; names, too."""
+    """All scalars and names in plain data, at any depth."""
     pending = [value]
     while pending:
         match pending.pop():

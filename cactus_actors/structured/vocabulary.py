@@ -1,4 +1,4 @@
-"""A model's vocabulary as the grammar engine sees it."""
+"""A model's vocabulary for the grammar engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Vocabulary(TokenizerWrapper):
         self._longest = max(map(len, self._id_of_bytes), default=1)
 
     def __call__(self, s: str) -> list[int]:
-        """The ids whose bytes are those of `s`, as the model would write them where its tokenizer allows."""
+        """The ids whose bytes are those of `s`, as the model's tokenizer would encode them if possible."""
         text = s.encode()
         ids = self._tokenizer.encode(s, add_special=False, parse_special=False)
         if b"".join(self.tokens[token_id] for token_id in ids) == text:
@@ -61,7 +61,7 @@ class _Vocabulary(TokenizerWrapper):
         while start < len(text):
             ends = range(min(len(text), start + self._longest), start, -1)
             end = next((end for end in ends if text[start:end] in self._id_of_bytes), None)
-            if end is None:  # a byte that no token begins with: the rest is the model's choice
+            if end is None:  # no token begins with this byte: the model chooses the rest
                 break
             ids.append(self._id_of_bytes[text[start:end]])
             start = end

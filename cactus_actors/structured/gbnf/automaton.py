@@ -1,4 +1,4 @@
-"""Expressions as automata over the kinds of characters that a grammar tells apart."""
+"""Expressions as automata over the kinds of characters that a grammar distinguishes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from cactus_actors.structured.gbnf.tree import (
 MAX_POSITIONS = 3000
 
 Kinds = int
-"""A set of characters: one bit for each kind of character that the grammar tells apart."""
+"""A set of characters: one bit for each kind of character that the grammar distinguishes."""
 
 
 class Alphabet:
-    """The kinds of characters that a grammar tells apart."""
+    """The kinds of characters that a grammar distinguishes."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         bounds = {0}
@@ -52,7 +52,7 @@ def _ranges(node: Node) -> Iterator[tuple[int, int]]:
 
 
 class TooLarge(Exception):  # it never leaves the package
-    """The grammar is too large to be looked at in this way."""
+    """The grammar is too large for this analysis."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class ExpressionEnds:
 
 @dataclass(slots=True)
 class Automaton:
-    """An expression as positions (Glushkov 1961): the `kinds` of character at each, and what may follow."""
+    """An expression as positions (Glushkov 1961): the `kinds` of character at each, and its successors."""
 
     ends: ExpressionEnds
     kinds: list[Kinds] = field(default_factory=list)

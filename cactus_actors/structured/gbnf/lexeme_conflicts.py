@@ -1,8 +1,8 @@
 """Conflicts: lexemes whose greedy matching would lose texts of the grammar.
 
-A lexeme that reads on where another, or itself, is complete and the rules would go on with the same
-character takes that character away from them. Such a lexeme must be taken apart. The search errs on that
-side: counts are ignored, and whatever follows one use of a rule is taken to follow each use of it.
+A lexeme conflicts if it can continue with a character although another lexeme, or itself, is complete and the rules
+accept the same character next. Such a lexeme must be split. The search may report too many: counts are ignored, and
+the followers of one use of a rule count for each use of it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ MAX_ROWS = 1000
 
 
 def greedy_lexemes(shapes: Mapping[RuleKey, Shape], rules: Mapping[str, Node]) -> frozenset[Node]:
-    """The lexemes that take characters from the rules after them.
-
-    Raises NotSupported where a token with text is possible beside text: the grammar engine would
-    not see the text. Raises TooLarge.
+    """The lexemes that conflict with the rules after them. Raises NotSupported if a token with text is possible
+    beside text, which the grammar engine would miss. Raises TooLarge.
     """
     leaves = [leaf for shape in shapes.values() for leaf in leaves_in(shape)]
     nodes = list(dict.fromkeys(leaf.node for leaf in leaves if isinstance(leaf, Lexeme)))
@@ -56,7 +54,7 @@ class _Rows:
         self._meeting = cache(self._meet)
 
     def takers(self) -> frozenset[Node]:
-        """The lexemes that read on where they must not; raises TooLarge and NotSupported."""
+        """The lexemes with conflicts; raises TooLarge and NotSupported."""
         takers: set[Node] = set()
         rows: set[int] = set()
         pending = [self._places.first]

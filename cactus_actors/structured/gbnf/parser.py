@@ -1,4 +1,4 @@
-"""Reading the notation."""
+"""Parses the notation."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ MAX_STEPS = 300_000
 class Positions:
     """The positions of `leaves`, the lexemes and tokens of `shapes` in order; a set of positions is a set of bits.
 
-    A text begins at one of `first`; the leaf at position i is followed by one of `behind[i]`. A rule is
-    followed by whatever follows any use of it. Raises TooLarge.
+    A text begins at one of `first`; the leaf at position i is followed by one of `behind[i]`. The followers of a
+    rule are those of all its uses. Raises TooLarge.
     """
 
     def __init__(self, shapes: Mapping[RuleKey, Shape], is_nullable: Callable[[Node], bool]) -> None:
@@ -37,7 +37,7 @@ class Positions:
 
     def _grow_firsts(self) -> bool:
         before = len(self._nullable), list(self._first.values())
-        for key, shape in reversed(list(self._shapes.items())):  # mostly those that others are made of first
+        for key, shape in reversed(list(self._shapes.items())):  # mostly parts before the rules that use them
             if self._is_nullable(shape):
                 self._nullable.add(key)
             self._first[key] |= self._first_of(shape)

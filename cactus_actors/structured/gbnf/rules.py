@@ -1,4 +1,4 @@
-"""Checks on the rules of a grammar."""
+"""Checks the rules of a grammar."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def is_nullable(node: Node, names: Container[str]) -> bool:
 
 
 def _closure(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
-    """The rules for which `holds` once it does for those that they are made of."""
+    """The rules for which `holds` once it does for their parts."""
     users: dict[str, list[str]] = {name: [] for name in rules}
     num_references: dict[str, int] = {}
     for name, node in rules.items():
@@ -129,14 +129,14 @@ def _check_left_recursion(rules: Rules, places: Mapping[str, str]) -> None:
         edges = {name: targets - done for name, targets in edges.items() if name not in done}
     if edges:
         name, seen = next(iter(edges)), set[str]()
-        while name not in seen:  # whatever is left leads to a loop
+        while name not in seen:  # the remaining rules lead to a loop
             seen.add(name)
             name = min(edges[name])
         raise SchemaInvalid(f"{places[name]}: the rule {name} begins with itself (left recursion)", param=PARAM)
 
 
 def _check_loops(rules: Rules) -> None:
-    """A loop whose item may be empty is harmless, as in `("a"?)*`: it is the loop over what is not empty."""
+    """Check loops. One whose item may be empty, as in `("a"?)*`, equals the loop over non-empty items."""
     writing = _closure(rules, _writes)
     pending = list(rules.values())
     for node in pending:

@@ -1,6 +1,5 @@
-"""Rules over lexemes: what is regular in a grammar, taken together into as few expressions as possible.
-
-The grammar engine matches a lexeme as far as it goes before it looks at the rules, and is fast because of it.
+"""Rules over lexemes: the regular parts of a grammar, joined into as few expressions as possible. The grammar
+engine matches a lexeme greedily before it applies the rules, which makes it fast.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from cactus_actors.structured.gbnf.tree import (
 )
 
 RuleKey = tuple[str, bool]
-"""A rule's name, and true if an expression that was taken apart could replace it."""
+"""A rule's name, and True if an expression that was split could replace it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ Shape = Lexeme | Token | Rule | Concatenation["Shape"] | Choice["Shape"] | Repea
 
 
 class Shaper:
-    """Gives the rules of a grammar their shape; the lexemes in `spelled_out` are taken apart.
+    """Rewrites the rules of a grammar over lexemes; those in `spelled_out` are split.
 
     `size` is how large lexemes are: neighbours that are regular as one, a regular rule, repetition, choice
     or text by itself, or just a character.
@@ -58,7 +57,7 @@ class Shaper:
         self.regular = regular(rules)
 
     def shapes(self, start: str, opened: frozenset[Node]) -> dict[RuleKey, Shape]:
-        """The rules that are needed, `start` the first; the lexemes in `opened` are taken apart."""
+        """The needed rules, `start` the first; the lexemes in `opened` are split."""
         found: dict[RuleKey, Shape] = {}
         pending: list[RuleKey] = [(start, False)]
         while pending:
@@ -94,7 +93,7 @@ class Shaper:
         return Lexeme(node)
 
     def _runs(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
-        """`items` with neighbours that are regular made one."""
+        """`items` with adjacent regular ones joined."""
         runs: list[Node] = []
         for together, run in groupby(items, lambda item: is_regular(item, self.regular)):
             nodes = tuple(run)
@@ -102,7 +101,7 @@ class Shaper:
         return tuple(runs)
 
     def _joined(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
-        """`items` with those that are regular made one."""
+        """`items` with the regular ones joined."""
         alike = tuple(item for item in items if is_regular(item, self.regular))
         others = tuple(item for item in items if not is_regular(item, self.regular))
         return (Choice(alike), *others) if len(alike) > 1 and others else items

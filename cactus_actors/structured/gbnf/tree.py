@@ -76,7 +76,7 @@ Node = Characters | Text | Token | Reference | Concatenation["Node"] | Choice["N
 
 
 class Grammar(NamedTuple):
-    """Rules by name, in the order of their definitions, and where each of these begins."""
+    """Rules by name, in the order of their definitions, with the position of each."""
 
     rules: Mapping[str, Node]
     places: Mapping[str, str]
