@@ -125,8 +125,9 @@ SpendingPeriod = Literal["hour", "day", "month"]
 
 
 class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of `[[handoff.budgets]]`: a limit of cloud spending in a period. Once it is reached, nothing more
-    is sent; requests in flight at that moment may exceed it.
+    """One entry of `[[handoff.budgets]]`: a limit of cloud spending in a period.
+
+    Once it is reached, nothing more is sent; requests in flight at that moment may exceed it.
     """
 
     period: Annotated[SpendingPeriod | None, about("hour, day or month, of UTC; without it, for all time.")] = None

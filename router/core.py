@@ -37,9 +37,11 @@ from cactus_actors.router.state.service_facts import ServiceFacts
 
 
 class RouterCore:
-    """Makes every decision of the router. Every `PrepareRequest` effect is answered by `on_prepared`. With a
-    journal every `WriteJournal` effect is performed, that of an accepted job is answered by `on_journaled` or
-    `on_journal_failed`, and each `LoadResult` by `on_result_loaded`.
+    """Makes every decision of the router.
+
+    Every `PrepareRequest` effect is answered by `on_prepared`. With a journal every `WriteJournal` effect is
+    performed, that of an accepted job is answered by `on_journaled` or `on_journal_failed`, and each `LoadResult`
+    by `on_result_loaded`.
     """
 
     def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions | None = None) -> None:

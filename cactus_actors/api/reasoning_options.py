@@ -22,9 +22,7 @@ _SPELLINGS = {"enable_thinking": bool, "thinking": bool, "reasoning_effort": str
 
 
 class ReasoningRequest(msgspec.Struct, frozen=True):
-    """The switch, None for the model's default; the budget in tokens, UNLIMITED for none; `variables` for the chat
-    template.
-    """
+    """The switch, None for the default; the budget in tokens, UNLIMITED for none; the template's `variables`."""
 
     enabled: bool | None = None
     budget: int = UNLIMITED

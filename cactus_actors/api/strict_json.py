@@ -31,8 +31,9 @@ def decode_strictly(text: bytes | bytearray, what: str) -> Any:
 
 
 def num_outside_strings(text: bytes | bytearray, signs: bytes) -> int:
-    """The number of occurrences of the bytes `signs` in JSON outside strings. It is counted in short C calls, so
-    that other threads can run in between.
+    """The number of occurrences of the bytes `signs` in JSON outside strings.
+
+    It is counted in short C calls, so that other threads can run in between.
     """
     without_escapes = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     kept = signs + b'"'

@@ -30,9 +30,10 @@ class _Work:
 
 
 class TextQueue:
-    """One thread: more would take too much of the interpreter from the loop. It is always the same one, since
-    tokenizers keep memory for each thread. A caller is an API key, or an address without keys. Belongs to one event
-    loop.
+    """One thread: more would take too much of the interpreter from the loop.
+
+    It is always the same one, since tokenizers keep memory for each thread. A caller is an API key, or an address
+    without keys. Belongs to one event loop.
     """
 
     def __init__(self, max_of_one: int = MAX_OF_ONE, max_characters_of_one: int | None = MAX_CHARACTERS_OF_ONE) -> None:

@@ -93,8 +93,9 @@ def has_cloud_key(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_cloud_configured(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
-    """True if there is a cloud key, or any setting of the handoff actor differs from its default. The actor decides
-    if they can be used. `cactus auth` may store a key at any time.
+    """True if there is a cloud key, or any setting of the handoff actor differs from its default.
+
+    The actor decides if they can be used. `cactus auth` may store a key at any time.
     """
     of_router = {
         name: getattr(settings, name) for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")

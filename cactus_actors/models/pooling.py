@@ -22,8 +22,9 @@ _OF_GGUF: dict[int, Pooling] = {0: "mean", 1: "mean", 2: "cls", 3: "lasttoken"}
 
 
 def pooling_of(path: Path) -> Pooling:
-    """The pooling of the model in `path`, a directory or a GGUF file: by default the mean. Raises ModelFileInvalid
-    for another kind, or several at once.
+    """The pooling of the model in `path`, a directory or a GGUF file: by default the mean.
+
+    Raises ModelFileInvalid for another kind, or several at once.
     """
     if path.is_file():
         from cactus_actors.models.gguf_file import open_gguf

@@ -105,6 +105,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class IncompleteCall(msgspec.Struct, frozen=True):
     """A call with truncated arguments, or with arguments that cannot be encoded as values: their text so far.
+
     `index` is its position among all calls of the answer.
     """
 

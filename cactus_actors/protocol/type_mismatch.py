@@ -50,8 +50,10 @@ class Mismatch(NamedTuple):
 
 
 def mismatch_of(error: msgspec.ValidationError, kind: Any = None, inside: str | None = None) -> Mismatch:
-    """The decoder's error on the first wrong field, in JSON's terms. With `kind`, the decoded type, the message
-    lists the accepted names and values. Fields of the object `inside` are named without it.
+    """The decoder's error on the first wrong field, in JSON's terms.
+
+    With `kind`, the decoded type, the message lists the accepted names and values. Fields of the object `inside`
+    are named without it.
     """
     text = str(error)
     place = _PLACE.search(text)

@@ -61,10 +61,12 @@ class Finish(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
-    """Values that only some jobs request. `top` has for each token the likeliest ids and their log probabilities in
-    descending order, and `prompt` the same for the prompt's tokens from `prompt_position` on, each with its own log
-    probability first (NaN for the first token of all). `mirostat_mu` is the state after the last token. `embedding`
-    has length 1; `embedding_length` is its length before normalisation.
+    """Values that only some jobs request.
+
+    `top` has for each token the likeliest ids and their log probabilities in descending order, and `prompt` the
+    same for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for the
+    first token of all). `mirostat_mu` is the state after the last token. `embedding` has length 1;
+    `embedding_length` is its length before normalisation.
     """
 
     top: list[list[tuple[int, float]]] = []
@@ -158,8 +160,9 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class CloudRequest(msgspec.Struct, frozen=True, array_like=True):
-    """The job for a cloud: text, not token ids. `tool_markup` is the markup in which calls of the answer are
-    written into its text.
+    """The job for a cloud: text, not token ids.
+
+    `tool_markup` is the markup in which calls of the answer are written into its text.
     """
 
     prompt: str | None = None

@@ -11,11 +11,12 @@ import msgspec
 
 
 class ReasoningMarkup(msgspec.Struct, frozen=True, kw_only=True):
-    """The markup of one family: the reasoning comes first, between one of `opens` and one of `closes`. The first of
-    each is the spelling for writing. `answers` are pairs of texts that may enclose the answer; the first of a pair
-    may be empty. A chat template is the family's if it holds all of `signs`. `tokens` are the texts of the markup
-    that may be control tokens of a vocabulary. With `has_channels` an answer is a list of messages, each of a
-    channel (OpenAI's harmony format), and any of them may be reasoning.
+    """The markup of one family: the reasoning comes first, between one of `opens` and one of `closes`.
+
+    The first of each is the spelling for writing. `answers` are pairs of texts that may enclose the answer; the
+    first of a pair may be empty. A chat template is the family's if it holds all of `signs`. `tokens` are the texts
+    of the markup that may be control tokens of a vocabulary. With `has_channels` an answer is a list of messages,
+    each of a channel (OpenAI's harmony format), and any of them may be reasoning.
     """
 
     opens: tuple[str, ...]

@@ -22,9 +22,11 @@ class Split(NamedTuple):
 
 
 class ReasoningSplitter(ABC):
-    """Separates reasoning and its marks from a text that arrives in chunks. Text is held back until it is known to
-    be reasoning or answer. The joined parts do not depend on the chunks, and no piece is ever revoked. White space
-    around the reasoning is dropped. `has_reasoned` is true once reasoning has begun.
+    """Separates reasoning and its marks from a text that arrives in chunks.
+
+    Text is held back until it is known to be reasoning or answer. The joined parts do not depend on the chunks, and
+    no piece is ever revoked. White space around the reasoning is dropped. `has_reasoned` is true once reasoning has
+    begun.
     """
 
     has_reasoned: bool

@@ -22,8 +22,10 @@ OnToken = Callable[[str, int], Any]
 
 
 class CactusModel:
-    """The handle that `cactus_init` returns. A call waits until other threads' calls have returned; `stop` and
-    `destroy` end a running one. Raises CallFailed once it is destroyed, and for a call out of its own callback.
+    """The handle that `cactus_init` returns.
+
+    A call waits until other threads' calls have returned; `stop` and `destroy` end a running one. Raises CallFailed
+    once it is destroyed, and for a call out of its own callback.
     """
 
     def __init__(self, backend: Backend, index: Index | None = None) -> None:

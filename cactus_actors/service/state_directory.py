@@ -104,8 +104,7 @@ def is_reusable(endpoint: str) -> bool:
 
 
 def _check_own(directory: Path) -> None:
-    """Raise ConfigurationInvalid if the directory, or an entry of the service in it, belongs to another user or is
-    linked.
+    """Raise ConfigurationInvalid if the directory or a service's entry in it is another user's or linked.
 
     A link to the directory itself is allowed if it is this user's.
     """

@@ -17,9 +17,10 @@ _TEXT = "(FREE)?"
 
 
 def after_reasoning(grammar: str, markup: str, tokenizer: TokenNames, *, start: Start, is_call: bool = False) -> str:
-    """The grammar of reasoning in the markup of that name, then of the serialised `grammar`. `start` is the state
-    at which the text begins; unless it begins in the reasoning, there may be none. A grammar that `is_call`
-    includes the heading of its message in markups with headings.
+    """The grammar of reasoning in the markup of that name, then of the serialised `grammar`.
+
+    `start` is the state at which the text begins; unless it begins in the reasoning, there may be none. A grammar
+    that `is_call` includes the heading of its message in markups with headings.
     """
     known = _Marks(MARKUPS[markup], tokenizer)
     rule = known.channels(is_call) if known.markup.has_channels else known.tags(start)

@@ -47,9 +47,10 @@ def lark_grammar(text: str) -> Grammar:
 
 
 def serialised(*grammars: Grammar, param: str) -> str:
-    """`grammars`, the first the start, as one text, after a test that it compiles. The first is named after
-    `param`, its field of the request. Raises SchemaInvalid and its subclasses, or NotSupported for grammars that
-    the compiler would only approximate.
+    """`grammars`, the first the start, as one text, after a test that it compiles.
+
+    The first is named after `param`, its field of the request. Raises SchemaInvalid and its subclasses, or
+    NotSupported for grammars that the compiler would only approximate.
     """
     first, *others = grammars
     text = json.dumps({"grammars": [{"name": param, **first}, *others]})

@@ -1,6 +1,7 @@
-"""Tries a grammar on sample texts before its job is accepted, to bound its cost. The cost depends on the position
-in a text: an expression that compiles in a millisecond may need more states after its first letter than a worker
-may hold.
+"""Tries a grammar on sample texts before its job is accepted, to bound its cost.
+
+The cost depends on the position in a text: an expression that compiles in a millisecond may need more states after
+its first letter than a worker may hold.
 """
 
 from __future__ import annotations

@@ -55,8 +55,9 @@ class GrammarMatcher:
         later(self._prepare)
 
     def accept(self, token_id: int) -> None:
-        """Advance by `token_id`. Raises ModelFailure for a token that the mask does not allow, SchemaTooComplex
-        beyond the limits.
+        """Advance by `token_id`.
+
+        Raises ModelFailure for a token that the mask does not allow, SchemaTooComplex beyond the limits.
         """
         with self._lock:
             matcher = self._ready()

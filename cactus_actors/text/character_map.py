@@ -1,8 +1,8 @@
 """Checks a SentencePiece character map, whose reader in the `tokenizers` package trusts every index in it.
 
 A map is a double array, the trie of what is replaced (Darts-clone; Kanda et al. 2018), and the texts that its
-leaves point into. A unit of the array has a label in its lowest byte, at bit 8 whether a leaf belongs to it,
-and above that the distance to its children, exclusive or. A leaf has bit 31 and a place in the texts.
+leaves point into. A unit of the array has a label in its lowest byte, at bit 8 a flag for a leaf, and above that
+the distance to its children, exclusive or. A leaf has bit 31 and a place in the texts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fault_in_character_map(stored: bytes) -> str | None:
 
 
 def _places(units: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
-    """Where in the texts the leaves that a text can reach point; None where one leads out of the array."""
+    """The offsets in the texts of all reachable leaves; None if one points out of the array."""
     seen = np.zeros(len(units), bool)
     leaves: list[NDArray[np.uint32]] = []
     reached = np.zeros(1, np.uint32)

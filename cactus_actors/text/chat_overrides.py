@@ -13,7 +13,7 @@ MAX_BYTES = 4 << 20
 
 
 def template_source(overrides: ChatOverrides) -> tuple[Path, str] | None:
-    """File and text of the template that is given; ModelFileInvalid names one that cannot be read."""
+    """File and text of the given template; ModelFileInvalid names one that cannot be read."""
     if overrides.chat_template is None:
         return None
     path = Path(overrides.chat_template)
@@ -24,7 +24,7 @@ def template_source(overrides: ChatOverrides) -> tuple[Path, str] | None:
 
 
 def tool_format(overrides: ChatOverrides) -> str | None:
-    """The name in MARKUPS that is given; raises ConfigurationInvalid for one that is not known."""
+    """The given name in MARKUPS; raises ConfigurationInvalid for an unknown one."""
     name = overrides.tool_format
     if name is not None and name not in MARKUPS:
         raise ConfigurationInvalid(

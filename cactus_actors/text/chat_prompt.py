@@ -10,7 +10,7 @@ _FINAL = "<|channel|>final<|message|>"
 
 
 class ChatPrompt(NamedTuple):
-    """The ids of a conversation, where the answer begins, and whether the model is to reason before it."""
+    """The ids of a conversation, the state at the answer's start, and if the model is to reason before it."""
 
     ids: list[int]
     start: Start = "undecided"
@@ -36,7 +36,7 @@ class PromptEnd(NamedTuple):
 def end_of(prompt: str, markup_name: str, *, thinking: bool | None, past: str, answer_begins: str) -> PromptEnd:
     """The text between a rendered prompt and the model's first token.
 
-    Reasoning that the template opened is closed again where `thinking` is false or the answer has begun,
+    Reasoning that the template opened is closed again if `thinking` is false or the answer has begun,
     after `past`, its reasoning so far. `answer_begins` itself is not part of the added text.
     """
     markup = MARKUPS[markup_name]

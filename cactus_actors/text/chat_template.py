@@ -1,4 +1,4 @@
-"""Messages to prompt text by the model's own chat template."""
+"""Renders messages as prompt text with the model's own chat template."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from cactus_actors.text.template_messages import with_content, with_decoded_argu
 
 MAX_TEMPLATE_CHARACTERS = 1 << 20
 MAX_PROMPT_CHARACTERS = 4 << 20
-MAX_SPENT_CHARACTERS = 64 << 20  # written anywhere while rendering, captured or repeated text included
+MAX_SPENT_CHARACTERS = 64 << 20  # the most characters written during a rendering, captured or repeated text included
 MAX_RENDER_S = 2.0
 MAX_SHOWN_CHARACTERS = 500
 
-# Python shows objects with their place in memory, which is nobody's business.
+# Python's repr of objects has their memory address, which must not leak.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -35,8 +35,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 class ChatTemplate:
     """A compiled template; `special_tokens` (bos_token, eos_token, ...) are visible to it by name.
 
-    `reasoning_switches` are the variables that make it ask the model to reason before it answers, or not to;
-    `past_reasoning` is what it takes of earlier turns' reasoning.
+    `reasoning_switches` are the variables that switch reasoning on or off; `past_reasoning` is its form of earlier
+    turns' reasoning.
     """
 
     template: Template
@@ -74,12 +74,12 @@ class ChatTemplate:
     ) -> str:
         """The prompt text of a conversation.
 
-        Tool calls may have their arguments as JSON text, as OpenAI writes them: the template gets objects,
-        as transformers gives them, or the text where it cannot do with objects. `escape` is applied to every
-        string in `messages`, `tools` and `variables` before the template sees it. `thinking` turns its
-        switches of reasoning, None leaves them as they are. What earlier turns thought is left out where the
-        template has no place for it. The tools are the variable `tools_name`. Raises TemplateInvalid with the
-        template's line for whatever goes wrong, the limits of this module included.
+        Tool calls may have their arguments as JSON text, as OpenAI writes them: the template gets objects, as from
+        transformers, or the text if it cannot handle objects. `escape` is applied to every string in `messages`,
+        `tools` and `variables` before the template sees it. `thinking` sets its switches of reasoning, None leaves
+        them unset. Reasoning of earlier turns is omitted if the template does not render it. The tools are the
+        variable `tools_name`. Raises TemplateInvalid with the template's line for all errors, including the limits
+        of this module.
         """
         budget = _Budget(time.thread_time() + MAX_RENDER_S)
         told = _plain_variables(variables or {}, escape)
@@ -95,7 +95,7 @@ class ChatTemplate:
         raise first_error from None
 
     def _forms(self, messages: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
-        """The messages as the template may take them, each form once, what says most first."""
+        """The forms in which the template may accept the messages, each once, the most complete first."""
         tried: list[Sequence[Mapping[str, Any]]] = []
         for reasoning_told in (self.past_reasoning.given, without_reasoning):
             told = reasoning_told(messages)
@@ -145,7 +145,7 @@ def _plain_variables(variables: Mapping[str, Any], escape: Callable[[str], str])
 
 
 class _Budget:
-    """The output and the CPU time left to one rendering: what other threads do costs it none."""
+    """The output and the CPU time left to one rendering; other threads do not use it up."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline

@@ -1,4 +1,4 @@
-"""The tokens of models that fill in the middle of a text."""
+"""The tokens of models for filling in the middle of a text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cactus_actors.tools.grammar_builder import control_ids
 
 
 class FillTokens(NamedTuple):
-    """The ids before a text's beginning, before its end, and before what is to be filled in between."""
+    """The ids before the prefix, before the suffix, and before the middle."""
 
     prefix: int
     suffix: int
@@ -25,7 +25,7 @@ _SPELLINGS = (
     ("▁<PRE>", "▁<SUF>", "▁<MID>"),
     ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),
 )
-# what such a model writes when the middle is full: the end, padding, or the next file
+# tokens that such a model writes after the middle: the end, padding, or the next file
 _ENDS = (
     "<EOT>",
     "▁<EOT>",

@@ -24,7 +24,7 @@ def assembled(
     add_bos: bool,
     end_id: int | None = None,
 ) -> Tokenizer:
-    """The tokenizer, once `inner` knows the tokens that stand in a text as they are written.
+    """The tokenizer, after adding the tokens to `inner` that are matched literally in texts.
 
     `end_id` is appended to every text, unless it is None.
     """

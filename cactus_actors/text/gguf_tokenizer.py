@@ -25,7 +25,7 @@ from cactus_actors.text.tokenizer import (
 
 
 def tokenizer_from_gguf(file: GGUFFile) -> Tokenizer:
-    """The tokenizer of a GGUF file; ModelFileInvalid names the key that is wrong or not supported."""
+    """The tokenizer of a GGUF file; ModelFileInvalid names an invalid or unsupported key."""
     vocabulary = GGUFVocabulary.of(file)
     model = file.metadata.get("tokenizer.ggml.model")
     build = BUILDERS.get(model) if isinstance(model, str) else None
@@ -124,4 +124,4 @@ BUILDERS: Mapping[str, Callable[[GGUFVocabulary], Tokenizer]] = {
     "bert": word_piece,
     "t5": unigram,
 }
-"""By what `tokenizer.ggml.model` says."""
+"""By the value of `tokenizer.ggml.model`."""

@@ -17,7 +17,7 @@ CHARACTER_MAP = "tokenizer.ggml.precompiled_charsmap"
 
 
 def unigram(vocabulary: GGUFVocabulary) -> Tokenizer:
-    """A text is cut where the sum of the scores, logarithms of probabilities, is the largest."""
+    """The tokenizer that cuts a text so that the sum of scores, logarithms of probabilities, is the largest."""
     scores = vocabulary.scores()
     if not np.isfinite(scores).all():
         raise invalid(vocabulary.path, "tokenizer.ggml.scores are not all finite")

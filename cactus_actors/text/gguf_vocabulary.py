@@ -14,7 +14,7 @@ from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 
 NO_TOKEN = 0xFFFFFFFF
-MAX_TOKEN_CHARACTERS = 1024  # every place to cut a token is looked at
+MAX_TOKEN_CHARACTERS = 1024  # every place to cut a token is examined
 
 # Tokens that end a turn or a text in the chat formats of well-known models: control tokens that end
 # generation, even where the file calls them text or names another end.

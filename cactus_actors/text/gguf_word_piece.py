@@ -1,6 +1,6 @@
 """The WordPiece vocabularies of BERT and its kind (Devlin et al. 2019) in GGUF files.
 
-A file has the tokens that begin a word with U+2581 in front, and the others without the ## of the original.
+In a file, tokens that begin a word have a prefix U+2581, and the others lack the ## of the original.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_WORD_CHARACTERS = 100
 def word_piece(vocabulary: GGUFVocabulary) -> Tokenizer:
     """Words are cut greedily into the longest tokens; one that cannot be cut is the unknown token.
 
-    A text is put between the tokens `cls` (or `bos`) and `seperator`, whose key is spelled like that.
+    A text is put between the tokens `cls` (or `bos`) and `seperator` (spelled so in the key).
     """
     unknown = vocabulary.unknown_id()
     inner = inner_of(
@@ -34,7 +34,7 @@ def word_piece(vocabulary: GGUFVocabulary) -> Tokenizer:
     lower_case = vocabulary.flag("normalizer.lowercase", default=True)
     inner.normalizer = normalizers.Sequence(
         [
-            normalizers.Replace(BREAK, ""),  # it would separate a word from the mark of its beginning
+            normalizers.Replace(BREAK, ""),  # it would separate a word from its prefix
             normalizers.BertNormalizer(
                 clean_text=True,
                 handle_chinese_chars=True,

@@ -110,7 +110,7 @@ def template_source(directory: Path, tokenizer_config: Mapping[str, Any]) -> tup
 
 
 def tool_template(tokenizer_config: Mapping[str, Any]) -> str | None:
-    """The chat template for conversations with tools, where a model has another one for them."""
+    """The chat template for conversations with tools, if a model has a separate one."""
     declared = tokenizer_config.get("chat_template")
     template = _named_templates(declared).get("tool_use") if isinstance(declared, list) else None
     return template if isinstance(template, str) else None
@@ -139,7 +139,7 @@ def _vocab_size(path: Path, vocabulary: Mapping[str, int]) -> int:
 
 
 def _special_ids_around(path: Path, inner: tokenizers.Tokenizer) -> tuple[int | None, int | None]:
-    """The tokens that the tokenizer itself puts before and after a text; None where it puts none."""
+    """The tokens that the tokenizer itself puts before and after a text; None for none."""
     probe = guarded(path, "not a usable tokenizer", lambda: inner.encode("a", add_special_tokens=True))
     is_special = probe.special_tokens_mask
     return probe.ids[0] if is_special[:1] == [1] else None, probe.ids[-1] if is_special[-1:] == [1] else None

@@ -1,4 +1,4 @@
-"""A model's reasoning, as its template and its vocabulary show it."""
+"""Finds a model's reasoning markup in its template and its vocabulary."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _QUESTION = [{"role": "user", "content": "Why?"}]
 
 @dataclass(frozen=True)
 class ModelReasoning:
-    """How a model marks its reasoning: a name in `reasoning.MARKUPS`, and the control tokens of the marks.
+    """A model's reasoning markup, a name in `reasoning.MARKUPS`, and the control tokens of the marks.
 
-    It reasons `unasked` unless its template's switches are off by themselves.
+    It reasons `unasked` unless its template's switches are off by default.
     """
 
     markup: str
@@ -31,8 +31,8 @@ class ModelReasoning:
 def reasoning_of(source: str, template: ChatTemplate, tokenizer: Tokenizer) -> ModelReasoning | None:
     """The reasoning found in template and vocabulary; None if neither has any.
 
-    A vocabulary is often shared with a reasoning model of the family: with marks only there the model is taken
-    for one that does not reason unasked.
+    A vocabulary is often shared with a reasoning model of the family: a model with marks only there is assumed not
+    to reason unasked.
     """
     markup = markup_in_template(source)
     if markup is not None:

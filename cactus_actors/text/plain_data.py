@@ -1,4 +1,4 @@
-"""Data of scalars, lists and dicts only, as templates may see it."""
+"""Copies data of scalars, lists and dicts for templates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How byte-level vocabularies split text into words before merging, by the name that GGUF files give it.
+"""Patterns by which byte-level vocabularies split text into words before merging, by their names in GGUF files.
 
-The names, and which pattern each stands for, are those of llama.cpp (`src/llama-vocab.cpp`). Where llama.cpp
-simplifies a pattern, it is the one that the models were trained with, as published in their tokenizer.json.
+Names and patterns are those of llama.cpp (`src/llama-vocab.cpp`). Where llama.cpp simplifies a pattern, this module
+has the one that the models were trained with, as published in their tokenizer.json.
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ _KIMI = (
 
 @dataclass(frozen=True)
 class Splitting:
-    """One way to split: each pattern in turn cuts the pieces that the one before has left.
+    """One way to split: each pattern in turn cuts the pieces of the one before.
 
-    `whole_words`: a word that is a token is not merged but looked up. `add_bos` is for files that do not say.
+    `whole_words`: a word that is a token is looked up, not merged. `add_bos` is the default for files without the
+    key.
     """
 
     patterns: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How chat template and vocabulary switch reasoning, mark it, and take that of earlier turns."""
+"""Detects in chat template and vocabulary the switches and marks of reasoning, and the form for earlier turns."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _IS_BLOCK = re.compile(r"==\s*['\"]thinking['\"]")
 
 
 def markup_in_template(source: str) -> str | None:
-    """The name in MARKUPS of a template's way, None where it knows of no reasoning."""
+    """The name in MARKUPS of a template's markup, None if it has no reasoning."""
     return next((name for name, markup in MARKUPS.items() if all(sign in source for sign in markup.signs)), None)
 
 
 def markup_in_vocabulary(tokenizer: Tokenizer) -> str | None:
-    """The name in MARKUPS of the first way whose marks are tokens, None if there is none."""
+    """The name of the first entry of MARKUPS whose marks are tokens, None if there is none."""
     for name, markup in MARKUPS.items():
         marks = (markup.opens[0], markup.closes[0])
         if not markup.answers and all(tokenizer.id_of(mark) is not None for mark in marks):
@@ -34,7 +34,7 @@ def markup_in_vocabulary(tokenizer: Tokenizer) -> str | None:
 
 
 def reasoning_tokens_of(markup: str, tokenizer: Tokenizer) -> tuple[tuple[int, str], ...]:
-    """Id and text of the control tokens of `markup`: what has to be shown for its marks to be seen."""
+    """Id and text of the control tokens of `markup`, which must be rendered as text to find its marks."""
     return tuple((i, text) for text, i in control_ids(MARKUPS[markup].tokens, tokenizer).items())
 
 
@@ -52,7 +52,7 @@ class PastReasoning:
             self.fields = _read_fields(template_source, _OTHER_FIELDS)
 
     def given(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The messages with their `reasoning_content` where the template looks for it."""
+        """The messages with their `reasoning_content` where the template reads it."""
         return [self._given(message) for message in messages]
 
     def _given(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -68,7 +68,7 @@ class PastReasoning:
 
 
 def without_reasoning(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The messages without what was thought before them."""
+    """The messages without their reasoning."""
     return [{name: value for name, value in message.items() if name != "reasoning_content"} for message in messages]
 
 

@@ -1,9 +1,8 @@
 """The jinja2 environment of chat templates: no code, no files, and bounds on time and size.
 
-A template comes with a model, so it is not trusted. The sandbox of jinja2 keeps it from reaching Python; what
-it lacks is bounds. Here every loop and macro spends from a budget of time and output, every operation that
-can make a value much larger than its operands is measured first, and only filters and methods that are known
-to be bounded exist.
+A template comes with a model, so it is not trusted. The sandbox of jinja2 keeps it from reaching Python, but has no
+limits. Here every loop and macro spends from a budget of time and output, operations whose result may be much
+larger than their operands are measured first, and only bounded filters and methods exist.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _METHODS: Mapping[type, frozenset[str]] = {
 
 
 class TemplateUnsafe(TemplateRuntimeError):
-    """The template reaches for what no chat template may see."""
+    """The template accesses something that no chat template may see."""
 
 
 class TemplateEnvironment(ImmutableSandboxedEnvironment):
@@ -140,7 +139,7 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
 
 
 class GenerationBlocks(Extension):
-    """`{% generation %}` marks what an assistant said, for training; here it only encloses its body."""
+    """`{% generation %}` marks an assistant's text for training; here it only encloses its body."""
 
     tags = {"generation"}  # noqa: RUF012  jinja2 declares it so
 
@@ -151,7 +150,7 @@ class GenerationBlocks(Extension):
 
 
 class _Bounded(NodeTransformer):
-    """Lets every repeated body spend from the budget, and makes `a ~ b` a sum, which call_binop measures."""
+    """Charges every repeated body to the budget, and makes `a ~ b` a sum, which call_binop measures."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802  the visitor's way to name node types
         return self._spending(node)

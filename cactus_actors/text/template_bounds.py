@@ -1,4 +1,4 @@
-"""The operations of a chat template that could make much out of little, each measured before it runs."""
+"""Bounds operations of a chat template whose result may be large: each is measured before it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_INDENT = 64
 
 
 class TemplateLimit(TemplateRuntimeError):
-    """The template would take more time or memory than a chat template may."""
+    """The template exceeds its limits of time or memory."""
 
 
 def measured(value: Any) -> Any:

@@ -13,15 +13,15 @@ _WIDE = re.compile(r"[0-9]{4,}")
 
 
 class BoundedFormatter(SandboxedFormatter):
-    """`str.format` that reaches attributes and items by the environment's rules, and writes no long text.
+    """`str.format` that accesses attributes and items by the environment's rules, with a limit of the text's length.
 
-    One formats one text: the sizes of its fields are counted together.
+    An instance formats one text: the sizes of its fields are added up.
     """
 
     _num_written = 0
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """One field; raises TemplateLimit where it pads to a width that no chat template needs."""
+        """One field; raises TemplateLimit for an excessive width."""
         if _WIDE.search(format_spec):
             raise TemplateLimit("a format pads to a width that no chat template needs")
         text: str = super().format_field(measured(value), format_spec)

@@ -1,4 +1,4 @@
-"""Messages of the OpenAI kind as chat templates read them."""
+"""Converts messages in OpenAI's format to the form that chat templates read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 def with_decoded_arguments(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The messages with the arguments of each tool call as an object instead of the JSON text of one.
 
-    Arguments that are no JSON object stay what they are.
+    Other arguments are unchanged.
     """
     return [
         {**message, "tool_calls": [_decoded(call) for call in calls]}
@@ -23,7 +23,7 @@ def with_decoded_arguments(messages: Sequence[Mapping[str, Any]]) -> list[Mappin
 def with_content(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The messages, each with `content`, empty where it is missing as beside tool calls.
 
-    Many templates join texts or look into them without asking whether there are any.
+    Many templates concatenate or search contents without a check.
     """
     return [message if "content" in message else {**message, "content": ""} for message in messages]
 

@@ -1,4 +1,4 @@
-"""Everything of a model that deals with text; no weights."""
+"""The text side of a model: tokenizer, chat template, limits; no weights."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ MAX_CONTEXT = 1 << 24
 class ChatSupport:
     """A model's chat templates and their support of tools and reasoning.
 
-    `tool_markup` names how the model writes tool calls (`tools/markup_table.py`), `tool_tokens` are id and text
-    of the control tokens in it. Prompt text adds what the template does not render of tools, by its `abilities`;
-    some models have a `tool_template` for conversations with tools. `reasoning` is how the model marks its
-    reasoning, None where that is unknown. Without a template every field is empty.
+    `tool_markup` names the model's markup of tool calls (`tools/markup_table.py`), `tool_tokens` are id and text of
+    the control tokens in it. By its `abilities`, prompt text adds the parts of tool use that the template does not
+    render; some models have a `tool_template` for conversations with tools. `reasoning` is the model's reasoning
+    markup, None if unknown. Without a template every field is empty.
     """
 
     chat_template: ChatTemplate | None = None
@@ -101,11 +101,11 @@ class TextModel:
         needs_switch: bool = False,
         variables: Mapping[str, Any] | None = None,
     ) -> ChatText:
-        """The prompt of a conversation as text, with a mark inside what only looks like a control token.
+        """The prompt of a conversation as text, with a mark inside texts that look like control tokens.
 
-        The answer continues `answer_begins`, after `answer_reasoning`. `thinking` switches reasoning on
-        or off, None leaves it to the template, which is given `variables`, too. Raises TemplateInvalid, and
-        NotSupported if the model has no chat template, or its template no switch where it `needs_switch`.
+        The answer continues `answer_begins`, after `answer_reasoning`. `thinking` switches reasoning on or off,
+        None leaves it to the template, which also gets `variables`. Raises TemplateInvalid, and NotSupported if the
+        model has no chat template, or its template no switch where it `needs_switch`.
         """
         template = self.chat_template
         if template is None:
@@ -156,7 +156,7 @@ class TextModel:
 
 
 def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
-    """`ids`, and one `bos_id` in the place of all that they begin with."""
+    """`ids` with exactly one leading `bos_id`."""
     num_extra = 0
     while ids[num_extra : num_extra + 2] == [bos_id, bos_id]:
         num_extra += 1
@@ -208,7 +208,7 @@ def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
 
 
 def _from_gguf(path: Path, overrides: ChatOverrides) -> TextModel:
-    # gguf and NumPy take time and memory of each process: those of other models do without.
+    # imported here, because gguf and NumPy cost every process time and memory
     from cactus_actors.models.gguf_file import open_gguf
     from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
     from cactus_actors.text.gguf_vocabulary import GGUFVocabulary

@@ -1,4 +1,4 @@
-"""Text to token ids and back, exact to the byte."""
+"""Converts text to token ids and back, exact to the byte."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from cactus_actors.protocol.errors import RequestTooComplex
 
 Result = TypeVar("Result")
 
-# A noncharacter of Unicode: put inside a text that looks like a control token, it keeps it from becoming one,
-# and it is removed before text is split into tokens.
+# A noncharacter of Unicode: inside a text that looks like a control token, it prevents the token, and it is removed
+# before text is split into tokens.
 BREAK = "\ufdd0"
 REPLACEMENT = "\ufffd"
 
@@ -55,11 +55,10 @@ class Tokenizer:
     def encode(self, text: str, *, add_special: bool, parse_special: bool = True) -> list[int]:
         """The token ids of `text`.
 
-        `add_special` puts the beginning-of-sequence token in front if the model wants one and the text does
-        not begin with it already; embedding models may need another one at the end. Without
-        `parse_special` nothing in `text` becomes a control token.
-
-        Raises RequestTooComplex where one of the tokenizer's expressions gives up on the text.
+        `add_special` puts the beginning-of-sequence token in front if the model wants one and the text does not
+        begin with it already; embedding models may need another one at the end. Without `parse_special` nothing in
+        `text` becomes a control token. Raises RequestTooComplex if one of the tokenizer's expressions fails on the
+        text.
         """
         if not parse_special:
             text = self.shield(text)
@@ -82,14 +81,14 @@ class Tokenizer:
         return ids
 
     def shield(self, text: str) -> str:
-        """`text` with a mark inside all that looks like a control token, so that it is encoded as text."""
+        """`text` with a mark inside each text that looks like a control token, so that it is encoded as text."""
         text = text.replace(BREAK, REPLACEMENT)
         if self._special_texts is None:
             return text
         return self._special_texts.sub(rf"\1{BREAK}", text)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids`: their bytes in sequence, what is not valid UTF-8 replaced by U+FFFD."""
+        """The text of `ids`: their bytes in sequence, with invalid UTF-8 replaced by U+FFFD."""
         return b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -102,7 +101,7 @@ class Tokenizer:
         return token_id
 
     def token_of(self, token_id: int) -> str | None:
-        """How the token is written in the vocabulary; None for an id beyond it."""
+        """The token's spelling in the vocabulary; None for an id beyond it."""
         token: str | None = self._inner.id_to_token(token_id)
         return token
 
@@ -112,7 +111,7 @@ class Tokenizer:
 
     @cached_property
     def _special_texts(self) -> re.Pattern[str] | None:
-        """Finds the first character of all that would be read as a control token, overlapping ones too."""
+        """Finds the first character of each text that would be read as a control token, overlapping ones too."""
         decoder = self._inner.get_added_tokens_decoder()
         texts = [decoder[i].content for i in self._special_ids if i in decoder and len(decoder[i].content) > 1]
         if not texts:

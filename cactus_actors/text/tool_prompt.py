@@ -1,4 +1,4 @@
-"""A conversation with tools in the shape that a chat template takes."""
+"""Converts a conversation with tools to the form of a chat template."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tools = Sequence[Mapping[str, Any]]
 
 
 class ToolPrompt(NamedTuple):
-    """Messages and tools that a template is given."""
+    """The messages and tools for a template."""
 
     messages: Messages
     tools: Tools | None
@@ -33,9 +33,9 @@ def tool_prompt(
     markup: str,
     shield: Callable[[str], str],
 ) -> ToolPrompt:
-    """Texts of messages get what the template does not render by itself, calls in `markup`.
+    """Parts of tool use that the template does not render are added to texts of messages, calls in `markup`.
 
-    `shield` keeps what others wrote from being read as control tokens.
+    `shield` keeps texts of others from being read as control tokens.
     """
     messages = with_call_ids(messages, markup)
     if not abilities.shows_calls:

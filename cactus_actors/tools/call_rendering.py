@@ -1,4 +1,4 @@
-"""Calls as a family of models writes them."""
+"""Renders calls in the markup of a model family."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def render_calls(
     *,
     shield: Callable[[str], str] = str,
 ) -> str:
-    """The text that is read as `calls` of `tools` under `markup`; empty without calls.
+    """The text that is parsed as `calls` of `tools` under `markup`; empty without calls.
 
-    A call that the markup's own form cannot hold, as one whose argument has the form's marks in it, is JSON.
-    `shield` is applied to all but the marks around the calls.
+    A call that the markup's own form cannot express, such as one with the form's marks in an argument, is JSON.
+    `shield` is applied to everything but the marks around the calls.
     """
     parameters = {} if tools is None else parameters_by_name(tools)
     row = markup_named(markup)

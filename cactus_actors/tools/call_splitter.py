@@ -1,4 +1,4 @@
-"""A completion apart: the text to show, and the tool calls in it."""
+"""Splits a completion into its text and the tool calls in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tools = Sequence[Mapping[str, Any]]
 
 
 class ParsedText(msgspec.Struct, frozen=True):
-    """The text around the calls, the calls, and those that broke off, in order."""
+    """The text around the calls, the calls, and the incomplete ones, in order."""
 
     text: str
     calls: list[ToolCall] = []
@@ -35,9 +35,9 @@ class ParsedText(msgspec.Struct, frozen=True):
 def parse_calls(markup: str, text: str, tools: Tools | None = None) -> ParsedText:
     """The calls of `tools` in `text`, or of any where `tools` is None; never raises.
 
-    `markup` is a name in MARKUPS. What looks like a call and is malformed before its arguments begin, or out
-    of bounds, or of no such tool, stays text. White space before a call is dropped, and so is what surrounds
-    a text that is otherwise only calls.
+    `markup` is a name in MARKUPS. A malformed call whose arguments have not begun, a call beyond the limits, or one
+    of an unknown tool stays text. White space before a call is dropped, and also around a text that consists of
+    calls.
     """
     splitter = CallSplitter(markup, tools)
     pieces = splitter.feed(text) + splitter.finish()
@@ -49,10 +49,10 @@ def parse_calls(markup: str, text: str, tools: Tools | None = None) -> ParsedTex
 
 
 class CallSplitter:
-    """`parse_calls` of a text that arrives in chunks: the pieces, joined, do not depend on where it was cut.
+    """`parse_calls` of a text that arrives in chunks: the joined pieces do not depend on the chunks.
 
-    Text is passed on once it is known to be text, a call once its arguments begin, and those while they
-    arrive: no piece is ever revoked. White space is held back until something follows it.
+    Text is emitted once it is known to be text, a call once its arguments begin, and arguments as they arrive: no
+    piece is ever revoked. White space is held back until something follows it.
     """
 
     def __init__(self, markup: str, tools: Tools | None = None) -> None:
@@ -76,7 +76,7 @@ class CallSplitter:
         return self._taken()
 
     def finish(self) -> list[Piece]:
-        """The rest, when the text has ended."""
+        """The rest, at the end of the text."""
         self._source.end()
         self._go_on()
         if self._spaces and not self._calls.num_calls:
@@ -127,7 +127,7 @@ class CallSplitter:
         return ""
 
     def _try(self, forms: Sequence[Form]) -> Reading[bool]:
-        """Read calls in one of `forms`; whether there are any. Nothing is read if not."""
+        """Read calls in one of `forms`; returns False, and reads nothing, if there are none."""
         for form in forms:
             if self._num_reread > MAX_REREAD:
                 return False

@@ -1,4 +1,4 @@
-"""The pieces of calls, as those who read them tell them."""
+"""Collects the pieces of calls from their parsers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from cactus_actors.tools.pieces import (
 from cactus_actors.tools.streamed_text import StreamedText
 
 _MANY = 1 << 12
-"""Characters that are worth forgetting."""
+"""The number of read characters after which the text is dropped."""
 
 
 class CallWriter:
-    """Takes the calls that are read from `source`, each begun, written and ended.
+    """Collects the calls read from `source`, each begun, written and ended.
 
-    `offered` maps the names of tools to the schemas of their arguments; without it every name will do. A call
-    that has begun is never taken back: one whose arguments break off, or that cannot be carried as values, is
-    an IncompleteCall. `is_open` is true while a call has begun and not ended.
+    `offered` maps the names of tools to the schemas of their arguments; None accepts every name. A call that has
+    begun is never revoked: one with truncated arguments, or with values that cannot be encoded, is an
+    IncompleteCall. `is_open` is true while a call has begun and not ended.
     """
 
     def __init__(self, source: StreamedText, offered: Mapping[str, Any] | None) -> None:
@@ -45,7 +45,7 @@ class CallWriter:
         return bool(name) and (self._offered is None or name in self._offered)
 
     def parameters(self, name: str) -> Any:
-        """The schema of the arguments of `name`, None if nothing is known of them."""
+        """The schema of the arguments of `name`, None if unknown."""
         return None if self._offered is None else self._offered.get(name)
 
     def begin(self, name: str) -> None:
@@ -59,7 +59,7 @@ class CallWriter:
         self._pieces.append(CallBegun(name))
 
     def write(self, text: str) -> None:
-        """More of the JSON text of the arguments; raises Malformed where there is too much."""
+        """More of the JSON text of the arguments; raises Malformed beyond the limit."""
         if not text:
             return
         if self._source.num_read > _MANY:
@@ -75,7 +75,7 @@ class CallWriter:
             self._pieces.append(ArgumentsText(text))
 
     def finish(self) -> None:
-        """The arguments of the call are whole."""
+        """The arguments of the call are complete."""
         text = "".join(self._arguments)
         self.is_open = False
         self._source.drop()
@@ -92,13 +92,13 @@ class CallWriter:
         self._source.drop()
 
     def break_off(self) -> None:
-        """The arguments go no further."""
+        """The text ended within the arguments."""
         self.is_open = False
         self._source.drop()
         text = "".join(self._arguments)
         self._pieces.append(IncompleteCall(self.num_calls - 1, self._name, text))
 
     def taken(self) -> list[Piece]:
-        """The pieces since the last time."""
+        """The pieces since the last call."""
         pieces, self._pieces = self._pieces, []
         return pieces

@@ -22,8 +22,8 @@ _SEPARATORS = (",", ";")
 class Form(msgspec.Struct, frozen=True, kw_only=True):
     """One way to write calls: `open`, for each `begin`, `body` and `end`, with `separator`s, and `close`.
 
-    Marks may be of several pieces. When they are read, white space beside them does not count, and those
-    after a call may be missing.
+    Marks may have several pieces. In parsing, white space beside them is ignored, and those after a call may be
+    missing.
     """
 
     body: Body
@@ -42,7 +42,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opening(self) -> str:
-        """An expression, between slashes, for how a call begins in this form."""
+        """An expression, between slashes, for the start of a call in this form."""
         mark = escaped(self.mark)
         return mark if len(self.mark) > 1 else rf"{mark}\s*{self.body.opening}"
 
@@ -52,7 +52,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.open, self.begin, *self.body.literals, self.end, self.separator, *self.close)
 
     def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
-        """Read calls that begin here; raises Malformed if the first is none, or if one breaks off."""
+        """Read calls that begin here; raises Malformed if the first is invalid, or if one is incomplete."""
         num_before = calls.num_calls
         for piece in self.open:
             yield from source.skip_space()

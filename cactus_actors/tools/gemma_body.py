@@ -1,4 +1,4 @@
-"""Calls as Gemma writes them since it has control tokens for them."""
+"""Calls of Gemma models with control tokens for calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GemmaBody(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opening(self) -> str:
-        """An expression, between slashes, for how a call begins."""
+        """An expression, between slashes, for the start of a call."""
         return "call:"
 
     def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
@@ -85,7 +85,7 @@ class GemmaBody(msgspec.Struct, frozen=True, kw_only=True):
         return grammar.rule(" | ".join(calls))
 
     def _object(self, arguments: Sequence[Argument] | None, grammar: GrammarBuilder) -> str | None:
-        """The terms of an object; None for one that this notation cannot be kept to."""
+        """The terms of an object; None for one that this notation cannot enforce."""
         if arguments is None or not all(re.fullmatch(r"[\w.-]+", one.name) for one in arguments):
             return None
         terms = []

@@ -1,4 +1,4 @@
-"""Grammars of tool calls, in the form that the model writes them in."""
+"""Grammars of tool calls, in the model's own form."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def calls_or_text_grammar(
     calls = _calls(markup, functions, grammar, parallel)
     text = _text_without_calls(markup)
     for mark in {form.mark for form in markup.forms if len(form.mark) == 1}:
-        # Text that could begin both a call and a text is either lexeme.
+        # Text that could begin both a call and a text belongs to either lexeme.
         text += rf" & ~/{escaped(mark)}(?s:.*)/"
     return _whole(f"start: {calls} | TEXT\nTEXT: {text}", grammar)
 

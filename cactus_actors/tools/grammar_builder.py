@@ -12,7 +12,7 @@ _SHORT = 200
 
 
 class TokenNames(Protocol):
-    """The part of a tokenizer that is needed to speak of its tokens."""
+    """The part of a tokenizer that is needed to refer to its tokens."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -38,7 +38,7 @@ class GrammarBuilder:
         """By the name that a rule refers to, without its `@`."""
 
     def literal(self, text: str) -> str:
-        """`text` as terms of a rule: control tokens by their id, because they stand for no characters."""
+        """`text` as terms of a rule: control tokens by their id, because they have no characters."""
         return " ".join(
             f"<[{self._control[one]}]>" if one in self._control else json.dumps(one) for one in self._pieces(text)
         )
@@ -70,7 +70,7 @@ class GrammarBuilder:
 
     def sequence(self, terms: Sequence[str], required: Sequence[bool], separator: str = "") -> str:
         """`terms` in their order with `separator` between them; those not `required` may be missing."""
-        behind = first = ""  # what may follow: after a term, and before there is any
+        behind = first = ""  # the possible continuations: after a term, and before any
         for term, is_required in reversed(list(zip(terms, required, strict=True))):
             with_rest = f"{term} {behind}".rstrip()
             further = f"{separator} {term}".lstrip()

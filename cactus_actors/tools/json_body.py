@@ -25,8 +25,8 @@ _FIRST_KEYS = (*_NAMES, *_ARGUMENTS, "function", "type", "id", "tool_call_id")
 class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
     """A call as `{name_key: ..., arguments_key: {...}}`, or `{name: {...}}` where `is_named_by_key`.
 
-    When it is read, the keys may be those of any family, in any order, the arguments the text of an object,
-    and all of it inside of `function`; several calls may be in a list.
+    In parsing, keys may be those of any family, in any order, arguments may be the text of an object, and the call
+    may be inside `function`; several calls may be in a list.
     """
 
     name_key: str = "name"
@@ -37,7 +37,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opening(self) -> str:
-        """An expression, between slashes, for how a call begins."""
+        """An expression, between slashes, for the start of a call."""
         return rf"(\[\s*)?\{{\s*\"({'|'.join(_FIRST_KEYS)})\""
 
     def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
@@ -101,13 +101,13 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
         calls.settle()
 
     def write(self, call: ToolCall, _parameters: Any) -> str:
-        """The call as text that is read as it."""
+        """The call as text that is parsed as the same call."""
         if self.is_named_by_key:
             return json.dumps({call.name: call.arguments}, ensure_ascii=False)
         return json.dumps({self.name_key: call.name, self.arguments_key: call.arguments}, ensure_ascii=False)
 
     def can_write(self, _function: Function, _grammar: GrammarBuilder) -> bool:
-        """Every call can be written so."""
+        """True: every call can be written in this form."""
         return True
 
     def rule(self, functions: Sequence[Function], grammar: GrammarBuilder) -> str:
@@ -119,7 +119,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
         return grammar.rule(" | ".join(calls or [self._call(None, {"type": "object"}, grammar)]))
 
     def parts(self, function: Function, grammar: GrammarBuilder) -> tuple[str, str]:
-        """An expression for all of a call before its arguments, and the terms of the rest."""
+        """An expression for a call up to its arguments, and the terms of the rest."""
         head = self._head(quoted(function.name)).removesuffix(" ?")
         return head, f"/ ?/ {grammar.json(function.parameters)} / ?\\}}/"
 
@@ -127,7 +127,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
         return f"/{self._head(name)}/ {grammar.json(schema)} / ?\\}}/"
 
     def _head(self, name: str | None) -> str:
-        """An expression for all of a call before its arguments."""
+        """An expression for a call up to its arguments."""
         written = r'"([^"\\\x00-\x1f]|\\["\\])+"' if name is None else escaped(name)
         if self.is_named_by_key:
             return rf"\{{ ?{written}: ?"
@@ -152,7 +152,7 @@ def _captured_text(source: StreamedText) -> Reading[str]:
 
 
 def _tell(calls: CallWriter, name: str, arguments: str) -> None:
-    """A call whose arguments came before its name, or as the text of an object."""
+    """Emit a call whose arguments came before its name, or as the text of an object."""
     if arguments.startswith('"'):
         arguments = whole_value(json.loads(arguments), JSON)
     if not arguments.startswith("{"):

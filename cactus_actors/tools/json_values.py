@@ -41,7 +41,7 @@ def _key(source: StreamedText, write: Write) -> Reading[None]:
                 break
             case "\\":
                 yield from _escape(source, write)
-            case _ if character < " ":  # no JSON, but models write lines of code so
+            case _ if character < " ":  # not JSON, but models write code with it
                 yield from source.expect(character)
                 write(inside(character))
     yield from source.expect('"')

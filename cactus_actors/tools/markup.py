@@ -14,15 +14,14 @@ _TOKEN = re.compile(r"</?[^<>\s=]+>|\[/?[A-Z_]+\]|</?[^<>\s=]+(?= )")
 
 
 class Markup(msgspec.Struct, frozen=True, kw_only=True):
-    """One family's way: a row of the table.
+    """The markup of one family: a row of the table.
 
-    Calls are written and forced in the first of `forms`, and those that it cannot hold in the first of JSON;
-    all are read. What matches one of `bare` counts only where a text begins. `hidden` are marks around what
-    is text, and `hidden_first` such marks only at the start of a text: both are left out. Where `is_begun`,
-    a prompt ends with the mark of the first form, and a forced text begins as the first of `bare` does. A
-    chat template in which `detect` is found is of this row, unless it is of an earlier one.
-    `call_ids` are what the family's templates ask of the ids of calls: nothing, nine letters or digits, or
-    the function's name and the place of the call.
+    Calls are written and forced in the first of `forms`, and those that it cannot express in the first JSON form;
+    all forms are parsed. Forms in `bare` count only at the start of a text. `hidden` are marks around text, and
+    `hidden_first` such marks only at the start of a text: both are left out. If `is_begun`, a prompt ends with the
+    mark of the first form, and a forced text begins like the first of `bare`. A chat template that matches `detect`
+    belongs to the first such row. `call_ids` are the ids that the family's templates require: any, nine letters or
+    digits, or the function's name and the position of the call.
     """
 
     forms: tuple[Form, ...]
@@ -35,7 +34,7 @@ class Markup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def json_form(self) -> Form:
-        """The form for calls that the first cannot hold."""
+        """The form for calls that the first cannot express."""
         return next(form for form in self.forms if isinstance(form.body, JsonBody))
 
     @property

@@ -1,7 +1,7 @@
 """The tool-call markups of model families, one row each.
 
 Sources: the families' chat templates; Google's guides to function calling for Gemma; OpenAI's description of
-the harmony format. A template that holds what `detect` matches belongs to its row, the first that does.
+the harmony format. A template belongs to the first row whose `detect` matches it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _list(body: Body, opening: tuple[str, ...] = (), closing: tuple[str, ...] = 
 
 
 def _json_between(opening: str, closing: str, body: JsonBody = _JSON) -> tuple[Form, ...]:
-    """A list of JSON objects between marks; one object is read there, too."""
+    """A list of JSON objects between marks; a single object is parsed, too."""
     ends = (closing,) if closing else ()
     return (_list(body, (opening,), ends), Form(open=(opening,), body=body, close=ends))
 
@@ -357,5 +357,5 @@ MARKUPS: dict[str, Markup] = {
 
 
 def markup_named(name: str) -> Markup:
-    """The markup of that name; plain JSON for one that is not known here."""
+    """The markup of that name; plain JSON for an unknown one."""
     return MARKUPS.get(name, MARKUPS["json"])

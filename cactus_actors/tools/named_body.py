@@ -28,9 +28,9 @@ BETWEEN_TAGS = re.compile(r"(?<=>)\s*(?=<)")
 class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
     """A call as `label`, `before`, its name, `header`, `mark`, a JSON object and `after`.
 
-    A label is any word, such as an id or the name of a server. When a call is read, the header may be all
-    that `may_stand` matches, and what `number` matches is no part of the name; white space beside marks does
-    not count, and `after` may be missing.
+    A label is any word, such as an id or the name of a server. In parsing, the header may be any match of
+    `may_stand`, and a match of `number` is no part of the name; white space beside marks is ignored, and `after`
+    may be missing.
     """
 
     mark: str
@@ -47,7 +47,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opening(self) -> str:
-        """An expression, between slashes, for how a call begins."""
+        """An expression, between slashes, for the start of a call."""
         return rf"[\w.-]+\s*{escaped(self.mark.strip())}\s*\{{"
 
     def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
@@ -80,7 +80,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
         calls.settle()
 
     def write(self, call: ToolCall, _parameters: Any) -> str:
-        """The call as text that is read as it."""
+        """The call as text that is parsed as the same call."""
         arguments = json.dumps(call.arguments, ensure_ascii=False)
         return f"{self.label}{self.before}{call.name}{self.header}{self.mark}{arguments}{self.after}"
 
@@ -95,7 +95,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
         return grammar.rule(" | ".join(calls))
 
     def parts(self, function: Function, grammar: GrammarBuilder) -> tuple[str, str]:
-        """An expression for all of a call before its arguments, and the terms of the rest."""
+        """An expression for a call up to its arguments, and the terms of the rest."""
         return escaped(self._head(function)), self._rest(function, grammar)
 
     def _head(self, function: Function) -> str:

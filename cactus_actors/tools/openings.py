@@ -1,4 +1,4 @@
-"""Expressions for how calls of given tools begin in a text, in every way that they are read."""
+"""Expressions for the start of calls of given tools in a text, in every form that is parsed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cactus_actors.tools.named_body import NamedBody
 from cactus_actors.tools.python_body import PythonBody
 
 _PLAIN = re.compile(r"\[|>>>|```\w+|[A-Za-z]+:?")
-"""Marks that ordinary text has, too."""
+"""Marks that also occur in ordinary text."""
 _ESCAPED = r"[^\"\\]*\\"
-"""Names with an escape in them may be any."""
+"""A name with an escape may be any name."""
 _OTHER_KEYS = "arguments|parameters|function|type|id|tool_call_id"
 
 
@@ -62,7 +62,7 @@ def _json_opening(names: str) -> str:
 
 
 def _behind_tokens(markup: Markup) -> list[str]:
-    """The text of marks that begin with what may be a control token."""
+    """The text after the control tokens with which marks may begin."""
     behind = [
         form.mark.removeprefix(token) for form in markup.forms for token in markup.tokens if form.mark.startswith(token)
     ]

@@ -29,16 +29,15 @@ _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _OF_TEXT = {
     "type", "title", "description", "default", "examples", "minLength", "maxLength", "$defs", "definitions",
 }  # fmt: skip
-"""Keywords that are kept to where a string has no quotes."""
+"""Keywords that are enforced on strings without quotes."""
 
 
 class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
     """A call as `before`, its name, `mark`, arguments and `after`; `gap` follows the mark and the arguments.
 
-    An argument is `key`, its name, `key_end`, its value and `value_end`; values are on lines of their own,
-    or may be when they are read. The schema of the arguments says which are strings, or where TYPED is
-    in `key_end` an attribute. `ends` may replace `after`. Where `has_cdata`, a value
-    may be between XML's marks of character data.
+    An argument is `key`, its name, `key_end`, its value and `value_end`; values are on lines of their own, or may
+    be in parsing. The schema of the arguments determines which are strings, or an attribute if `key_end` contains
+    TYPED. `ends` may replace `after`. With `has_cdata`, a value may be between XML's marks of character data.
     """
 
     before: str
@@ -59,7 +58,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opening(self) -> str:
-        """An expression, between slashes, for how a call begins."""
+        """An expression, between slashes, for the start of a call."""
         return escaped(self.before)
 
     def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
@@ -112,7 +111,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
         yield from read_unquoted(source, calls.write, place, kind, parameters, key)
 
     def write(self, call: ToolCall, parameters: Any) -> str:
-        """The call as text that is read as it, unless a string has marks of the notation in it."""
+        """The call as text that is parsed as the same call, unless a string contains marks of the notation."""
         text = f"{self.before}{call.name}{self.mark}{self.gap}"
         for name, value in call.arguments.items():
             kind = kind_of(parameters, name)
@@ -121,7 +120,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
         return text + self.after
 
     def _opening(self, name: str, is_text: bool) -> str:
-        """All of an argument before its value."""
+        """The text of an argument before its value."""
         return f"{self.key}{name}{self.key_end.replace(TYPED, 'true' if is_text else 'false')}{self._line}"
 
     @property

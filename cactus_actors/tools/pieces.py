@@ -13,7 +13,7 @@ MAX_ARGUMENTS = 1 << 19
 MAX_DEPTH = 64
 MAX_CALLS = 128
 MAX_REREAD = 1 << 18
-"""Characters of what began like a call and was none, in one text: each was read to where it failed."""
+"""Characters of failed attempts to parse a call in one text; each attempt reads up to its fault."""
 
 
 class CallBegun(msgspec.Struct, frozen=True):
@@ -37,4 +37,4 @@ class Malformed(Exception):
 
 
 class Ended(Malformed):
-    """The text ends in the middle of what was read."""
+    """The text ends within a call."""

@@ -26,15 +26,14 @@ _MAX_NAME = 128
 class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
     """A call as `name(argument=value, ...)`.
 
-    When it is read, it may be the argument of `print`, its name begin with `default_api.`, and values be
-    JSON.
+    In parsing, it may be the argument of `print`, its name may begin with `default_api.`, and values may be JSON.
     """
 
     literals: ClassVar[tuple[str, ...]] = ()
 
     @property
     def opening(self) -> str:
-        """An expression, between slashes, for how a call begins."""
+        """An expression, between slashes, for the start of a call."""
         return r"[\w.-]+\("
 
     def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
@@ -81,7 +80,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
         return "" if is_last else (yield from self._read_key(source))
 
     def write(self, call: ToolCall, _parameters: Any) -> str:
-        """The call as text that is read as it, if its names are Python's."""
+        """The call as text that is parsed as the same call, if its names are Python's."""
         return f"{call.name}({', '.join(f'{key}={_literal(value)}' for key, value in call.arguments.items())})"
 
     def can_write(self, function: Function, _grammar: GrammarBuilder) -> bool:
@@ -96,7 +95,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
         return grammar.rule(" | ".join(calls))
 
     def parts(self, function: Function, grammar: GrammarBuilder) -> tuple[str, str]:
-        """An expression for all of a call before its arguments, and the terms of the rest."""
+        """An expression for a call up to its arguments, and the terms of the rest."""
         return escaped(f"{function.name}("), self._arguments_rule(function, grammar)
 
     def _arguments_rule(self, function: Function, grammar: GrammarBuilder) -> str:
@@ -113,7 +112,7 @@ def _value(schema: Any, grammar: GrammarBuilder) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python writes it, strings as JSON does, which is Python too."""
+    """A value in Python's notation, with strings as in JSON, which is valid Python."""
     match value:
         case None | bool():
             return repr(value)

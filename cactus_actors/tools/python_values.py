@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[^'\"\\]*")
 
 
 def _string(source: StreamedText, write: Write) -> Reading[bool]:
-    """Adjacent strings are one."""
+    """Read a string; adjacent strings are one."""
     is_string = False
     while (quote := (yield from source.peek())) and quote in "'\"":
         is_triple = yield from source.skip(quote * 3)

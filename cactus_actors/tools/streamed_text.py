@@ -11,7 +11,7 @@ from cactus_actors.tools.pieces import Ended, Malformed
 
 T = TypeVar("T")
 Reading = Generator[None, None, T]
-"""A reader yields where it cannot go on without more text, and is resumed when there is some, or no more."""
+"""A reader yields when it needs more text, and is resumed when more has arrived or the text has ended."""
 
 _SPACE = re.compile(r"\s*")
 
@@ -19,8 +19,7 @@ _SPACE = re.compile(r"\s*")
 class StreamedText:
     """The text so far, and the position up to which it was read.
 
-    A reader's result never depends on how the text was cut into chunks: it waits until more text could not change
-    the answer.
+    A reader's result does not depend on the chunks: it waits until more text cannot change it.
     """
 
     def __init__(self) -> None:
@@ -56,7 +55,7 @@ class StreamedText:
         return self._text[:length]
 
     def go_back(self, num_read: int) -> None:
-        """Have read no more than `num_read` characters since the last `drop`."""
+        """Set the position to `num_read` characters after the last `drop`."""
         self._at = num_read
 
     def peek(self) -> Reading[str]:
@@ -159,7 +158,7 @@ class StreamedText:
         return text
 
     def before(self, marks: Marks) -> Reading[str]:
-        """Text in which none of `marks` begins, all that is certain; empty where one does, or at the end."""
+        """The certain text before any of `marks`; empty if one begins here, or at the end."""
         while True:
             match = marks.find(self._text, self._at)
             if match is not None:

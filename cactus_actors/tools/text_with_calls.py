@@ -1,7 +1,7 @@
 """The grammar of any text with calls in it, each of which obeys its schema.
 
-The text is free up to the start of a call, and from there on it is that call. Anything else that would be read as
-the start of one (another spelling, marks of other families) is excluded.
+The text is free up to the start of a call, which is then enforced. Other starts that would be parsed as a call
+(another spelling, marks of other families) are excluded.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def text_with_calls_grammar(
 ) -> CallsGrammar:
     """Any text, with calls of `functions` in it, or at most one without `parallel`.
 
-    It does not begin as `reasoning` does, which is the matter of another grammar; messages of channels may be
-    reasoning, also between others.
+    It does not begin with reasoning in the markup `reasoning`, for which there is another grammar; with channels,
+    messages may be reasoning, also between others.
     """
     return _TextWithCalls(markup, functions, tokenizer, parallel).grammar(reasoning)
 
@@ -100,7 +100,7 @@ class _TextWithCalls:
         return f"{self._head(f'BEFORE /{escaped(form.mark)}/')} {rest}"
 
     def _behind_head(self, form: Form, function: Function, tail: str) -> str:
-        """Calls that only the name of a function tells from text."""
+        """Calls that only the name of a function distinguishes from text."""
         head, rest = _parts(form, function, self._rules)
         pieces = [escaped(piece.strip()) for piece in (*form.open, form.begin) if piece]
         return f"{self._head(f'BEFORE /{_SPACE.join([*pieces, head])}/')} {rest} {tail}".rstrip()
@@ -142,7 +142,7 @@ class _TextWithCalls:
         return f"({' | '.join(calls)})*"
 
     def _thoughts(self, reasoning: ReasoningMarkup) -> str:
-        """A message that is reasoning, of any text."""
+        """A message of reasoning, with any text."""
         self._rules.rules.append("FREE: /(?s:.+)/")
         opening, closing = (self._rules.literal(mark) for mark in (reasoning.opens[0], reasoning.closes[0]))
         return self._rules.rule(f"{opening} (FREE)? {closing}")

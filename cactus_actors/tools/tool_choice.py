@@ -1,4 +1,4 @@
-"""`tool_choice` and `force_tools`: whether the answer may, must or must not be a call."""
+"""`tool_choice` and `force_tools`: the answer may, must or must not be a call."""
 
 from __future__ import annotations
 

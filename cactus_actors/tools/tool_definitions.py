@@ -1,4 +1,4 @@
-"""Tools as a client offers them, in one shape."""
+"""Normalises the tools of a client."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from cactus_actors.protocol.errors import InvalidRequest
 
 MAX_TOOLS = 1024
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-"""OpenAI's names, and dots: what every form of calls is read with."""
+"""OpenAI's characters for names, and dots, which every form of calls supports."""
 _KINDS: dict[type, str] = {str: "a string", dict: "an object", bool: "true or false"}
 
 
 def normalised_tools(tools: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-    """The tools in OpenAI's wrapper, whose bare inside is taken too; None if there are none.
+    """The tools in OpenAI's wrapper, which clients may omit; None if there are none.
 
-    Raises InvalidRequest, with the place in `param`, for a tool without a name or with one that
-    is taken or that no call could be read with.
+    Raises InvalidRequest, with the place in `param`, for a tool without a name, or with a repeated or unsupported
+    one.
     """
     if not tools:
         return None

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from cactus_actors.protocol.errors import InvalidRequest
 
 Kind = Literal["text", "json", "either"]
-"""Notation of a value where strings have no quotes: text, JSON, or either."""
+"""Notation of a value in forms without quotes: text, JSON, or either."""
 
 _OTHER_PLACES = ("$ref", "additionalProperties", "allOf", "anyOf", "oneOf", "patternProperties")
 _TYPE_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
@@ -16,12 +16,12 @@ _LISTING = {
     "type", "properties", "required", "additionalProperties", "title", "description", "$defs", "definitions",
     "$schema", "default", "examples",
 }  # fmt: skip
-"""Keywords that say no more of an object than which arguments it has."""
+"""Keywords that constrain only the arguments of an object."""
 _MAX_REFERENCES = 16
 
 
 class Argument(NamedTuple):
-    """One argument of a function, with a schema that refers to nothing outside it."""
+    """One argument of a function, with a self-contained schema."""
 
     name: str
     schema: Any
@@ -37,7 +37,7 @@ class Function(NamedTuple):
 
     @property
     def arguments(self) -> list[Argument] | None:
-        """The arguments one by one; None where the schema says more of them than a list can."""
+        """The arguments as a list; None if the schema constrains more than single arguments."""
         schema = self.parameters
         if schema.get("additionalProperties") is not False or schema.keys() - _LISTING:
             return None
@@ -53,7 +53,7 @@ class Function(NamedTuple):
 
 
 def functions_of(tools: Sequence[Mapping[str, Any]], *, param: str) -> list[Function]:
-    """The functions of tools in OpenAI's shape, or bare ones; raises InvalidRequest."""
+    """The functions of tools, with or without OpenAI's wrapper; raises InvalidRequest."""
     return [_function(tool, param) for tool in tools]
 
 

@@ -1,4 +1,4 @@
-"""The tools of a job, and if it must call one."""
+"""The tools of a job, and the obligation to call one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cactus_actors.tools.tool_ranking import select_tools
 class ToolOffer(NamedTuple):
     """The tools in the prompt, those that a forced call may name, and the names of a selection.
 
-    `tools` is None where there are none, `selected` where they are all that the request has; else `readable`
-    is all of them: a call of a tool from an earlier prompt is a call, too. Where it
-    `is_strict`, the model's own calls must obey the schemas of the tools.
+    `tools` is None if there are none, `selected` if all of the request's are offered. `readable` are all tools of the
+    request if only some are offered, because a call of a tool from an earlier prompt counts too. If `is_strict`, the
+    model's own calls must obey the schemas of the tools.
     """
 
     tools: list[dict[str, Any]] | None = None
@@ -37,8 +37,7 @@ def tool_offer_of(
 ) -> ToolOffer:
     """The tools of a request as its options select them; raises InvalidRequest.
 
-    `structure` is the option that gives the text its form, `default_top_k` how many tools are selected where
-    `tool_rag_top_k` is not given, 0 for all.
+    `structure` is the structured-output option, `default_top_k` the default of `tool_rag_top_k`, 0 for all.
     """
     offered = normalised_tools(tools)
     choice = tool_choice(given)

@@ -1,4 +1,4 @@
-"""Tools, calls and results in the messages that a chat template reads, as far as it does not tell of them."""
+"""Adds tools, calls and results to messages as text, for chat templates that do not render them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 class ControlText(str):
-    """A text of a message whose control tokens are meant: what others wrote in it is shielded already."""
+    """A text of a message whose control tokens are intended: texts of others in it are shielded already."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ def with_calls_told(
 
 
 def with_results_told(messages: Sequence[Message]) -> list[Message]:
-    """The conversation with results as messages of the user, those that follow one another as one."""
+    """The conversation with results as messages of the user, consecutive ones joined."""
     turns: list[Message] = []
     results: list[str] = []
     for message in messages:
@@ -106,7 +106,7 @@ def without_empty_content(messages: Sequence[Message]) -> list[Message]:
 
 
 def with_call_ids(messages: Sequence[Message], markup: str) -> list[Message]:
-    """The conversation with ids of calls as the family has them, where its templates tell or check them."""
+    """The conversation with ids of calls in the family's form, if its templates render or check them."""
     form = markup_named(markup).call_ids
     if form == "any":
         return list(messages)

@@ -1,4 +1,4 @@
-"""Values between marks, with strings without quotes."""
+"""Reads values between marks, with strings without quotes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def read_unquoted(
 ) -> Reading[None]:
     """Read a value and the mark after it.
 
-    A string is passed on while it is read. Anything else is read to its end first: it is JSON, or a literal of
-    Python's, or else a string after all.
+    A string is emitted as it is read. Other values are read to their end first: each is JSON, a Python literal, or
+    else a string.
     """
     if kind == "text":
         write('"')
@@ -61,7 +61,7 @@ def _read_text(source: StreamedText, write: Write, place: ValueEnd) -> Reading[N
 
 
 def _read_json(source: StreamedText, place: ValueEnd) -> Reading[str]:
-    """The JSON value that fills the place before the mark, which is read too; empty if there is none."""
+    """The JSON value before the mark, which is read too; empty if there is none."""
     parts: list[str] = []
     try:
         yield from source.skip_space()

@@ -1,4 +1,4 @@
-"""A streaming reader of values in several notations, which writes them as JSON."""
+"""Reads values in several notations from a stream, and writes them as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Notation(NamedTuple):
 
 
 def read_value(source: StreamedText, write: Write, notation: Notation, depth: int = 0) -> Reading[None]:
-    """Read one value; raises Malformed, or Ended where the text ends, with what came before written."""
+    """Read one value; raises Malformed, or Ended at the end of the text, after writing the part before."""
     is_string = yield from notation.string(source, write)
     if is_string:
         return

@@ -48,10 +48,10 @@ def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]
 
 
 def stream_socket(context: zmq.Context[zmq.Socket[bytes]], max_unread: int, send_buffer: int) -> zmq.Socket[bytes]:
-    """XPUB whose subscriptions take effect only when the router sets them: topics match by prefix, and a
-    short or empty one would be everybody's tokens.
+    """XPUB whose subscriptions take effect only when the router sets them.
 
-    A subscriber that does not read costs `max_unread` messages and `send_buffer` bytes, and then misses messages.
+    Topics match by prefix, so a short or empty one would match the streams of others. A subscriber that does not read
+    costs `max_unread` messages and `send_buffer` bytes, and then misses messages.
     """
     socket = context.socket(zmq.XPUB)
     _limit(socket, MAX_SUBSCRIPTION_FRAME)

@@ -49,8 +49,9 @@ def final_gate_failure(signal: Signal, log: ConfidenceSamples, threshold: float)
 
 
 def unavailable_decision(unavailable: Iterable[str | None], *, has_cloud: bool = True) -> HandoffDecision | None:
-    """The reason why no cloud worker is available, or None if one is; `unavailable` has each one's reason. Without
-    `has_cloud` no key is stored.
+    """The reason why no cloud worker is available, or None if one is; `unavailable` has each one's reason.
+
+    Without `has_cloud` no key is stored.
     """
     reasons = list(unavailable)
     if not reasons:

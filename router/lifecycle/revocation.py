@@ -9,8 +9,9 @@ from cactus_actors.router.state.caller import RevokedKey
 
 
 def revoke(revoked: RevokedKey, state: RouterState, finisher: JobFinisher, now: float) -> None:
-    """Answer all waiting requests of that key's connections with an error. Jobs belong to tenants: they continue
-    for the tenant's other keys, and end if there is none.
+    """Answer all waiting requests of that key's connections with an error.
+
+    Jobs belong to tenants: they continue for the tenant's other keys, and end if there is none.
     """
     error = AuthenticationFailed(f"the key {revoked.caller.name!r} was revoked")
     tenant = revoked.caller.tenant if revoked.is_last else None

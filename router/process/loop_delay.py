@@ -8,9 +8,10 @@ PRESSURE_INTERVAL_S = 1.0
 
 
 class LoopDelay:
-    """Measures each tick; time is an argument. A tick may be late by `grace_s`; a longer delay does not count as
-    silence of workers. While threads of this machine wait for a CPU, workers may wait too: such seconds count with
-    STALLED_WEIGHT.
+    """Measures each tick; time is an argument.
+
+    A tick may be late by `grace_s`; a longer delay does not count as silence of workers. While threads of this
+    machine wait for a CPU, workers may wait too: such seconds count with STALLED_WEIGHT.
     """
 
     def __init__(self, grace_s: float, pressure: MachinePressure | None = None) -> None:

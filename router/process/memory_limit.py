@@ -19,8 +19,9 @@ _log = logging.getLogger(__name__)
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Limit further allocations of the process to `max_bytes`; a MemoryError in any of its threads ends it. Without
-    /proc nothing happens.
+    """Limit further allocations of the process to `max_bytes`; a MemoryError in any of its threads ends it.
+
+    Without /proc nothing happens.
     """
     if not STATUS.exists():
         return

@@ -1,5 +1,6 @@
-"""Converts requests, results and errors from and to OpenAI's formats, for prompt files, the handoff and HTTP. The
-values are plain and JSON-ready.
+"""Converts requests, results and errors from and to OpenAI's formats, for prompt files, the handoff and HTTP.
+
+The values are plain and JSON-ready.
 """
 
 from __future__ import annotations

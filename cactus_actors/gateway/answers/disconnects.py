@@ -24,6 +24,7 @@ async def unless_disconnected(
     gateway: GatewayContext, receive: Receive, work: Coroutine[Any, Any, T], *, survives_disconnect: bool = False
 ) -> T:
     """The value of `work`; raises ClientDisconnected when the client has left, Unavailable when the gateway stops.
+
     Then it is cancelled with the jobs that it waits for, unless it `survives_disconnect`.
     """
     task = asyncio.ensure_future(work)

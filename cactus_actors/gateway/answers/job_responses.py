@@ -38,8 +38,9 @@ def json_response(value: Any) -> ASGIResponse:
 
 
 def model_asked_for(gateway: GatewayContext, name: str | None) -> str:
-    """The model that a body names, by default the served one. A service of one model accepts any name; raises
-    ModelNotFound for an impossible one.
+    """The model that a body names, by default the served one.
+
+    A service of one model accepts any name; raises ModelNotFound for an impossible one.
     """
     if name is not None and len(name) > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")

@@ -22,8 +22,9 @@ class CheckedInput(NamedTuple):
 
 
 def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> CheckedInput:
-    """Check a whole input file of a batch for `endpoint`. An invalid body fails its own line later. Without
-    `takes_salts` no line may have a `cache_salt`.
+    """Check a whole input file of a batch for `endpoint`.
+
+    An invalid body fails its own line later. Without `takes_salts` no line may have a `cache_salt`.
     """
     faults: list[BatchFault] = []
     line_of_id: dict[str, int] = {}

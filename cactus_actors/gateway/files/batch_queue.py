@@ -49,9 +49,10 @@ T = TypeVar("T")
 
 
 class BatchQueue:
-    """All batches under a directory; `run` runs them, the oldest of each tenant first. `in_flight` lines run at
-    once, of all tenants together. `unix_offset` converts the monotonic clock to Unix time, by which a batch ages
-    across restarts. Lines that have not run after `window_s` never run.
+    """All batches under a directory; `run` runs them, the oldest of each tenant first.
+
+    `in_flight` lines run at once, of all tenants together. `unix_offset` converts the monotonic clock to Unix time,
+    by which a batch ages across restarts. Lines that have not run after `window_s` never run.
     """
 
     def __init__(
@@ -82,8 +83,9 @@ class BatchQueue:
     def create(
         self, endpoint: Endpoint, input_file_id: str, tenant: str, metadata: dict[str, str] | None
     ) -> BatchRecord:
-        """Create a batch. Raises ResourceNotFound if there is no such file, QuotaExceeded if its results would not
-        fit.
+        """Create a batch.
+
+        Raises ResourceNotFound if there is no such file, QuotaExceeded if its results would not fit.
         """
         try:
             self._files.get(input_file_id, tenant)

@@ -77,8 +77,9 @@ class FileStore:
         return self._kept[tenant] + self._receiving[tenant]
 
     async def receive(self, chunks: AsyncIterator[bytes], tenant: str) -> str:
-        """Write `chunks` to the disk, and return an id, to be kept or discarded. Raises QuotaExceeded,
-        StorageFailure, and the errors of `chunks`, with nothing left on the disk.
+        """Write `chunks` to the disk, and return an id, to be kept or discarded.
+
+        Raises QuotaExceeded, StorageFailure, and the errors of `chunks`, with nothing left on the disk.
         """
         self.quota.check_number(len(self.all_of(tenant)))
         file_id = new_file_id()

@@ -14,8 +14,9 @@ _MAX_FLIGHTS = 10
 
 
 def check_certificate(certificate: Path | None, key: Path | None) -> None:
-    """Raises ConfigurationInvalid, which names the file, if TLS cannot use them, or the certificate has expired or
-    is not valid yet.
+    """Raise ConfigurationInvalid, which names the file, for files that TLS cannot use.
+
+    The same for a certificate that has expired or is not valid yet: no client would accept it.
     """
     if certificate is None and key is None:
         return

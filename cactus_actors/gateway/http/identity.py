@@ -83,8 +83,9 @@ class Identity:
         return self.positions
 
     def owned(self, submit: Submit) -> Submit:
-        """The job with this tenant, trace and key. It uses the tenant's share, and only the tenant reuses its
-        cached prefixes.
+        """The job with this tenant, trace and key.
+
+        It uses the tenant's share, and only the tenant reuses its cached prefixes.
         """
         submit = msgspec.structs.replace(submit, traceparent=self.traceparent, keyed=self.has_key)
         if not self.tenant:

@@ -47,6 +47,7 @@ class ClientDisconnected(BaseException):
 
 async def read_json(request: HttpRequest, max_bytes: int, convert: Callable[[dict[str, Any]], T]) -> T:
     """The result of `convert` for the decoded body; a large body is decoded and converted beside the event loop.
+
     Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, the errors of `convert`, and
     Overloaded beyond the caller's share of memory for bodies.
     """

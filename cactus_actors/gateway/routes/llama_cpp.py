@@ -32,8 +32,9 @@ async def completion(request: HttpRequest) -> ASGIResponse:
 async def complete(
     gateway: GatewayContext, request: HttpRequest, change: Callable[[dict[str, Any]], tuple[dict[str, Any], str]]
 ) -> ASGIResponse:
-    """The response to a body in llama.cpp's format. `change` converts the client's body, and returns the prompt's
-    name in it.
+    """The response to a body in llama.cpp's format.
+
+    `change` converts the client's body, and returns the prompt's name in it.
     """
     identity, settings = Identity.of(request), gateway.settings
     returns_tokens = False

@@ -13,8 +13,9 @@ _LENGTH_BYTES = 4
 
 
 class ActorSpec(msgspec.Struct, frozen=True, array_like=True):
-    """The first message to a process, which names its actor. Classes are given by module and name; `settings` is
-    the encoded struct.
+    """The first message to a process, which names its actor.
+
+    Classes are given by module and name; `settings` is the encoded struct.
     """
 
     module: str

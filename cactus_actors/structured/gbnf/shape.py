@@ -1,5 +1,6 @@
-"""Rules over lexemes: the regular parts of a grammar, joined into as few expressions as possible. The grammar
-engine matches a lexeme greedily before it applies the rules, which makes it fast.
+"""Rules over lexemes: the regular parts of a grammar, joined into as few expressions as possible.
+
+The grammar engine matches a lexeme greedily before it applies the rules, which makes it fast.
 """
 
 from __future__ import annotations
