@@ -180,7 +180,7 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     max_share: Annotated[
         float,
         Meta(ge=0, le=1),
-        about("Largest share of the jobs with a threshold that is handed off, and up to 10 more at once."),
+        about("Largest share of the jobs with a threshold that is handed off; bursts of 10 more are allowed."),
     ] = 1.0
     max_wait_s: Annotated[
         DayOrLess | None, about("Seconds without a piece of the cloud's answer before the local one is given.")
@@ -220,7 +220,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     allowed_origins: Annotated[
         list[str], about("Origins (SCHEME://HOST[:PORT]) of web pages that may send requests.")
     ] = []
-    max_files: Annotated[Positive, about("Files that an API key may keep; as many batches.")] = 1000
+    max_files: Annotated[Positive, about("Largest number of files of an API key, and of its batches.")] = 1000
     max_stored_bytes: Annotated[Positive, about("Size of all files of an API key.")] = 4 * 1024 * 1024 * 1024
     file_retention_s: Annotated[Duration, about("Seconds after which files and batches are removed.")] = (
         30 * 24 * 3600.0
@@ -253,10 +253,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     jobs_endpoint: Annotated[str, about("ZeroMQ endpoint where clients submit jobs.")] = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: Annotated[str, about("ZeroMQ endpoint where tokens are published.")] = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: Annotated[
-        str | None, about("ZeroMQ endpoint where workers report; on a cluster an address of this machine.")
+        str | None, about("ZeroMQ endpoint where workers connect; on a cluster an address of this machine.")
     ] = None
     state_dir: Annotated[Path, about("Directory of the service's own files.")] = DEFAULT_STATE_DIR
-    corpus: Annotated[Path | None, about("Directory of documents; those that fit a question go into its prompt.")] = (
+    corpus: Annotated[Path | None, about("Directory of documents; chunks that fit a question go into its prompt.")] = (
         None
     )
     journal: Annotated[bool, about("Keep accepted jobs on disk, so that they survive a restart.")] = True
@@ -265,30 +265,30 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 20.0
     ready_timeout_s: Annotated[
         Duration,
-        about("Seconds without progress after which a start is given up; nodes of a cluster may boot for minutes."),
+        about("Seconds without progress after which a start is given up; raise it for a cluster that boots slowly."),
     ] = 120.0
     placement: Annotated[
         PlacementName | None,
-        about("local: actors are processes of this command; ray: Ray places them, the default with a Ray address."),
+        about("local: actors are child processes; ray: Ray places them, the default with a Ray address."),
     ] = None
     ray_address: Annotated[
         str | None, about("Address of a Ray cluster; placement ray without it starts a private one.")
     ] = None
     max_sequences: Annotated[Positive, about("Sequences that a worker runs at once.")] = 16
-    token_budget: Annotated[Positive, about("Tokens that a worker computes in one step.")] = 256
+    token_budget: Annotated[Positive, about("Largest number of tokens that a worker computes in one step.")] = 256
     cache_tokens: Annotated[Positive, about("Size of a worker's KV cache, in tokens.")] = 32_768
     max_queued_jobs: Annotated[Positive, about("Jobs that may wait; more are refused.")] = 10_000
     job_timeout_s: Annotated[
         Duration | None, about("Seconds for a job of priority 0 or below that names no `timeout_ms`.")
     ] = None
-    max_router_bytes: Annotated[
-        Positive, about("Memory beyond its initial size at which the router is ended and started again.")
-    ] = 1024 * 1024 * 1024
+    max_router_bytes: Annotated[Positive, about("Growth of the router's memory at which its process is restarted.")] = (
+        1024 * 1024 * 1024
+    )
     speculation: Annotated[
-        int, Meta(ge=0, le=64), about("Tokens that a sequence may guess ahead from its own text; changes no token.")
+        int, Meta(ge=0, le=64), about("Draft tokens of speculative decoding by prompt lookup; they change no token.")
     ] = 0
     handoff: HandoffSettings = HandoffSettings()
-    http: Annotated[str, about("HOST:PORT of the HTTP gateway; in the file, empty for none.")] = DEFAULT_HTTP
+    http: Annotated[str, about("HOST:PORT of the HTTP gateway; empty for none.")] = DEFAULT_HTTP
     api_key_file: Annotated[
         Path | None,
         about(
