@@ -8,18 +8,10 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.calibration import thresholds
 from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
 from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
-from cactus_actors.calibration.thresholds import (
-    CONFIDENCE,
-    Cut,
-    area_under_curve,
-    cut_for_precision,
-    cut_for_share,
-    cuts,
-    surest_cut,
-)
 from cactus_actors.protocol.confidence import Probe
 from cactus_actors.protocol.errors import InvalidRequest
 
@@ -35,11 +27,11 @@ class ThresholdTarget:
     precision: float | None = None
     share: float | None = None
 
-    def cut(self, scores: Sequence[float], right: Sequence[bool]) -> Cut | None:
+    def cut(self, scores: Sequence[float], right: Sequence[bool]) -> thresholds.Cut | None:
         """The cut that reaches the target, None if there is none."""
         if self.share is not None:
-            return cut_for_share(scores, right, self.share)
-        return cut_for_precision(scores, right, self.precision if self.precision is not None else 1.0)
+            return thresholds.cut_for_share(scores, right, self.share)
+        return thresholds.cut_for_precision(scores, right, self.precision if self.precision is not None else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +53,8 @@ class SignalReport:
 
     name: str
     auroc: float | None
-    cut: Cut | None
-    surest: Cut | None
+    cut: thresholds.Cut | None
+    surest: thresholds.Cut | None
     accuracy_of_all: float | None
     curve: list[CurvePoint]
 
@@ -118,10 +110,10 @@ class Calibration:
         for fields, signal in zip(report["signals"], self.signals, strict=True):
             del fields["curve"]
             fields |= {"cut": _cut_to_builtins(signal.cut), "surest": _cut_to_builtins(signal.surest)}
-        return report | {"confidence_of_intervals": CONFIDENCE}
+        return report | {"confidence_of_intervals": thresholds.CONFIDENCE}
 
 
-def _cut_to_builtins(cut: Cut | None) -> dict[str, Any] | None:
+def _cut_to_builtins(cut: thresholds.Cut | None) -> dict[str, Any] | None:
     if cut is None:
         return None
     derived = {"handed_off": cut.handed_off, "accuracy": cut.accuracy, "interval": list(cut.interval)}
@@ -138,19 +130,19 @@ def _report(
     cut = target.cut(scores, right) if target is not None else None
     return SignalReport(
         name=name,
-        auroc=area_under_curve(scores, right),
+        auroc=thresholds.area_under_curve(scores, right),
         cut=cut,
-        surest=surest_cut(scores, right) if target is not None and cut is None else None,
+        surest=thresholds.surest_cut(scores, right) if target is not None and cut is None else None,
         accuracy_of_all=None if cut is None else _accuracy_of_all(cut, scores, right, second_right),
         curve=[
             CurvePoint(one.handed_off, one.accuracy, _accuracy_of_all(one, scores, right, second_right))
-            for one in _thinned(cuts(scores, right))
+            for one in _thinned(thresholds.cuts(scores, right))
         ],
     )
 
 
 def _accuracy_of_all(
-    cut: Cut, scores: Sequence[float], right: Sequence[bool], second_right: Sequence[bool] | None
+    cut: thresholds.Cut, scores: Sequence[float], right: Sequence[bool], second_right: Sequence[bool] | None
 ) -> float | None:
     if second_right is None:
         return None
@@ -160,5 +152,5 @@ def _accuracy_of_all(
     return sum(chosen) / len(chosen)
 
 
-def _thinned(found: list[Cut]) -> list[Cut]:
+def _thinned(found: list[thresholds.Cut]) -> list[thresholds.Cut]:
     return found[:: max(1, len(found) // MAX_POINTS)]

@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.batch_progress import show_reasons, shown_progress
 from cactus_actors.cli.interrupts import Interrupted, interruptible
-from cactus_actors.cli.shared_options import (
-    FIRST_ANSWER_S,
-    AsJson,
-    Endpoint,
-    HandoffThreshold,
-    KeyFile,
-    MaxTokens,
-    Seed,
-    StreamEndpoint,
-    Temperature,
-    given_options,
-    schema_of,
-)
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError
@@ -70,18 +58,18 @@ def batch(
     json_schema: Annotated[
         str | None, typer.Option(metavar="FILE|JSON", help="A JSON Schema that answers must obey.")
     ] = None,
-    max_tokens: MaxTokens = None,
-    temperature: Temperature = None,
-    seed: Seed = None,
+    max_tokens: shared.MaxTokens = None,
+    temperature: shared.Temperature = None,
+    seed: shared.Seed = None,
     priority: Annotated[
         int | None,
         typer.Option(help="Lower is served first; 10 by default, after interactive work, which has 0."),
     ] = None,
-    cloud_handoff_threshold: HandoffThreshold = None,
-    as_json: AsJson = False,
-    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
-    stream_endpoint: StreamEndpoint = None,
-    key_file: KeyFile = None,
+    cloud_handoff_threshold: shared.HandoffThreshold = None,
+    as_json: shared.AsJson = False,
+    endpoint: shared.Endpoint = DEFAULT_JOBS_ENDPOINT,
+    stream_endpoint: shared.StreamEndpoint = None,
+    key_file: shared.KeyFile = None,
 ) -> None:
     """Answer every line of a prompt file exactly once, whatever is killed during the run.
 
@@ -103,12 +91,12 @@ def batch(
 
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
-    given = given_options(locals())
+    given = shared.given_options(locals())
     from cactus_actors.batch import BatchRequest, check_for_all, keep_input
     from cactus_actors.protocol.options import Options
 
     if json_schema is not None:
-        given["json_schema"] = schema_of(json_schema)
+        given["json_schema"] = shared.schema_of(json_schema)
     options = Options(**given)
     check_for_all(options, system)  # before a pipe is read
     if str(source) == "-":
@@ -163,7 +151,7 @@ class _Run:
 
             async def work() -> BatchProgress:
                 async with AsyncClient(
-                    self._endpoint, self._stream_endpoint, timeout=FIRST_ANSWER_S, key_file=self._key_file
+                    self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
                 ) as client:
                     return await run_batch(self._request, client, observe)
 

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cactus_actors.cli.shared_options import (
-    FIRST_ANSWER_S,
-    AsJson,
-    Endpoint,
-    KeyFile,
-    MaxTokens,
-    Seed,
-    StreamEndpoint,
-    Temperature,
-    given_options,
-)
+from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 
@@ -54,13 +44,13 @@ def calibrate(
         typer.Option(metavar="ENDPOINT", help="A better service in place of the cloud; it is asked all questions."),
     ] = None,
     max_in_flight: Annotated[int, typer.Option(min=1, max=1000, help="Jobs in the service at once.")] = 32,
-    max_tokens: MaxTokens = None,
-    temperature: Temperature = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
-    stream_endpoint: StreamEndpoint = None,
-    key_file: KeyFile = None,
+    max_tokens: shared.MaxTokens = None,
+    temperature: shared.Temperature = None,
+    seed: shared.Seed = 0,
+    as_json: shared.AsJson = False,
+    endpoint: shared.Endpoint = DEFAULT_JOBS_ENDPOINT,
+    stream_endpoint: shared.StreamEndpoint = None,
+    key_file: shared.KeyFile = None,
 ) -> None:
     """Ask labelled questions, and find the threshold at which to hand off to the cloud.
 
@@ -79,7 +69,7 @@ def calibrate(
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
-    options = given_options(locals())
+    options = shared.given_options(locals())
     from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
     from cactus_actors.calibration.plotting import check_plotting, write_plot
 
@@ -113,7 +103,9 @@ async def _ask(
     with _progress() as bar:
         for endpoint, stream_endpoint in services:
             task = bar.add_task(endpoint, total=len(examples))
-            async with AsyncClient(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
+            async with AsyncClient(
+                endpoint, stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file
+            ) as client:
                 answered.append(
                     await run_examples(
                         client,

@@ -9,22 +9,9 @@ import msgspec
 import typer
 
 from cactus_actors.api.params import resolve_options
+from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.chat_input import ReadLine, is_conversation, reader, unechoed
 from cactus_actors.cli.interrupts import raising_interrupted
-from cactus_actors.cli.shared_options import (
-    FIRST_ANSWER_S,
-    Endpoint,
-    HandoffThreshold,
-    KeyFile,
-    MaxTokens,
-    Seed,
-    ShowReasoning,
-    StreamEndpoint,
-    Temperature,
-    Think,
-    ThinkingBudget,
-    given_options,
-)
 from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
@@ -48,28 +35,28 @@ Ctrl-C stops an answer. Several lines that are pasted are one message."""
 
 def chat(
     system: Annotated[str | None, typer.Option(help="A system message that opens the conversation.")] = None,
-    max_tokens: MaxTokens = None,
-    temperature: Temperature = None,
-    seed: Seed = None,
-    enable_thinking: Think = None,
-    thinking_budget: ThinkingBudget = None,
-    show_reasoning: ShowReasoning = None,
-    cloud_handoff_threshold: HandoffThreshold = None,
-    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
-    stream_endpoint: StreamEndpoint = None,
-    key_file: KeyFile = None,
+    max_tokens: shared.MaxTokens = None,
+    temperature: shared.Temperature = None,
+    seed: shared.Seed = None,
+    enable_thinking: shared.Think = None,
+    thinking_budget: shared.ThinkingBudget = None,
+    show_reasoning: shared.ShowReasoning = None,
+    cloud_handoff_threshold: shared.HandoffThreshold = None,
+    endpoint: shared.Endpoint = DEFAULT_JOBS_ENDPOINT,
+    stream_endpoint: shared.StreamEndpoint = None,
+    key_file: shared.KeyFile = None,
 ) -> None:
     """Talk with the model; answers appear while they are generated.
 
     Example: cactus chat --system "Answer briefly." --temperature 0.3
     """
-    options = given_options(locals())
+    options = shared.given_options(locals())
     from cactus_actors.client import Client
 
     resolve_options(Options(**options))  # check the options before the first message
     with (
         raising_interrupted(),
-        Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
+        Client(endpoint, stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file) as client,
     ):
         _greet(client.status())
         ChatSession(client, system, options, show_reasoning).run(reader())

@@ -8,27 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.interrupts import raising_interrupted
-from cactus_actors.cli.shared_options import (
-    FIRST_ANSWER_S,
-    AsJson,
-    Endpoint,
-    HandoffThreshold,
-    KeyFile,
-    MaxTokens,
-    MinP,
-    RepeatPenalty,
-    Seed,
-    ShowReasoning,
-    Stop,
-    StreamEndpoint,
-    Temperature,
-    Think,
-    ThinkingBudget,
-    TopK,
-    TopP,
-    given_options,
-)
 from cactus_actors.cli.terminal import AnswerWriter, print_json, summary
 from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
@@ -50,31 +31,31 @@ def complete(
     model: Annotated[
         str | None, typer.Option(help="Name of the model; a service has one model and accepts any name.")
     ] = None,
-    max_tokens: MaxTokens = None,
-    temperature: Temperature = None,
-    top_p: TopP = None,
-    top_k: TopK = None,
-    min_p: MinP = None,
-    seed: Seed = None,
-    stop: Stop = None,
-    repeat_penalty: RepeatPenalty = None,
+    max_tokens: shared.MaxTokens = None,
+    temperature: shared.Temperature = None,
+    top_p: shared.TopP = None,
+    top_k: shared.TopK = None,
+    min_p: shared.MinP = None,
+    seed: shared.Seed = None,
+    stop: shared.Stop = None,
+    repeat_penalty: shared.RepeatPenalty = None,
     ignore_eos: Annotated[bool | None, typer.Option("--ignore-eos", help="Continue after an end token.")] = None,
-    enable_thinking: Think = None,
-    thinking_budget: ThinkingBudget = None,
-    show_reasoning: ShowReasoning = None,
-    cloud_handoff_threshold: HandoffThreshold = None,
+    enable_thinking: shared.Think = None,
+    thinking_budget: shared.ThinkingBudget = None,
+    show_reasoning: shared.ShowReasoning = None,
+    cloud_handoff_threshold: shared.HandoffThreshold = None,
     no_cloud: Annotated[bool, typer.Option("--no-cloud", help="Never hand off, whatever the confidence.")] = False,
     timeout_ms: Annotated[int | None, typer.Option(help="The job's deadline in milliseconds.")] = None,
-    as_json: AsJson = False,
-    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
-    stream_endpoint: StreamEndpoint = None,
-    key_file: KeyFile = None,
+    as_json: shared.AsJson = False,
+    endpoint: shared.Endpoint = DEFAULT_JOBS_ENDPOINT,
+    stream_endpoint: shared.StreamEndpoint = None,
+    key_file: shared.KeyFile = None,
 ) -> None:
     """Answer one question.
 
     Example: cactus complete "What is the capital of France?" --stream --temperature 0
     """
-    request = given_options(locals())
+    request = shared.given_options(locals())
     text = " ".join(words) if words else _standard_input()
     if not text:
         raise InvalidRequest("the prompt is empty", param="prompt")
@@ -95,7 +76,7 @@ def complete(
     writer = AnswerWriter(show_reasoning)
     with (
         raising_interrupted(),  # closing the stream cancels the job
-        Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
+        Client(endpoint, stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file) as client,
     ):
         try:
             _answer(client, request, writer, stream=stream, as_json=as_json)

@@ -13,21 +13,7 @@ import zmq
 import zmq.asyncio
 from zmq.utils.monitor import parse_monitor_message
 
-from cactus_actors.client.client_sockets import (
-    CONNECTED,
-    CONNECTING,
-    DISCONNECTED,
-    LINGER_MS,
-    MAX_BROKEN_HANDSHAKES,
-    connect,
-    events_of,
-    leave,
-    make_socket,
-    mismatch,
-    received,
-    reconnect,
-    refusal,
-)
+from cactus_actors.client import client_sockets
 from cactus_actors.client.job_follower import JobFollower, Timeouts
 from cactus_actors.client.peer_probe import Handshakes, identify_peer
 from cactus_actors.client.reply_watchdog import ReplyWatchdog
@@ -128,9 +114,9 @@ class RouterConnection:
             return
         context = zmq.asyncio.Context()
         try:
-            self._jobs = make_socket(context, zmq.DEALER, self._credentials)
-            self._events = events_of(context, self._jobs)
-            connect(self._jobs, self._jobs_endpoint)
+            self._jobs = client_sockets.make_socket(context, zmq.DEALER, self._credentials)
+            self._events = client_sockets.events_of(context, self._jobs)
+            client_sockets.connect(self._jobs, self._jobs_endpoint)
             self._context = context
             self._subscriptions = Subscriptions(self._open_stream)
         except BaseException:
@@ -158,7 +144,7 @@ class RouterConnection:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._jobs.disable_monitor()
         self._events.close(0)
-        self._jobs.close(LINGER_MS)
+        self._jobs.close(client_sockets.LINGER_MS)
         for stream in self._subscriptions.sockets:
             stream.close(0)
         await asyncio.to_thread(self._context.term)  # blocks for as long as the sockets linger
@@ -236,7 +222,7 @@ class RouterConnection:
 
     async def _read_replies(self) -> None:
         decoder = router_reply_decoder()
-        async for frames in received(self._jobs):
+        async for frames in client_sockets.received(self._jobs):
             self._watchdog.on_reply()
             try:
                 await self._on_reply(decoder.decode(frames))
@@ -246,14 +232,14 @@ class RouterConnection:
     def _open_stream(self) -> zmq.asyncio.Socket:
         """Open another connection to the stream endpoint, and a task that reads it."""
         assert self._context is not None
-        stream = make_socket(self._context, zmq.SUB, self._credentials)
-        connect(stream, self._stream_endpoint)
+        stream = client_sockets.make_socket(self._context, zmq.SUB, self._credentials)
+        client_sockets.connect(stream, self._stream_endpoint)
         self._tasks.append(asyncio.create_task(self._read_stream(stream)))
         return stream
 
     async def _read_stream(self, stream: zmq.asyncio.Socket) -> None:
         decoder = stream_message_decoder()
-        async for topic, *frames in received(stream):
+        async for topic, *frames in client_sockets.received(stream):
             jobs = self.handles(topic.decode("ascii", "replace"))
             if not jobs:
                 continue
@@ -271,24 +257,26 @@ class RouterConnection:
         handshakes = Handshakes()
         while self._refusal is None:
             event = parse_monitor_message(await self._events.recv_multipart())["event"]
-            if event == CONNECTING:
+            if event == client_sockets.CONNECTING:
                 handshakes.on_connected()
-            elif event == CONNECTED:
+            elif event == client_sockets.CONNECTED:
                 handshakes.on_succeeded()
                 if was_connected:
                     await self._resume_all()
                 was_connected = True
-            elif event != DISCONNECTED:
-                self._refusal = refusal(event, self._jobs_endpoint, self._credentials)
+            elif event != client_sockets.DISCONNECTED:
+                self._refusal = client_sockets.refusal(event, self._jobs_endpoint, self._credentials)
             elif (
                 handshakes.on_disconnected()
                 and not was_connected  # otherwise it was the right peer and will return
-                and handshakes.num_broken in (1, MAX_BROKEN_HANDSHAKES)
+                and handshakes.num_broken in (1, client_sockets.MAX_BROKEN_HANDSHAKES)
             ):
                 peer = await identify_peer(self._jobs_endpoint)
-                self._refusal = mismatch(peer, self._jobs_endpoint, self._credentials, handshakes.num_broken)
+                self._refusal = client_sockets.mismatch(
+                    peer, self._jobs_endpoint, self._credentials, handshakes.num_broken
+                )
         for socket, endpoint in self._connected():
-            leave(socket, endpoint)
+            client_sockets.leave(socket, endpoint)
         await self._fail_all(self._refusal)
 
     async def _resume_all(self) -> None:
@@ -312,7 +300,7 @@ class RouterConnection:
                 self._has_pending.clear()
             elif self._refusal is None and self._watchdog.has_expired(now):
                 for socket, endpoint in self._connected():  # they may be dead; messages in flight are requested again
-                    reconnect(socket, endpoint)
+                    client_sockets.reconnect(socket, endpoint)
                 self._watchdog.on_reconnected(now)
 
     def _connected(self) -> list[tuple[zmq.asyncio.Socket, str]]:

@@ -14,19 +14,9 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from cactus_actors.protocol.errors import NotSupported, SchemaInvalid, SchemaTooComplex
+from cactus_actors.structured import limits
 from cactus_actors.structured.expressions import check_expression
 from cactus_actors.structured.keywords import ANNOTATIONS, FORMATS, REFUSED, TYPES, UNWRITABLE, VALUES
-from cactus_actors.structured.limits import (
-    MAX_BYTES,
-    MAX_COUNT,
-    MAX_DEPTH,
-    MAX_ENUM_VALUES,
-    MAX_OPTIONAL_PROPERTIES,
-    MAX_REMAINDERS,
-    MAX_SCHEMAS,
-    check_limit,
-    short,
-)
 from cactus_actors.structured.rewriting import rewritten
 
 Schema = dict[str, Any] | bool
@@ -47,7 +37,7 @@ def normalised(schema: Any, *, param: str) -> dict[str, Schema]:
         raise SchemaTooComplex("the schema is nested too deeply", param=param) from error
     except (TypeError, ValueError) as error:
         raise SchemaInvalid(f"the schema is not JSON: {error}", param=param) from error
-    check_limit(len(text), MAX_BYTES, "bytes of the schema", param)
+    limits.check_limit(len(text), limits.MAX_BYTES, "bytes of the schema", param)
     return _Reader(json.loads(text), param).read_all()
 
 
@@ -85,12 +75,12 @@ class _Reader:
 
     def _read(self, schema: Any, at: _Place) -> Schema:
         self._num_schemas += 1
-        check_limit(self._num_schemas, MAX_SCHEMAS, "schemas inside the schema", self._param)
-        check_limit(at.depth, MAX_DEPTH, f"schemas inside schemas at {at}", self._param)
+        limits.check_limit(self._num_schemas, limits.MAX_SCHEMAS, "schemas inside the schema", self._param)
+        limits.check_limit(at.depth, limits.MAX_DEPTH, f"schemas inside schemas at {at}", self._param)
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
-            raise self._invalid(at, f"a schema is an object or a boolean, not {short(schema)}")
+            raise self._invalid(at, f"a schema is an object or a boolean, not {limits.short(schema)}")
         read: dict[str, Any] = {}
         for keyword, value in rewritten(schema).items():
             where = at.keyword(keyword)
@@ -103,7 +93,7 @@ class _Reader:
                 raise NotSupported(f"the keyword {keyword} cannot be enforced, at {where}", param=self._param)
             reader = _READERS.get(keyword)
             if reader is None:
-                raise NotSupported(f"unknown keyword {short(keyword)}, at {where}", param=self._param)
+                raise NotSupported(f"unknown keyword {limits.short(keyword)}, at {where}", param=self._param)
             read[keyword] = reader(self, value, where)
         return self._settled(read, at)
 
@@ -121,7 +111,7 @@ class _Reader:
                     read[exclusive] = read.pop(bound)
         required = read.get("required", [])
         optional = len(read.get("properties", {}).keys() - set(required))
-        check_limit(optional, MAX_OPTIONAL_PROPERTIES, f"optional properties at {at}", self._param)
+        limits.check_limit(optional, limits.MAX_OPTIONAL_PROPERTIES, f"optional properties at {at}", self._param)
         if read.get("minProperties", 0) > max(1, len(required)):
             # names that are not listed may repeat, so that their number cannot be counted
             raise NotSupported(
@@ -168,7 +158,7 @@ class _Reader:
 
     def _enum(self, value: Any, where: _Place) -> list[Any]:
         self._check(isinstance(value, list) and bool(value), where, "a list of values", value)
-        check_limit(len(value), MAX_ENUM_VALUES, f"values at {where}", self._param)
+        limits.check_limit(len(value), limits.MAX_ENUM_VALUES, f"values at {where}", self._param)
         for index, one in enumerate(value):
             self._const(one, where.inside(index))
         return list(value)
@@ -177,7 +167,7 @@ class _Reader:
         for one in _scalars(value):
             if isinstance(one, str) and UNWRITABLE.search(one):
                 raise NotSupported(
-                    f"the control characters of {short(one)} cannot be generated, at {where}",
+                    f"the control characters of {limits.short(one)} cannot be generated, at {where}",
                     param=self._param,
                 )
             if type(one) is int and _LEAST <= one < _LEAST + 512:
@@ -187,7 +177,7 @@ class _Reader:
     def _count(self, value: Any, where: _Place) -> int:
         is_count = isinstance(value, int | float) and type(value) is not bool and value >= 0
         self._check(is_count and value == int(value), where, "a count", value)
-        check_limit(int(value), MAX_COUNT, f"the count at {where}", self._param)
+        limits.check_limit(int(value), limits.MAX_COUNT, f"the count at {where}", self._param)
         return int(value)
 
     def _number(self, value: Any, where: _Place) -> Any:
@@ -203,7 +193,7 @@ class _Reader:
         # The automaton has a state for each remainder.
         scaled = Decimal(str(value)).normalize()
         num_remainders = int(scaled) if scaled == int(scaled) else int("".join(map(str, scaled.as_tuple().digits)))
-        check_limit(num_remainders, MAX_REMAINDERS, f"multiples at {where}", self._param)
+        limits.check_limit(num_remainders, limits.MAX_REMAINDERS, f"multiples at {where}", self._param)
         return value
 
     def _required(self, value: Any, where: _Place) -> list[str]:
@@ -215,7 +205,7 @@ class _Reader:
         self._check(isinstance(value, str), where, "a string", value)
         if value not in FORMATS:
             raise NotSupported(
-                f"the format {short(value)} cannot be enforced, at {where}; known: {', '.join(FORMATS)}",
+                f"the format {limits.short(value)} cannot be enforced, at {where}; known: {', '.join(FORMATS)}",
                 param=self._param,
             )
         return str(value)
@@ -225,7 +215,7 @@ class _Reader:
         reference = value.removeprefix(self._root_id) if isinstance(self._root_id, str) else value
         if not reference.startswith("#"):
             raise NotSupported(
-                f"{short(value)} is outside of the schema and is not fetched, at {where}", param=self._param
+                f"{limits.short(value)} is outside of the schema and is not fetched, at {where}", param=self._param
             )
         path, target = self._resolved(unquote(reference[1:]), where)
         if path not in self._names:
@@ -239,7 +229,7 @@ class _Reader:
             for path, schema in _places(self._root):
                 if schema.get("$anchor") == pointer:
                     return path, schema
-            raise self._invalid(where, f"no schema has the anchor {short(pointer)}")
+            raise self._invalid(where, f"no schema has the anchor {limits.short(pointer)}")
         value: Any = self._root
         path = "#"
         for segment in pointer.split("/")[1:]:
@@ -249,7 +239,7 @@ class _Reader:
             elif isinstance(value, list) and _INDEX.fullmatch(name) and int(name) < len(value):
                 value = value[int(name)]
             else:
-                raise self._invalid(where, f"there is nothing at {short(pointer)}")
+                raise self._invalid(where, f"there is nothing at {limits.short(pointer)}")
             path = f"{path}/{_escaped(name)}"
         return path, value
 
@@ -260,7 +250,7 @@ class _Reader:
 
     def _check(self, holds: bool, where: _Place, wanted: str, value: Any) -> None:
         if not holds:
-            raise self._invalid(where, f"{wanted} is wanted, not {short(value)}")
+            raise self._invalid(where, f"{wanted} is wanted, not {limits.short(value)}")
 
     def _invalid(self, where: _Place, what: str) -> SchemaInvalid:
         return SchemaInvalid(f"at {where}: {what}", param=self._param)

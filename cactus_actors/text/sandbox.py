@@ -24,21 +24,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from cactus_actors.text.template_bounds import (
-    attr_filter,
-    bounded_format,
-    bounded_indent,
-    bounded_join,
-    bounded_replace,
-    check_number,
-    check_size,
-    format_filter,
-    join_filter,
-    measured,
-    measuring,
-    size_of,
-    to_json,
-)
+from cactus_actors.text import template_bounds as bounds
 from cactus_actors.text.template_format import BoundedFormatter
 
 BUDGET = "cactus_budget"
@@ -85,15 +71,15 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
         )
         self.filters = {name: self.filters[name] for name in _FILTER_NAMES.split()}
         self.filters |= {
-            "attr": attr_filter,
-            "format": format_filter,
-            "indent": bounded_indent,
-            "join": join_filter,
-            "replace": bounded_replace,
+            "attr": bounds.attr_filter,
+            "format": bounds.format_filter,
+            "indent": bounds.bounded_indent,
+            "join": bounds.join_filter,
+            "replace": bounds.bounded_replace,
             "string": str,
-            "tojson": to_json,
+            "tojson": bounds.to_json,
         }
-        self.filters = {name: measuring(function) for name, function in self.filters.items()}
+        self.filters = {name: bounds.measuring(function) for name, function in self.filters.items()}
         del self.globals["lipsum"]
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -120,21 +106,21 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, str) and attribute == "replace":
-            return partial(bounded_replace, obj)
+            return partial(bounds.bounded_replace, obj)
         if isinstance(obj, str) and attribute == "join":
-            return partial(bounded_join, obj)
+            return partial(bounds.bounded_join, obj)
         return super().getattr(obj, attribute)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "%" and isinstance(left, str):
-            return bounded_format(left, right)
+            return bounds.bounded_format(left, right)
         if isinstance(left, int) and isinstance(right, int):
-            check_number(operator, left, right)
+            bounds.check_number(operator, left, right)
         elif operator == "*":
             times = next((value for value in (left, right) if isinstance(value, int)), 1)
-            check_size(max(times, 0) * max(size_of(left), size_of(right)))
+            bounds.check_size(max(times, 0) * max(bounds.size_of(left), bounds.size_of(right)))
         elif operator == "+":
-            check_size(size_of(left) + size_of(right))
+            bounds.check_size(bounds.size_of(left) + bounds.size_of(right))
         return super().call_binop(context, operator, left, right)
 
 
@@ -188,5 +174,5 @@ class _Bounded(NodeTransformer):
 
 @pass_context
 def _spend_output(context: Context, value: Any) -> Any:
-    context.resolve(BUDGET)(size_of(value))
-    return measured(value)
+    context.resolve(BUDGET)(bounds.size_of(value))
+    return bounds.measured(value)

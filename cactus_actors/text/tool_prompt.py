@@ -6,14 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cactus_actors.text.template_abilities import TemplateAbilities
-from cactus_actors.tools.tool_prompting import (
-    with_call_ids,
-    with_calls_told,
-    with_results_told,
-    with_tools_in_system,
-    with_tools_told,
-    without_empty_content,
-)
+from cactus_actors.tools import tool_prompting
 
 Messages = Sequence[Mapping[str, Any]]
 Tools = Sequence[Mapping[str, Any]]
@@ -37,15 +30,15 @@ def tool_prompt(
 
     `shield` keeps texts of others from being read as control tokens.
     """
-    messages = with_call_ids(messages, markup)
+    messages = tool_prompting.with_call_ids(messages, markup)
     if not abilities.shows_calls:
-        messages = with_calls_told(messages, tools, markup, shield)
+        messages = tool_prompting.with_calls_told(messages, tools, markup, shield)
     if not abilities.shows_results:
-        messages = with_results_told(messages)
+        messages = tool_prompting.with_results_told(messages)
     if abilities.lacks_content:
-        messages = without_empty_content(messages)
+        messages = tool_prompting.without_empty_content(messages)
     if not tools or abilities.tools_name is not None:
         return ToolPrompt(messages, abilities.given(tools) or None)
     if abilities.tools_in_system:
-        return ToolPrompt(with_tools_in_system(messages, tools), None)
-    return ToolPrompt(with_tools_told(messages, tools, markup, shield), None)
+        return ToolPrompt(tool_prompting.with_tools_in_system(messages, tools), None)
+    return ToolPrompt(tool_prompting.with_tools_told(messages, tools, markup, shield), None)

@@ -24,15 +24,7 @@ from pathlib import Path
 
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.journal.database import (
-    FILE_NAME,
-    is_alone,
-    is_no_damage,
-    locked,
-    make_tables,
-    opened,
-    reopened,
-)
+from cactus_actors.router.journal import database
 from cactus_actors.router.journal.journal_progress import ProgressWriter
 from cactus_actors.router.journal.journal_reader import Shared
 from cactus_actors.router.journal.record_encoding import DamagedRecord, decoded_accepted, decoded_ended, encoded
@@ -67,12 +59,12 @@ class JobJournal:
 
     def __init__(self, directory: Path, *, retry_s: float = RETRY_S) -> None:
         """Open or create the journal; raises ConfigurationInvalid if it is in use, not accessible or too new."""
-        self._path = directory / FILE_NAME
+        self._path = directory / database.FILE_NAME
         self._retry_s = retry_s
-        self._lock = locked(directory)
+        self._lock = database.locked(directory)
         self.unix_offset = unix_offset(directory)
         try:
-            self._database = opened(self._path)
+            self._database = database.opened(self._path)
         except BaseException:
             self._lock.close()
             raise
@@ -93,10 +85,10 @@ class JobJournal:
         try:
             jobs = self._read()
         except sqlite3.DatabaseError as error:
-            if is_no_damage(error):
+            if database.is_no_damage(error):
                 raise ConfigurationInvalid(f"journal {self._path}: {error}") from error
             self._database.close()
-            self._database = reopened(self._path, str(error))
+            self._database = database.reopened(self._path, str(error))
             jobs = self._read()
         return self._without_old(jobs, retention_s)
 
@@ -145,7 +137,7 @@ class JobJournal:
     @property
     def shared(self) -> Shared | None:
         """The connection for readers if only one can be open, else None."""
-        return Shared(self._database, self._using) if is_alone(self._database) else None
+        return Shared(self._database, self._using) if database.is_alone(self._database) else None
 
     def add(self, entry: Entry) -> None:
         """Queue an entry, after all earlier ones."""
@@ -202,7 +194,7 @@ class JobJournal:
         accepted_at = [entry.record.accepted_at for entry in entries if isinstance(entry, WriteAccepted)]
         with self._using:
             if not self._has_tables:  # the disk was full when the file was opened
-                make_tables(self._database)
+                database.make_tables(self._database)
                 self._has_tables = True
             with self._database:
                 num_added = sum(map(self._apply, entries))

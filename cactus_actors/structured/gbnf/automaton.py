@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cactus_actors.structured.gbnf.tree import (
-    Characters,
-    Choice,
-    Concatenation,
-    Node,
-    Ranges,
-    Reference,
-    Repeat,
-    Text,
-    leaves,
-)
+from cactus_actors.structured.gbnf import tree
 
 MAX_POSITIONS = 3000
 
@@ -26,28 +16,28 @@ Kinds = int
 class Alphabet:
     """The kinds of characters that a grammar distinguishes."""
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[tree.Node]) -> None:
         bounds = {0}
         for node in nodes:
             for low, high in _ranges(node):
                 bounds |= {low, high + 1}
         self._bounds = sorted(bounds)
         self._index = {bound: index for index, bound in enumerate(self._bounds)}
-        self._known: dict[Ranges, Kinds] = {}
+        self._known: dict[tree.Ranges, Kinds] = {}
 
-    def kinds(self, ranges: Ranges) -> Kinds:
+    def kinds(self, ranges: tree.Ranges) -> Kinds:
         """The set of the characters in `ranges`, whose bounds are all known."""
         if ranges not in self._known:
             self._known[ranges] = sum((1 << self._index[high + 1]) - (1 << self._index[low]) for low, high in ranges)
         return self._known[ranges]
 
 
-def _ranges(node: Node) -> Iterator[tuple[int, int]]:
-    for leaf in leaves(node):
+def _ranges(node: tree.Node) -> Iterator[tuple[int, int]]:
+    for leaf in tree.leaves(node):
         match leaf:
-            case Characters(ranges):
+            case tree.Characters(ranges):
                 yield from ranges
-            case Text(text):
+            case tree.Text(text):
                 yield from ((ord(one), ord(one)) for one in text)
 
 
@@ -73,7 +63,7 @@ class Automaton:
     follow: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, node: Node, rules: Mapping[str, Node], alphabet: Alphabet) -> Automaton:
+    def of(cls, node: tree.Node, rules: Mapping[str, tree.Node], alphabet: Alphabet) -> Automaton:
         """The automaton of a regular node; raises TooLarge."""
         automaton = cls(ExpressionEnds(True, 0, 0))
         automaton.ends = automaton._build(node, rules, alphabet)
@@ -89,25 +79,25 @@ class Automaton:
             kinds |= self.kinds[position]
         return kinds
 
-    def _build(self, node: Node, rules: Mapping[str, Node], alphabet: Alphabet) -> ExpressionEnds:
+    def _build(self, node: tree.Node, rules: Mapping[str, tree.Node], alphabet: Alphabet) -> ExpressionEnds:
         match node:
-            case Characters(ranges):
+            case tree.Characters(ranges):
                 return self._position(alphabet.kinds(ranges))
-            case Text(text):
+            case tree.Text(text):
                 kinds = [alphabet.kinds(((ord(one), ord(one)),)) for one in text]
                 return self._chain([self._position(one) for one in kinds])
-            case Reference(name):
+            case tree.Reference(name):
                 return self._build(rules[name], rules, alphabet)
-            case Concatenation(items):
+            case tree.Concatenation(items):
                 return self._chain([self._build(item, rules, alphabet) for item in items])
-            case Choice(items):
+            case tree.Choice(items):
                 options = [self._build(item, rules, alphabet) for item in items]
                 return ExpressionEnds(
                     any(option.is_nullable for option in options),
                     union(option.first for option in options),
                     union(option.last for option in options),
                 )
-            case Repeat(item, least, most):
+            case tree.Repeat(item, least, most):
                 ends = self._build(item, rules, alphabet)
                 if most is None or most > 1:
                     self._link(ends.last, ends.first)

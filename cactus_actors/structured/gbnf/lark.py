@@ -7,22 +7,12 @@ from typing import TypeVar
 
 from cactus_actors.protocol.errors import SchemaTooComplex
 from cactus_actors.structured.components import longest_chain
+from cactus_actors.structured.gbnf import tree
 from cactus_actors.structured.gbnf.automaton import TooLarge
 from cactus_actors.structured.gbnf.lexeme_conflicts import greedy_lexemes
 from cactus_actors.structured.gbnf.parser import PARAM, parse_grammar
 from cactus_actors.structured.gbnf.rules import reachable
 from cactus_actors.structured.gbnf.shape import Lexeme, Rule, RuleKey, Shape, Shaper, rules_in
-from cactus_actors.structured.gbnf.tree import (
-    Characters,
-    Choice,
-    Concatenation,
-    Node,
-    Reference,
-    Repeat,
-    Text,
-    Token,
-    parts,
-)
 from cactus_actors.structured.limits import MAX_RULE_DEPTH, check_limit
 from cactus_actors.tools.grammar_builder import TokenNames
 
@@ -41,7 +31,7 @@ def lark_of_gbnf(text: str, start: str, vocabulary: TokenNames) -> str:
     return _Writer(rules, shaper.regular).write(shapes)
 
 
-def _shaped(rules: Mapping[str, Node], start: str) -> tuple[Shaper, dict[RuleKey, Shape]]:
+def _shaped(rules: Mapping[str, tree.Node], start: str) -> tuple[Shaper, dict[RuleKey, Shape]]:
     """The rules over the largest lexemes that lose no text of the grammar."""
     try:
         shaper = Shaper(rules, "joined")
@@ -50,7 +40,7 @@ def _shaped(rules: Mapping[str, Node], start: str) -> tuple[Shaper, dict[RuleKey
         if not greedy_lexemes(shapes, rules):
             return shaper, shapes
         shaper = Shaper(rules, "single")
-        opened: frozenset[Node] = frozenset()
+        opened: frozenset[tree.Node] = frozenset()
         while greedy := greedy_lexemes(shapes := shaper.shapes(start, opened), rules):
             opened |= greedy
         return shaper, shapes
@@ -67,23 +57,23 @@ def _check_depth(shapes: Mapping[RuleKey, Shape]) -> None:
 
 
 def _depth(shape: Shape) -> int:
-    is_group = isinstance(shape, Concatenation | Choice | Repeat)
-    return 1 + max(map(_depth, parts(shape)), default=0) if is_group else 0
+    is_group = isinstance(shape, tree.Concatenation | tree.Choice | tree.Repeat)
+    return 1 + max(map(_depth, tree.parts(shape)), default=0) if is_group else 0
 
 
-def _check_tokens(rules: Mapping[str, Node]) -> None:
+def _check_tokens(rules: Mapping[str, tree.Node]) -> None:
     pending = list(rules.values())
     for node in pending:
-        if isinstance(node, Token) and not node.is_control:
+        if isinstance(node, tree.Token) and not node.is_control:
             what = "the grammar is too large to have tokens that stand for text"
             raise SchemaTooComplex(f"{node.place}: {what}", param=PARAM)
-        pending += parts(node)
+        pending += tree.parts(node)
 
 
 class _Writer:
-    def __init__(self, rules: Mapping[str, Node], regular: Iterable[str]) -> None:
+    def __init__(self, rules: Mapping[str, tree.Node], regular: Iterable[str]) -> None:
         self._rules = rules
-        self._terminals: dict[Node, str] = {}
+        self._terminals: dict[tree.Node, str] = {}
         self._named = {name: f"R{index}" for index, name in enumerate(regular)}
         self._used: dict[str, None] = {}  # regular rules that terminals name, in order
         self._keys: dict[RuleKey, str] = {}
@@ -104,19 +94,19 @@ class _Writer:
         match leaf:
             case Lexeme(node):
                 return self._terminals.setdefault(node, f"T{len(self._terminals)}")
-            case Token(token_id, is_negated):
+            case tree.Token(token_id, is_negated):
                 return f"<[{'^' if is_negated else ''}{token_id}]>"
             case Rule(key):
                 return self._keys[key]
         raise AssertionError("a group is no leaf")
 
-    def _expression(self, leaf: Node) -> str:
+    def _expression(self, leaf: tree.Node) -> str:
         match leaf:
-            case Characters(ranges):
+            case tree.Characters(ranges):
                 return f"/[{''.join(f'{_escaped(low)}-{_escaped(high)}' for low, high in ranges)}]/"
-            case Text(text):
+            case tree.Text(text):
                 return f"/{''.join(_escaped(ord(one)) for one in text)}/" if text else _NOTHING
-            case Reference(name):
+            case tree.Reference(name):
                 self._used[name] = None
                 return self._named[name]
         raise AssertionError("a token is in no expression")
@@ -124,13 +114,13 @@ class _Writer:
 
 def _written(node: T, write_leaf: Callable[[T], str]) -> str:
     match node:
-        case Concatenation(items):
+        case tree.Concatenation(items):
             return " ".join(f"({_written(item, write_leaf)})" for item in items) or _NOTHING
-        case Choice(items):
+        case tree.Choice(items):
             return " | ".join(f"({_written(item, write_leaf)})" for item in items)
-        case Repeat(most=0):
+        case tree.Repeat(most=0):
             return _NOTHING
-        case Repeat(item, least, most):
+        case tree.Repeat(item, least, most):
             return f"({_written(item, write_leaf)}){{{least},{'' if most is None else most}}}"
     return write_leaf(node)
 

@@ -6,21 +6,7 @@ import re
 from bisect import bisect_right
 
 from cactus_actors.protocol.errors import SchemaInvalid
-from cactus_actors.structured.gbnf.tree import (
-    ANY,
-    LAST_CODE_POINT,
-    Characters,
-    Choice,
-    Concatenation,
-    Grammar,
-    Node,
-    Reference,
-    Repeat,
-    Text,
-    Token,
-    complement,
-    merged,
-)
+from cactus_actors.structured.gbnf import tree
 from cactus_actors.structured.limits import MAX_BYTES, MAX_DEPTH, MAX_REPEATS, MAX_RULES, check_limit, short
 from cactus_actors.tools.grammar_builder import TokenNames
 
@@ -36,7 +22,7 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r"}
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
-def parse_grammar(text: str, vocabulary: TokenNames) -> Grammar:
+def parse_grammar(text: str, vocabulary: TokenNames) -> tree.Grammar:
     """The rules of a text; raises SchemaInvalid with line and column, and SchemaTooComplex."""
     check_limit(len(text.encode()), MAX_BYTES, "bytes of the grammar", PARAM)
     return _Parser(text, vocabulary).read()
@@ -50,8 +36,8 @@ class _Parser:
         self._depth = 0
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]  # where each begins
 
-    def read(self) -> Grammar:
-        rules: dict[str, Node] = {}
+    def read(self) -> tree.Grammar:
+        rules: dict[str, tree.Node] = {}
         places: dict[str, str] = {}
         self._skip_space(over_lines=True)
         while self._at < len(self._text):
@@ -68,24 +54,24 @@ class _Parser:
                 raise self._invalid(f"{short(self._text[self._at])} does not belong here", self._at)
             check_limit(len(rules), MAX_RULES, "rules of the grammar", PARAM)
             self._skip_space(over_lines=True)
-        return Grammar(rules, places)
+        return tree.Grammar(rules, places)
 
-    def _choice(self) -> Node:
+    def _choice(self) -> tree.Node:
         options = [self._sequence()]
         while self._text.startswith("|", self._at):
             self._at += 1
             self._skip_space(over_lines=True)
             options.append(self._sequence())
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else tree.Choice(tuple(options))
 
-    def _sequence(self) -> Node:
-        items: list[Node] = []
+    def _sequence(self) -> tree.Node:
+        items: list[tree.Node] = []
         while (item := self._item()) is not None:
             self._skip_space(over_lines=self._depth > 0)
             items.append(self._repeated(item))
-        return items[0] if len(items) == 1 else Concatenation(tuple(items))
+        return items[0] if len(items) == 1 else tree.Concatenation(tuple(items))
 
-    def _item(self) -> Node | None:
+    def _item(self) -> tree.Node | None:
         match self._text[self._at : self._at + 1]:
             case '"' | "'" as quote:
                 return self._literal(quote)
@@ -95,15 +81,15 @@ class _Parser:
                 return self._group()
             case "." as character:
                 self._at += len(character)
-                return Characters(ANY)
+                return tree.Characters(tree.ANY)
             case "<" | "!":
                 return self._token()
             case "" | "|" | ")" | "\r" | "\n":
                 return None
         start = self._at
-        return Reference(self._name(), self._place(start))
+        return tree.Reference(self._name(), self._place(start))
 
-    def _repeated(self, item: Node) -> Node:
+    def _repeated(self, item: tree.Node) -> tree.Node:
         while (sign := self._text[self._at : self._at + 1]) and sign in "*+?{":
             start = self._at
             if sign == "{":
@@ -111,7 +97,7 @@ class _Parser:
             else:
                 self._at += 1
                 least, most = _REPEATS[sign]
-            item = Repeat(item, least, most, self._place(start))
+            item = tree.Repeat(item, least, most, self._place(start))
             check_limit(_size(item), MAX_REPEATS, f"{self._place(start)}: too many repetitions", PARAM)
             self._skip_space(over_lines=self._depth > 0)
         return item
@@ -129,7 +115,7 @@ class _Parser:
             raise self._invalid("the highest count is below the lowest", start)
         return least, most
 
-    def _group(self) -> Node:
+    def _group(self) -> tree.Node:
         start = self._at
         self._depth += 1
         check_limit(self._depth, MAX_DEPTH, f"{self._place(start)}: groups inside groups", PARAM)
@@ -142,15 +128,15 @@ class _Parser:
         self._depth -= 1
         return node
 
-    def _literal(self, quote: str) -> Node:
+    def _literal(self, quote: str) -> tree.Node:
         start = self._at
         self._at += 1
         characters = []
         while (character := self._character(quote, start, "the string is not closed")) is not None:
             characters.append(character)
-        return Text("".join(map(chr, characters)))
+        return tree.Text("".join(map(chr, characters)))
 
-    def _class(self) -> Node:
+    def _class(self) -> tree.Node:
         start = self._at
         self._at += 1
         is_negated = self._text.startswith("^", self._at)
@@ -166,12 +152,12 @@ class _Parser:
             if high < low:
                 raise self._invalid("a range of the class ends before it begins", start)
             ranges.append((low, high))
-        characters = merged(ranges)
+        characters = tree.merged(ranges)
         if is_negated:
-            characters = complement(characters)
+            characters = tree.complement(characters)
         if not characters:
             raise self._invalid("the class has no characters", start)
-        return Characters(characters)
+        return tree.Characters(characters)
 
     def _character(self, closing: str, start: int, unclosed: str) -> int | None:
         """The next code point of a string or class, None at its end."""
@@ -191,11 +177,11 @@ class _Parser:
         if (character := match["character"]) is not None:
             return ord(_CONTROLS.get(character, character))
         code_point = int(match["x"] or match["u"] or match["U"], 16)
-        if code_point > LAST_CODE_POINT or 0xD800 <= code_point <= 0xDFFF:
+        if code_point > tree.LAST_CODE_POINT or 0xD800 <= code_point <= 0xDFFF:
             raise self._invalid("the escape is no character", match.start())
         return code_point
 
-    def _token(self) -> Node:
+    def _token(self) -> tree.Node:
         match = _TOKEN.match(self._text, self._at)
         if match is None:
             raise self._invalid("a token is <text> or <[id]>, or ! and one of these", self._at)
@@ -208,7 +194,7 @@ class _Parser:
         start, self._at = self._at, match.end()
         is_negated = bool(match["negated"])
         is_control = not is_negated and self._vocabulary.is_special(token_id)
-        return Token(token_id, is_negated, is_control, self._place(start))
+        return tree.Token(token_id, is_negated, is_control, self._place(start))
 
     def _name(self) -> str:
         match = _NAME.match(self._text, self._at)
@@ -240,13 +226,13 @@ class _Parser:
         return SchemaInvalid(f"{self._place(at)}: {what}", param=PARAM)
 
 
-def _size(node: Node) -> int:
+def _size(node: tree.Node) -> int:
     """Characters and references, repetitions multiplied out."""
     match node:
-        case Text(text):
+        case tree.Text(text):
             return len(text)
-        case Concatenation(items) | Choice(items):
+        case tree.Concatenation(items) | tree.Choice(items):
             return sum(map(_size, items))
-        case Repeat(item, least, most):
+        case tree.Repeat(item, least, most):
             return max(1, _size(item)) * max(least, most or 1, 1)
     return 1

@@ -10,18 +10,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from cactus_actors.structured.gbnf import tree
 from cactus_actors.structured.gbnf.rules import is_regular, regular
-from cactus_actors.structured.gbnf.tree import (
-    Characters,
-    Choice,
-    Concatenation,
-    Node,
-    Reference,
-    Repeat,
-    Text,
-    Token,
-    leaves,
-)
 
 RuleKey = tuple[str, bool]
 """A rule's name, and True if an expression that was split could replace it."""
@@ -31,7 +21,7 @@ RuleKey = tuple[str, bool]
 class Lexeme:
     """Text that an expression matches: a regular node."""
 
-    node: Node
+    node: tree.Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +31,7 @@ class Rule:
     key: RuleKey
 
 
-Shape = Lexeme | Token | Rule | Concatenation["Shape"] | Choice["Shape"] | Repeat["Shape"]
+Shape = Lexeme | tree.Token | Rule | tree.Concatenation["Shape"] | tree.Choice["Shape"] | tree.Repeat["Shape"]
 
 
 class Shaper:
@@ -51,13 +41,13 @@ class Shaper:
     or text by itself, or just a character.
     """
 
-    def __init__(self, rules: Mapping[str, Node], size: Literal["joined", "single", "character"]) -> None:
+    def __init__(self, rules: Mapping[str, tree.Node], size: Literal["joined", "single", "character"]) -> None:
         self._rules = rules
         self._joins = size == "joined"
         self._spells = size == "character"
         self.regular = regular(rules)
 
-    def shapes(self, start: str, opened: frozenset[Node]) -> dict[RuleKey, Shape]:
+    def shapes(self, start: str, opened: frozenset[tree.Node]) -> dict[RuleKey, Shape]:
         """The needed rules, `start` the first; the lexemes in `opened` are split."""
         found: dict[RuleKey, Shape] = {}
         pending: list[RuleKey] = [(start, False)]
@@ -71,48 +61,48 @@ class Shaper:
                 pending += rules_in(found[key])
         return found
 
-    def _shape(self, node: Node, is_opened: bool, opened: frozenset[Node]) -> Shape:
+    def _shape(self, node: tree.Node, is_opened: bool, opened: frozenset[tree.Node]) -> Shape:
         is_taken_apart = self._spells or is_opened or node in opened
-        may_stay = not is_taken_apart and (self._joins or not isinstance(node, Concatenation))
+        may_stay = not is_taken_apart and (self._joins or not isinstance(node, tree.Concatenation))
         if may_stay and is_regular(node, self.regular):
             return Lexeme(node)
         match node:
-            case Text(text):
-                return Concatenation(tuple(Lexeme(Characters(((ord(one), ord(one)),))) for one in text))
-            case Token():
+            case tree.Text(text):
+                return tree.Concatenation(tuple(Lexeme(tree.Characters(((ord(one), ord(one)),))) for one in text))
+            case tree.Token():
                 return node
-            case Reference(name):
+            case tree.Reference(name):
                 return Rule((name, name in self.regular))
-            case Repeat(item, least, most, place):
-                return Repeat(self._shape(item, False, opened), least, most, place)
-            case Concatenation(items):
+            case tree.Repeat(item, least, most, place):
+                return tree.Repeat(self._shape(item, False, opened), least, most, place)
+            case tree.Concatenation(items):
                 runs = self._runs(items) if self._joins else items
-                return Concatenation(tuple(self._shape(item, False, opened) for item in runs))
-            case Choice(items):
+                return tree.Concatenation(tuple(self._shape(item, False, opened) for item in runs))
+            case tree.Choice(items):
                 options = self._joined(items) if self._joins else items
-                return Choice(tuple(self._shape(item, False, opened) for item in options))
+                return tree.Choice(tuple(self._shape(item, False, opened) for item in options))
         return Lexeme(node)
 
-    def _runs(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
+    def _runs(self, items: tuple[tree.Node, ...]) -> tuple[tree.Node, ...]:
         """`items` with adjacent regular ones joined."""
-        runs: list[Node] = []
+        runs: list[tree.Node] = []
         for together, run in groupby(items, lambda item: is_regular(item, self.regular)):
             nodes = tuple(run)
-            runs += [Concatenation(nodes)] if together and len(nodes) > 1 else nodes
+            runs += [tree.Concatenation(nodes)] if together and len(nodes) > 1 else nodes
         return tuple(runs)
 
-    def _joined(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
+    def _joined(self, items: tuple[tree.Node, ...]) -> tuple[tree.Node, ...]:
         """`items` with the regular ones joined."""
         alike = tuple(item for item in items if is_regular(item, self.regular))
         others = tuple(item for item in items if not is_regular(item, self.regular))
-        return (Choice(alike), *others) if len(alike) > 1 and others else items
+        return (tree.Choice(alike), *others) if len(alike) > 1 and others else items
 
 
 def rules_in(shape: Shape) -> list[RuleKey]:
     """The rules that a shape leads to."""
-    return [leaf.key for leaf in leaves(shape) if isinstance(leaf, Rule)]
+    return [leaf.key for leaf in tree.leaves(shape) if isinstance(leaf, Rule)]
 
 
-def leaves_in(shape: Shape) -> list[Lexeme | Token]:
+def leaves_in(shape: Shape) -> list[Lexeme | tree.Token]:
     """The lexemes and tokens of a shape, in order."""
-    return [leaf for leaf in leaves(shape) if isinstance(leaf, Lexeme | Token)]
+    return [leaf for leaf in tree.leaves(shape) if isinstance(leaf, Lexeme | tree.Token)]
