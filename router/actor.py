@@ -368,7 +368,7 @@ def _listen(settings: RouterSettings, limits: EdgeLimits) -> BindSockets:
 
 
 def _keys_of(settings: RouterSettings) -> AcceptedKeys | None:
-    """The keys to ask for; raises ConfigurationInvalid where others could connect without one."""
+    """The accepted keys; raises ConfigurationInvalid if others could connect without one."""
     endpoints = (settings.jobs_endpoint, settings.stream_endpoint, settings.workers_endpoint)
     check_exposure(endpoints, has_keys=settings.keys_dir is not None)
     return None if settings.keys_dir is None else AcceptedKeys(KeyStore(Path(settings.keys_dir)))

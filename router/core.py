@@ -161,7 +161,7 @@ class RouterCore:
         return self.on_workers([(identity, message)], now)
 
     def on_workers(self, messages: Sequence[tuple[bytes, WorkerMessage]], now: float) -> list[Effect]:
-        """Handle messages of workers; tokens of one job that came together are published together."""
+        """Handle messages of workers; tokens of one job that arrive together are published together."""
         self._streams.begin_batch()
         try:
             for identity, message in messages:
@@ -246,7 +246,7 @@ class RouterCore:
             self._dispatcher.pump(now)
 
     def close_admission(self) -> None:
-        """Refuse new jobs from now on; accepted ones go on."""
+        """Refuse new jobs from now on; accepted ones continue."""
         self.state.is_draining = True
 
     def on_stop(self, now: float, *, leaves_jobs: bool = False) -> list[Effect]:

@@ -36,11 +36,11 @@ def plain_cache_salt(tenant: str, salt: str) -> str:
 class RouterOptions:
     """The arguments of a router beside its settings.
 
-    `unix_offset` is what must be added to the router's clock to get Unix seconds; with it jobs are kept in a
-    journal, without it there is none. `tokens` decodes token ids for log probabilities. `cache_salt` separates
-    the prefix caches of tenants. `refused` counts refused requests and connections by reason. `probe` computes
-    the confidence signal of that name. `load_limits` bound the messages that wait for results from the
-    journal, `max_ended_jobs` the ended jobs that are known, each for jobs with an idempotency key and others.
+    `unix_offset` is the difference of Unix seconds and the router's clock; None without a journal. `tokens` decodes
+    token ids for log probabilities. `cache_salt` separates the prefix caches of tenants. `refused` counts refused
+    requests and connections by reason. `probe` computes the confidence signal of that name. `load_limits` bound the
+    messages that wait for results from the journal, `max_ended_jobs` the ended jobs that are known, each for jobs
+    with an idempotency key and others.
     """
 
     unix_offset: float | None = None
@@ -55,8 +55,8 @@ class RouterOptions:
 class RouterState:
     """The tables, the counters and the effects that wait to be performed.
 
-    `storage_error` says why the journal cannot be written; it is empty while the journal works. Operators
-    asked for `desired_workers`, and `num_restarts_requested` times for new ones.
+    `storage_error` is the reason why the journal cannot be written, empty while it works. `desired_workers` and
+    `num_restarts_requested` are the requests of operators.
     """
 
     def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions) -> None:

@@ -84,7 +84,7 @@ class PromptFile:
 
     @property
     def digest(self) -> str:
-        """Hexadecimal SHA-256 of what was read so far; of the whole file once `lines` is exhausted."""
+        """Hexadecimal SHA-256 of the bytes read so far; of the whole file once `lines` is exhausted."""
         return self._hash.hexdigest()
 
     def format(self) -> Format:

@@ -11,7 +11,7 @@ from cactus_actors.cli.parameters import wanted_by
 
 
 class Command(TyperCommand):
-    """A command; an argument that has not the right type is told in words, with the choices or the range."""
+    """A command; the error of an invalid argument names its type, choices or range in words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:

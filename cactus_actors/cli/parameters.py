@@ -39,7 +39,7 @@ def parameters_of(command: Any) -> Iterator[Parameter]:
 
 
 def wanted_by(command: Any, parameter: Any) -> str | None:
-    """What the value of a parameter must be, in words; None where any text will do."""
+    """The requirement on the value of a parameter, in words; None if any text is valid."""
     kind = _bare(get_type_hints(command.callback, include_extras=True).get(parameter.name))
     if get_origin(kind) is Literal:
         return f"one of {', '.join(get_args(kind))}"

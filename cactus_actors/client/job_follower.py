@@ -95,7 +95,7 @@ class JobFollower:
         self.is_abandoned = False
         self._resume_pending = False
         # Fetch is answered when the job ends. The Resume sent with it is answered at once and shows that the job is
-        # known. It asks for no items: text that was never shown may still be replaced by a handoff.
+        # known. It requests no items: text that was never shown may still be replaced by a handoff.
         self._opening: list[ClientMessage | EncodedSubmit] = (
             [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=0)]
         )
@@ -267,7 +267,7 @@ class JobFollower:
             self._complete(finished)
 
     def _complete(self, finished: Finished) -> None:
-        """Emit what the stream lost from the whole result, and end."""
+        """Emit the part that the stream has lost from the whole result, and end."""
         result = finished.result
         if finished.length > MAX_STREAM_ITEMS:
             self.fail(ServerFailure(f"the router reports a stream of {finished.length} items"))

@@ -96,7 +96,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return follower is not None and (follower.accepted is not None or follower.outcome is not None)
 
     def update(self) -> JobUpdate:
-        """Return what has arrived since the last call; the deltas are consumed."""
+        """Return the updates since the last call; the deltas are consumed."""
         assert self._job is not None
         follower = self._job.follower
         deltas = list(follower.deltas)

@@ -56,7 +56,7 @@ except ImportError as error:
 def build(directory: Path) -> Path:
     """Compile the library into `directory`, beside its headers; returns its path.
 
-    Raises ConfigurationInvalid where there is no C compiler, no Python.h or no shared libpython.
+    Raises ConfigurationInvalid without a C compiler, Python.h or a shared libpython.
     """
     compiler, include, libraries = _toolchain()
     directory.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def _ffi() -> FFI:
 
 
 def _declarations() -> str:
-    """The header's declarations without preprocessor lines, and what is defined in C taken out."""
+    """The header's declarations, without preprocessor lines and definitions in C."""
     lines, is_in_cplusplus = [], False
     for line in (_HERE / "cactus_ffi.h").read_text().splitlines():
         if line.startswith("#"):

@@ -1,4 +1,4 @@
-"""Tasks of the event loop that nobody awaits."""
+"""Tasks of the event loop that are not awaited."""
 
 from __future__ import annotations
 

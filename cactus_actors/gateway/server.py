@@ -170,7 +170,7 @@ def _bound(listen: str, peer_timeout_s: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Bounds what the kernel buffers for a client that does not read, and the delay until that is seen.
+        # Bounds the kernel's buffer for a client that does not read, and the delay until this is noticed.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         _watch_peers(listener, peer_timeout_s)
         listener.bind((host, port))

@@ -18,7 +18,7 @@ class CircuitBreaker:
     """Times are monotonic seconds. Every permit from `admit` must be returned through `record`.
 
     The caller classifies outcomes: faults of the cloud are failures; refused requests and backpressure are neutral,
-    or a burst of bad requests would open the breaker for everybody.
+    or a burst of bad requests would open the breaker for all.
     """
 
     def __init__(self, *, max_failures: int, open_s: float) -> None:

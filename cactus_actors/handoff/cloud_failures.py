@@ -29,7 +29,7 @@ _BACKPRESSURE = frozenset({429, 503})
 class CloudFailure(HandoffFailed):
     """A failed attempt; its message starts with `kind`.
 
-    `outcome` is what the breaker records. `retriable` is true if the request may be repeated, provided no part of
+    `outcome` is recorded by the breaker. `retriable` is true if the request may be repeated, provided no part of
     the answer was forwarded. With `is_refused` no request was sent.
     """
 

@@ -54,7 +54,7 @@ class TemplateInvalid(InvalidRequest, type="template_error"):
 
 
 class NotSupported(InvalidRequest, type="not_supported_error"):
-    """The request asks for something that this model or service does not have."""
+    """The request needs a feature that this model or service does not have."""
 
 
 class RequestTooComplex(InvalidRequest, type="request_too_complex"):

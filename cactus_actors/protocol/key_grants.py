@@ -23,4 +23,4 @@ DEFAULT_GRANTS = KeyGrants()
 """Defaults, for callers without a key and for keys created without options."""
 
 REVOKED_KEY_GRANTS = KeyGrants(allow_cloud=False)
-"""For a removed key: its grants are unknown, so no cloud is asked."""
+"""For a removed key: its grants are unknown, so its jobs are not handed off."""

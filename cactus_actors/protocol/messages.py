@@ -5,7 +5,7 @@ Each is a pair of tagged unions:
 - client -> router on the job socket (`ClientMessage`), answered there by `RouterReply`;
 - router -> anyone on the stream socket (`StreamMessage`), one topic a job: the job id.
 
-Messages are self-describing maps told apart by `type`. A job id is 32 lowercase hexadecimal characters,
+Messages are self-describing maps distinguished by `type`. A job id is 32 lowercase hexadecimal characters,
 made by the client, so that it can subscribe before it submits.
 
 `index` counts a job's stream from 0. A local token takes one index; a chunk of a cloud answer takes one too
@@ -71,7 +71,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_defaults=True):
-    """Ask for a completion; exactly one of `prompt` and `messages` is given.
+    """Request a completion; exactly one of `prompt` and `messages` is given.
 
     A prompt of integers is token ids, used unchanged. The same id and the same content again is the same job: the
     answer is Accepted, and Finished if it has ended. `profile` names the defaults of absent options; the native
@@ -103,7 +103,7 @@ class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):
 
 
 class Resume(ClientStruct, frozen=True, kw_only=True, tag="resume"):
-    """Ask for at most `credit` stream items from `next_index` on; answered by Replay."""
+    """Request at most `credit` stream items from `next_index` on; answered by Replay."""
 
     job_id: str
     next_index: int = 0
@@ -111,14 +111,14 @@ class Resume(ClientStruct, frozen=True, kw_only=True, tag="resume"):
 
 
 class Fetch(ClientStruct, frozen=True, kw_only=True, tag="fetch"):
-    """Ask for a job's result; with `wait` the Finished is sent when there is one, else Pending at once."""
+    """Request a job's result; with `wait` the Finished is sent when there is one, else Pending at once."""
 
     job_id: str
     wait: bool = True
 
 
 class StatusRequest(ClientStruct, frozen=True, kw_only=True, tag="status"):
-    """Ask for a Status, `with_totals` or without."""
+    """Request a Status, `with_totals` or without."""
 
     request_id: str = ""
     with_totals: bool = False

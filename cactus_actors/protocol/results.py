@@ -53,7 +53,7 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
 
     `confidence`, by the service's `signal`, fell below the `threshold`.
 
-    The other fields are set only if a cloud was asked. `model` is the answering model, if it is the
+    The other fields are set only if a request was sent to the cloud. `model` is the answering model, if it is the
     cloud's. `cost`, in `currency`, is set if prices are configured; tokens that the cloud did not count
     are estimated (`usage_is_estimated`). Beside a cloud's answer, `local_model`, `local_usage`,
     `local_confidence` and `local_measures` are those of the local one that it replaced. Beside the error of a
@@ -94,8 +94,8 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     """One tool call of a model.
 
-    `arguments_text` has the arguments as JSON where an integer in them is beyond 2**53 - 1, which some
-    readers of JSON round.
+    `arguments_text` has the arguments as JSON if an integer in them is beyond 2**53 - 1, which some readers of JSON
+    round.
     """
 
     name: str
@@ -115,7 +115,7 @@ class IncompleteCall(msgspec.Struct, frozen=True):
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False):
-    """A token that could have stood at a position; `token` is written as in TokenLogprob."""
+    """An alternative token at a position; `token` is written as in TokenLogprob."""
 
     token_id: int
     token: str

@@ -84,7 +84,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     """Resources in use by the router; all 0 without requests, except for results that can still be read.
 
     Waiting requests, those in preparation included, have `waiting_tokens` in their prompts and take
-    `waiting_bytes` of memory; the oldest in the queue came `oldest_waiting_s` seconds ago. `ended_jobs` can
+    `waiting_bytes` of memory; the oldest in the queue arrived `oldest_waiting_s` seconds ago. `ended_jobs` can
     still be read; their results take `result_bytes` of memory, apart from those that are on disk.
     """
 

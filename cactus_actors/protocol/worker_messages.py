@@ -115,7 +115,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     up in the prefix cache, `cached_prompt_tokens` were found. `breaker` is a cloud worker's. The first report after
     a Welcome lists in `stored` the short hashes (`protocol/block_hashes.py`) of all blocks in the prefix cache;
     later ones list new blocks in `stored` and removed ones in `evicted`. `spent` is a cloud worker's, None if
-    unchanged. `num_taken` is that of the last ReportsTaken that the worker received: if it stays behind, messages
+    unchanged. `num_taken` is that of the last ReportsTaken that the worker received: if it does not grow, messages
     of the router do not arrive.
     """
 

@@ -23,7 +23,7 @@ class DocumentChunk:
 
 
 def chunks_of(source: str, text: str) -> list[DocumentChunk]:
-    """The document's pieces in order, none over MAX_CHARACTERS but for its headings.
+    """The document's pieces in order, each at most MAX_CHARACTERS long, without its headings.
 
     Paragraphs are kept whole where they fit; after a cut, a paragraph continues with an overlap. A heading of
     Markdown begins a new piece.

@@ -1,4 +1,4 @@
-"""Chooses the placement that a configuration asks for."""
+"""Chooses the configured placement."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ def compile_request(
     """The grammar of the whole text, serialised for `Dispatch.grammar`; empty if any text will do.
 
     Of `options` the fields `json_schema`, `response_format`, `regex`, `grammar` and `grammar_root` are read.
-    `tools` are those that may be called; with `force_tools` the text is one or more calls of them and nothing
-    else, in the `markup` of that name (`tools/markup_table.py`, plain JSON by default). With `strict_tools`, where
-    the options ask for no form, the text is free and the calls in it obey their schemas; thoughts in the
-    markup `reasoning` come before it.
+    `tools` are those that may be called; with `force_tools` the text is one or more calls of them and nothing else,
+    in the `markup` of that name (`tools/markup_table.py`, plain JSON by default). With `strict_tools`, if the
+    options request no structure, the text is free and the calls in it obey their schemas; reasoning in the markup
+    `reasoning` comes before it.
 
     Raises SchemaInvalid (with SchemaTooComplex and SchemaUnsatisfiable), NotSupported and InvalidRequest with
     `param`. Takes milliseconds, and at most a second for the largest that the limits admit.

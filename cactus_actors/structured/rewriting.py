@@ -18,7 +18,7 @@ _REWRITTEN = frozenset(
     }
 )
 _UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
-"""They depend on what an `if` evaluates, with its branches or alone."""
+"""They depend on the evaluation of an `if`, with its branches or alone."""
 _IN_PLACE = (
     "$ref",
     "allOf",

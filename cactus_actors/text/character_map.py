@@ -1,6 +1,6 @@
 """Checks a SentencePiece character map, whose reader in the `tokenizers` package trusts every index in it.
 
-A map is a double array, the trie of what is replaced (Darts-clone; Kanda et al. 2018), and the texts that its
+A map is a double array, the trie of replaced texts (Darts-clone; Kanda et al. 2018), and the texts that its
 leaves point into. A unit of the array has a label in its lowest byte, at bit 8 a flag for a leaf, and above that
 the distance to its children, exclusive or. A leaf has bit 31 and a place in the texts.
 """

@@ -116,7 +116,7 @@ class GGUFVocabulary:
         return frozenset(token_id for token_id in declared | named if token_id is not None)
 
     def special_tokens(self) -> dict[str, str]:
-        """Name -> text of the special tokens that a chat template may ask for."""
+        """Name -> text of the special tokens that a chat template may use."""
         ids = {f"{key}_token": self.token_id(key) for key in ("bos", "eos", "padding", "unknown")}
         names = {"padding_token": "pad_token", "unknown_token": "unk_token"}
         return {names.get(name, name): self.tokens[i] for name, i in ids.items() if i is not None}

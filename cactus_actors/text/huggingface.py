@@ -70,7 +70,7 @@ def token_text(value: Any) -> str | None:
 
 
 def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
-    """Name -> text of the special tokens that a chat template may ask for."""
+    """Name -> text of the special tokens that a chat template may use."""
     names = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
     texts = {name: token_text(tokenizer_config.get(name)) for name in names}
     return {name: text for name, text in texts.items() if text is not None}

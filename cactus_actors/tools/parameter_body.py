@@ -21,7 +21,7 @@ from cactus_actors.tools.unquoted_values import ValueEnd, read_unquoted
 from cactus_actors.tools.values import quoted, read_text
 
 TYPED = "{typed}"
-"""Stands in `key_end` for `true` if the value is a string, and `false` if it is JSON."""
+"""A placeholder in `key_end`: `true` if the value is a string, `false` if it is JSON."""
 
 _MAX_KEY = 512
 _TYPE = re.compile(r'string="(true|false)"')

@@ -36,7 +36,7 @@ class StreamedText:
 
     @property
     def num_kept(self) -> int:
-        """Characters that came since the last `drop`."""
+        """Characters that arrived since the last `drop`."""
         return len(self._text)
 
     @property
@@ -45,7 +45,7 @@ class StreamedText:
         return self._at
 
     def drop(self) -> None:
-        """Forget what was read."""
+        """Drop the characters that were read."""
         self._text = self._text[self._at :]
         self._at = 0
 

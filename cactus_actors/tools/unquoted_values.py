@@ -16,7 +16,7 @@ from cactus_actors.tools.values import Write, inside, quoted, read_value, whole_
 
 
 class ValueEnd(NamedTuple):
-    """The end of a value: one of `close`, if one of `followers` or the end of the text comes next."""
+    """The end of a value: one of `close`, if one of `followers` or the end of the text follows."""
 
     close: Marks
     followers: Sequence[str]

@@ -47,7 +47,7 @@ def admit_all(_caller: Caller | None, _frames: Sequence[zmq.Frame]) -> bool:
 class Authenticator(abc.ABC):
     """Admits connections to the sockets of one process, and finds the sender of each message.
 
-    It belongs to the thread that the sockets belong to. `connections` are those that a message came over.
+    It belongs to the thread that the sockets belong to. `connections` are those that have sent a message.
     Refusals are counted in `refused`, by reason.
     """
 
@@ -94,7 +94,7 @@ class Authenticator(abc.ABC):
 
     @abc.abstractmethod
     def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
-        """The sender of a message, and the connection that it came over."""
+        """The sender of a message, and its connection."""
 
 
 class OpenAuthenticator(Authenticator):

@@ -24,7 +24,7 @@ PATIENCE_S = 0.25
 LOG_INTERVAL_S = 10.0
 
 HasSpoken = Callable[[int, int], bool]
-"""(descriptor, inode) -> True if a message came over that connection."""
+"""(descriptor, inode) -> True if that connection has sent a message."""
 
 _log = logging.getLogger(__name__)
 

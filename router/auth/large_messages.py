@@ -43,7 +43,7 @@ class _Bucket:
 class LargeMessageRates:
     """A bucket of bytes for each client that sends large messages, and one for all; time is an argument.
 
-    A client is a key, or a connection where nobody has a key.
+    A client is a key, or a connection without keys.
     """
 
     def __init__(self) -> None:

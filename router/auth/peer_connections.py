@@ -48,7 +48,7 @@ def cut(descriptor: int, inode: int) -> None:
 
 
 class PeerConnections:
-    """The connections that a message came over; never more than descriptors."""
+    """The connections that have sent a message; never more than descriptors."""
 
     def __init__(self) -> None:
         self._by_descriptor: dict[int, PeerConnection] = {}
@@ -66,7 +66,7 @@ class PeerConnections:
         self._looked_at.clear()
 
     def note(self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]) -> PeerConnection | None:
-        """Record that these frames came from the owner of the key; returns the connection, None if it has ended."""
+        """Record frames from the owner of the key; returns the connection, None if it has ended."""
         try:
             descriptor = int(frames[-1].get(zmq.SRCFD))
             connection = self._by_descriptor.get(descriptor)
@@ -116,7 +116,7 @@ class PeerConnections:
         return self._num_heard[name[0]], self._num_said[name[0]]
 
     def has_spoken(self, descriptor: int, inode: int) -> bool:
-        """True if a message came over that connection."""
+        """True if that connection has sent a message."""
         connection = self._by_descriptor.get(descriptor)
         return connection is not None and connection.inode == inode
 

@@ -17,8 +17,8 @@ class EdgeStruct(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class BindSockets(EdgeStruct, frozen=True, tag=1):
     """The first message: bind the two sockets of clients; answered by SocketsBound or BindFailed.
 
-    `keys_dir` names the keys to ask for, None for none. A subscriber may have `max_unread` messages waiting
-    for it, and `send_buffer` bytes. The process may allocate `max_memory_bytes` beyond what it starts with.
+    `keys_dir` has the accepted keys, None for a service without keys. A subscriber may have `max_unread` messages
+    waiting for it, and `send_buffer` bytes. The process may allocate `max_memory_bytes` beyond what it starts with.
     """
 
     jobs_endpoint: str
@@ -56,7 +56,7 @@ class RequestsTaken(EdgeStruct, frozen=True, tag=5):
 
 
 class Close(EdgeStruct, frozen=True, tag=6):
-    """Send what is left and end."""
+    """Send the remaining messages and end."""
 
 
 # edge -> router

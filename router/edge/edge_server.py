@@ -167,7 +167,7 @@ class EdgeServer:
             self._jobs.send_multipart([identity, *frames], zmq.NOBLOCK)
             self._authenticator.connections.on_sent(identity, frames)
         except zmq.ZMQError as error:
-            # The client left, or does not read: it can still ask for what it missed.
+            # The client has left, or does not read: it can request missed messages later.
             if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 raise
 

@@ -89,7 +89,7 @@ def opened(path: Path) -> sqlite3.Connection:
 def reopened(path: Path, reason: str, hole: JournalProgress | None = None) -> sqlite3.Connection:
     """A new database with the whole records of a damaged one, which gets another name.
 
-    `hole` is the journal's progress where the lost records begin, if that is known. Raises
+    `hole` is the journal's progress before the lost records, if known. Raises
     ConfigurationInvalid if the new one cannot be written; the damaged one then stays in its place.
     """
     part = path.with_name(f"{path.name}.part")

@@ -82,9 +82,9 @@ def salvaged(path: Path) -> Salvage:
 
 
 def refill(database: sqlite3.Connection, salvage: Salvage, hole: JournalProgress | None, path: Path) -> None:
-    """Write the salvaged jobs to a new journal, and log what is missing.
+    """Write the salvaged jobs to a new journal, and log the missing ones.
 
-    `hole` is the journal's progress where the missing records begin, None if that is unknown.
+    `hole` is the journal's progress before the missing records, None if unknown.
     """
     with database:
         database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", salvage.rows())

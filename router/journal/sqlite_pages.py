@@ -142,7 +142,7 @@ def _columns(payload: bytes) -> tuple[Value, ...]:
 
 
 def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
-    """A column's value and where the next one begins; texts are bytes too."""
+    """A column's value and the offset of the next one; texts are bytes too."""
     if kind < len(_INTEGER_BYTES):
         end = at + _INTEGER_BYTES[kind]
         value: Value = int.from_bytes(payload[at:end], signed=True) if kind else None
@@ -162,7 +162,7 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
 
 
 def _varint(buffer: Buffer, at: int) -> tuple[int, int]:
-    """SQLite's integer of 1 to 9 bytes, and where it ends."""
+    """SQLite's integer of 1 to 9 bytes, and the offset of its end."""
     value = 0
     for index in range(8):
         byte = buffer[at + index]

@@ -35,7 +35,7 @@ def make_result(
     signal: SignalName = "entropy",
     probe: Probe | None = None,
 ) -> Result:
-    """The outcome as it stands in the record; time is the router's monotonic clock, in seconds.
+    """The outcome in the job's record; time is the router's monotonic clock, in seconds.
 
     A cloud's answer has its own model and counts, and neither confidence nor measures, which are unknown. `handoff`
     has those of the local answer that it replaced.

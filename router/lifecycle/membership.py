@@ -68,7 +68,7 @@ class Membership:
                 self._worker_reports.on_worker_gone(worker, None, now)
 
     def grant_credit(self, identities: set[bytes]) -> None:
-        """Tell these workers how many more reports they may send, now that the router has handled theirs."""
+        """Acknowledge the reports of these workers, which may then send more."""
         max_ahead = max(MIN_AHEAD, MAX_UNTAKEN // max(1, self._workers.num_workers))
         for worker in map(self._workers.by_identity, identities):
             if worker is not None and (taken := worker.taken(max_ahead)) is not None:

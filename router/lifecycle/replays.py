@@ -21,7 +21,7 @@ class Replays:
         self._epoch = state.facts.epoch
 
     def replay(self, request: Resume, tenant: str) -> Replay:
-        """The items that `request` asks for; raises InvalidRequest for an impossible index, JobNotFound."""
+        """The requested items; raises InvalidRequest for an impossible index, JobNotFound."""
         job = self._state.jobs.find(request.job_id, tenant)
         if isinstance(job, EndedJob):
             return self._of_ended(request, self._state.results.result_of(request.job_id).ended)

@@ -41,7 +41,7 @@ class Streams:
         self._is_batching = True
 
     def end_batch(self, now: float) -> None:
-        """Publish what was collected since `begin_batch`."""
+        """Publish the items collected since `begin_batch`."""
         self._is_batching = False
         for job in self._batch.values():
             self._publish_new(job, now)

@@ -69,7 +69,7 @@ def _precedes(prompt: ChatPrompt, model: PromptModel) -> bool:
 def _close_ids(model: PromptModel, has_tools: bool) -> tuple[int, ...]:
     """The tokens that end reasoning; if messages have channels, those that begin the answer's or any next one.
 
-    Raises NotSupported where the vocabulary cannot write them.
+    Raises NotSupported if the vocabulary cannot express them.
     """
     assert model.reasoning is not None
     markup = MARKUPS[model.reasoning.markup]

@@ -74,8 +74,8 @@ class Backlog:
     def ahead_of(self, reservation: Reservation) -> float:
         """The work that runs before a new job.
 
-        While it and its user's own work before it are served, each other user who waits is served by weight,
-        also with what comes later.
+        While it and its user's earlier work are served, each other waiting user is served by weight, including
+        later jobs.
         """
         if reservation.is_background:
             return self._total + self._background

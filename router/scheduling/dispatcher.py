@@ -23,8 +23,8 @@ from cactus_actors.router.telemetry.counters import RouterCounters
 class Dispatcher:
     """A job leaves the queue only for a free slot, or for a place on deck.
 
-    No decision iterates over all workers or all jobs: the worker table tracks free capacity, UserJobs who waits
-    and runs, the prefix index which worker holds which prefix.
+    No decision iterates over all workers or all jobs: the worker table tracks free capacity, UserJobs waiting and
+    running jobs, the prefix index the prefixes of each worker.
     """
 
     def __init__(self, settings: RouterSettings, outbox: Outbox, counters: RouterCounters) -> None:
@@ -90,7 +90,7 @@ class Dispatcher:
             self.queue.add(job)
 
     def ask_cloud(self, job: Job, worker: WorkerRecord, now: float) -> int:
-        """Send a job to a cloud worker, while its local run goes on; returns the number of the dispatch."""
+        """Send a job to a cloud worker, while its local run continues; returns the number of the dispatch."""
         assignment = self.workers.assign(worker, job)
         self._outbox.command(worker.identity, cloud_dispatch(assignment, now))
         return assignment.dispatch_id
@@ -105,7 +105,7 @@ class Dispatcher:
         return max(workers, key=lambda worker: worker.free_slots, default=None)
 
     def abort(self, assignment: Assignment) -> None:
-        """Forget a dispatch and tell its worker."""
+        """Forget a dispatch and abort it at its worker."""
         self.workers.release(assignment)
         self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
 

@@ -45,7 +45,7 @@ class _Mean:
 class Forecast:
     """Measures on ended jobs the duration of work in a full batch, and in one with free places.
 
-    Before the first one ends, it is estimated from what the running jobs have done so far.
+    Before the first one ends, it is estimated from the progress of the running jobs.
 
     Work is counted in generated tokens. There are `num_slots` places in the workers' batches, each of which
     takes `seconds_per_work` seconds for a unit of work. A job begins when a place is free for it, after the jobs that

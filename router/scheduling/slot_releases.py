@@ -17,7 +17,7 @@ class SlotReleases:
     """
 
     def __init__(self) -> None:
-        self._running: dict[int, tuple[Assignment, float]] = {}  # by dispatch number, with what is left
+        self._running: dict[int, tuple[Assignment, float]] = {}  # by dispatch number, with the work left
         self._left: list[float] = []  # the same, least first
         self._total = 0.0
         self._is_old = False
@@ -80,7 +80,7 @@ class SlotReleases:
 
 
 def _work_left(job: Job) -> float:
-    """The expected work of a job less what it has done, at least 0."""
+    """The expected work of a job less its progress, at least 0."""
     num_generated = len(job.local)
     if not num_generated:
         return job.reservation.work

@@ -54,7 +54,7 @@ class UserJobs:
         return list(islice(self._newcomers, count))
 
     def on_queued(self, job: Job, key: QueuePosition) -> None:
-        """A job came to the queue."""
+        """A job joined the queue."""
         self.is_settled = False
         if not job.is_background:
             user = job.user

@@ -17,7 +17,7 @@ MAX_SLOTS = 1 << 16
 
 
 class WorkerTable:
-    """Every worker by connection and by name, every live dispatch by its number, and what is free where.
+    """All workers by connection and by name, live dispatches by number, and the free capacity of each worker.
 
     `slots` are the workers with a free slot, `decks` those where one more dispatch may wait for the next slot,
     `idle` the local workers without assignments. Only this class changes them, one worker at a time.
@@ -74,7 +74,7 @@ class WorkerTable:
         return worker
 
     def remove(self, worker: WorkerRecord) -> list[Assignment]:
-        """Forget a worker; returns what it was assigned, oldest first."""
+        """Forget a worker; returns its assignments, oldest first."""
         self.drain(worker)
         del self._by_identity[worker.identity]
         del self._by_id[worker.worker_id]

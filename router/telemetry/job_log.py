@@ -27,7 +27,7 @@ class _Dated(msgspec.Struct):
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line; times are in milliseconds, and null where the phase did not happen.
+    """One line; times are in milliseconds, null for a phase that did not happen.
 
     `ts` is when the job ended, `dur_ms` how long it took since it arrived. `code` is the type of the error
     that it ended with. `tenant_hash` is the same for all jobs of a tenant.

@@ -80,7 +80,7 @@ class JobReporter:
 
 
 def job_reporter_of(settings: RouterSettings, version: str) -> JobReporter | None:
-    """The reporter that the settings ask for, None without sinks; raises ConfigurationInvalid."""
+    """The configured reporter, None without sinks; raises ConfigurationInvalid."""
     sinks: list[ReportSink] = []
     if settings.job_log is not None:
         file = RotatingFile(

@@ -1,1 +1,1 @@
-"""One engine step: schedule sequences, run the model, sample tokens, report what was added."""
+"""One engine step: schedule sequences, run the model, sample tokens, report the new tokens."""

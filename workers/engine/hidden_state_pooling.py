@@ -18,7 +18,7 @@ class HiddenStatePooler:
         self._num_tokens = 0
 
     def restart(self) -> None:
-        """Forget what was added: the sequence is computed again from its first token."""
+        """Forget all hidden states: the sequence is computed again from its first token."""
         self._total, self._num_tokens = None, 0
 
     def add(self, hidden: NDArray[np.float32]) -> None:

@@ -64,7 +64,7 @@ class ReasoningTracker:
         return split
 
     def finish(self, text: str) -> Split:
-        """The remaining text after the last token; `text` is what the decoder held."""
+        """The remaining text after the last token; `text` is the text held by the decoder."""
         first, last = self._splitter.feed(text), self._splitter.finish()
         self._settle(is_reasoning=self._splitter.has_reasoned)
         return Split(first.reasoning + last.reasoning, first.text + last.text)

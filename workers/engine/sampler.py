@@ -38,7 +38,7 @@ class Samples:
     """Sampled tokens, one entry a row; the row of a prompt token has the token that follows it."""
 
     rows: NDArray[Any]  # (rows,) OUTCOME
-    top_ids: NDArray[np.int32]  # (rows, most that any row asks for), -1 after the last
+    top_ids: NDArray[np.int32]  # (rows, most that any row requests), -1 after the last
     top_logprobs: NDArray[np.float64]  # the same shape
 
     def of(self, first_row: int, num_rows: int) -> list[Sample]:

@@ -22,7 +22,7 @@ class StepCost:
     """
 
     def __init__(self, max_rows: int) -> None:
-        self._seconds = [0.0] * (max_rows + 1)  # 0 where nothing is known
+        self._seconds = [0.0] * (max_rows + 1)  # 0 if unknown
 
     def on_step(self, num_rows: int, seconds: float) -> None:
         """A step of `num_rows` rows took `seconds`; outliers are clipped."""
@@ -78,7 +78,7 @@ class Drafter:
         return num_worthwhile
 
     def on_result(self, num_drafts: int, num_accepted: int) -> None:
-        """Of `num_drafts` drafts, `num_accepted` were accepted."""
+        """`num_accepted` of `num_drafts` drafts were accepted."""
         self._num_right = _DECAY * self._num_right + num_accepted
         self._num_tried = _DECAY * self._num_tried + min(num_drafts, num_accepted + 1)
 

@@ -21,7 +21,7 @@ from cactus_actors.workers.spec.sliding_window import (
     windows_from_json,
 )
 
-# What Gemma2Config of transformers assumes where a key is missing.
+# Defaults of Gemma2Config of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 4,
     "head_dim": 256,

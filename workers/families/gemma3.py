@@ -24,7 +24,7 @@ from cactus_actors.workers.spec.sliding_window import (
     windows_from_json,
 )
 
-# What Gemma3TextConfig of transformers assumes where a key is missing.
+# Defaults of Gemma3TextConfig of transformers for missing keys.
 DEFAULTS = {
     **gemma2.DEFAULTS,
     "vocab_size": 262208,
@@ -47,7 +47,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     keys.require_one_of("quantization_config", None)
     if keys.get("text_config") is not None:
         tied = keys.boolean("tie_word_embeddings", default=True)
-        # As transformers has it: the text's own keys of these names do not count.
+        # As in transformers, the text part's own keys of these names are ignored.
         keys = keys.below("text_config").replaced(tie_word_embeddings=tied, final_logit_softcapping=None)
     keys = keys.with_defaults(**DEFAULTS)
     gemma2.check_supported(keys)

@@ -9,7 +9,7 @@ from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
-# What Lfm2Config of transformers assumes where a key is missing.
+# Defaults of Lfm2Config of transformers for missing keys.
 DEFAULTS = {
     "intermediate_size": 12288,
     "num_key_value_heads": 8,

@@ -11,7 +11,7 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json
 
-# What MistralConfig of transformers assumes where a key is missing.
+# Defaults of MistralConfig of transformers for missing keys.
 DEFAULTS = {"num_key_value_heads": 8, "max_position_embeddings": 131072, "sliding_window": 4096}
 
 

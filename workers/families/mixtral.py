@@ -14,7 +14,7 @@ from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_gguf, window_from_json
 
-# What MixtralConfig of transformers assumes where a key is missing.
+# Defaults of MixtralConfig of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 8,
     "max_position_embeddings": 131072,

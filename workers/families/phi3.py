@@ -16,7 +16,7 @@ from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rope_config import rope_from_json
 from cactus_actors.workers.spec.sliding_window import window_from_gguf, window_from_json
 
-# What Phi3Config of transformers assumes where a key is missing.
+# Defaults of Phi3Config of transformers for missing keys.
 DEFAULTS = {
     "max_position_embeddings": 4096,
     "original_max_position_embeddings": 4096,
@@ -58,7 +58,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def _foreign_code(keys: ConfigKeys) -> Any:
-    """`auto_map`, None where it names a copy of the class that this family is: published files do."""
+    """`auto_map`, None if it names a copy of this family's class, as in published files."""
     named = keys.below("auto_map").get("AutoModelForCausalLM")
     is_copy = isinstance(named, str) and named.endswith("modeling_phi3.Phi3ForCausalLM")
     return None if is_copy else keys.get("auto_map")

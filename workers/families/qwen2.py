@@ -9,7 +9,7 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json, windows_from_json
 
-# What Qwen2Config and Qwen3Config of transformers assume where a key is missing.
+# Defaults of Qwen2Config and Qwen3Config of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 32,
     "max_position_embeddings": 32768,

@@ -15,7 +15,7 @@ from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json
 
-# What Qwen3MoeConfig of transformers assumes where a key is missing.
+# Defaults of Qwen3MoeConfig of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 4,
     "max_position_embeddings": 32768,

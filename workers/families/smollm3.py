@@ -9,7 +9,7 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json, windows_from_json
 
-# What SmolLM3Config of transformers assumes where a key is missing.
+# Defaults of SmolLM3Config of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 4,
     "max_position_embeddings": 32768,
@@ -17,7 +17,7 @@ DEFAULTS = {
     "rope_theta": 2000000.0,
     "no_rope_layer_interval": 4,
 }
-INTERVAL_OF_GGUF = 4  # the files do not say it
+INTERVAL_OF_GGUF = 4  # the files have no key for it
 
 
 def read_json(keys: ConfigKeys) -> ModelConfig:

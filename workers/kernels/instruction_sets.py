@@ -27,7 +27,7 @@ class InstructionSet:
     """One row of the table; sums of integers are exact, so all rows give the same bits."""
 
     name: str
-    any_features: tuple[frozenset[str], ...]  # what the CPU must have, in LLVM's names: one of these
+    any_features: tuple[frozenset[str], ...]  # required CPU features, in LLVM's names: one of these sets
     dot: Dot
     look_up: LookUp
     max_height: int = 4  # rows of the highest tile, a power of two from 4 on
@@ -87,7 +87,7 @@ def _look_up_256(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -
 
 
 def _look_up_portable(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:
-    # Halves what is left of the table with each bit of the indices.
+    # Each bit of the indices halves the rest of the table.
     left: list[ir.Value] = [constant(indices.type, value.constant) for value in table.constant]
     for bit in range(4):
         is_set = builder.icmp_unsigned(

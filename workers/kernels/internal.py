@@ -67,7 +67,7 @@ class _Lowering(NativeLowering):  # type: ignore[misc]
 
 
 class _Compiler(CompilerBase):  # type: ignore[misc]
-    """numba's own, but for the last steps."""
+    """numba's own compiler with other last steps."""
 
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)

@@ -36,7 +36,7 @@ class SamplingInputs(NamedTuple):
     """The options of each row, and arrays that rows have spans of."""
 
     options: Any  # (rows,) SAMPLING_ROW
-    masks: NDArray[np.int32]  # (masks, words): bit i % 32 of word i // 32 lets token i come
+    masks: NDArray[np.int32]  # (masks, words): bit i % 32 of word i // 32 allows token i
     windows: Ids  # tokens that the penalties see
     bias_ids: Ids
     biases: Reals

@@ -105,6 +105,6 @@ def _touch_all(values: Logits, tokens: Ids, num_touched: Scalar, scratch: Scratc
 
 @internal()
 def _set(values: Logits, token: Scalar, value: Scalar) -> None:
-    """Give a token that may come a finite logit."""
+    """Give an allowed token a finite logit."""
     if values[token] > NEGATIVE_INFINITY:
         values[token] = np.float32(min(max(value, np.float64(LOWEST)), -np.float64(LOWEST)))

@@ -1,4 +1,4 @@
-"""Drawing from a whole row, without an order: weights by id, 0 for what a rule drops."""
+"""Draws from a whole row without sorting: weights by id, 0 for dropped ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cactus_actors.workers.kernels.softmax import Logits, Reals, Scalar, fill_ma
 def draw_from_all(values: Logits, maximum: Scalar, row: Any, random: Scalar, scratch: Scratch) -> Scalar:
     """Draw from the ids that pass top_k, typical_p, top_p and min_p, laid end to end in order of id.
 
-    Probabilities are those at temperature 1 over what the rule before has kept.
+    Probabilities are those at temperature 1 over the ids kept by the rule before.
     """
     temperature = max(row.temperature, MIN_TEMPERATURE)
     weights = scratch.weights

@@ -22,7 +22,7 @@ MAX_RANKED = 256
 def rank_top(values: Logits, num_wanted: Scalar, scratch: Scratch) -> Scalar:
     """Fill `kept` with the ids of the largest logits, descending, lower ids first on ties; returns their number.
 
-    The maxima of all chunks are up to date. Ids that may not come are not ranked.
+    The maxima of all chunks are up to date. Forbidden ids are not ranked.
     """
     floor = max(kth_largest(scratch.maxima, num_wanted, scratch.weights), LOWEST)
     size = _collect(values, scratch.maxima, floor, scratch.candidates)
@@ -37,7 +37,7 @@ def rank_top(values: Logits, num_wanted: Scalar, scratch: Scratch) -> Scalar:
 def draw_from_top(values: Logits, row: Any, random: Scalar, scratch: Scratch) -> Scalar:
     """Draw from the ids that pass top_k, typical_p, top_p and min_p, laid end to end in descending order.
 
-    Probabilities are those at temperature 1 over what the rule before has kept.
+    Probabilities are those at temperature 1 over the ids kept by the rule before.
     """
     kept, weights = scratch.kept, scratch.kept_weights
     num_kept = rank_top(values, row.top_k, scratch)

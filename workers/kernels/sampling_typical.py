@@ -127,7 +127,7 @@ def _drop_behind(
     missing: Scalar,
     candidates: Ids,
 ) -> None:
-    """Of the ids with inner < distance <= outer keep the nearest, until they exceed the missing mass."""
+    """Keep the nearest of the ids with inner < distance <= outer, until they exceed the missing mass."""
     size = _collect_between(values, centre, inner, outer, candidates)
     for end in range(1, size):
         token, at = candidates[end], end
@@ -168,7 +168,7 @@ def _collect_between(values: Logits, centre: Scalar, inner: Scalar, outer: Scala
 
 @internal()
 def _drop_behind_equals(values: Logits, weights: Logits, centre: Scalar, radius: Scalar, missing: Scalar) -> None:
-    """Of the ids at this one distance keep as many as exceed the missing mass."""
+    """Keep as many of the ids at this distance as exceed the missing mass."""
     for is_above in (True, False):
         for i in range(values.size):
             if abs(values[i] - centre) == radius and (values[i] >= centre) == is_above:

@@ -52,7 +52,7 @@ def main() -> None:
     end_with_parent(int(sys.argv[1]))
     from cactus_actors.workers.engine.sampler import Sampler
 
-    with contextlib.suppress(CactusError):  # the worker meets and reports the same error
+    with contextlib.suppress(CactusError):  # the worker gets and reports the same error
         Sampler([])
 
 

@@ -88,7 +88,7 @@ def ensure_packed(path: Path, files: ModelFiles, layout: WeightLayout, on_progre
 
 @contextmanager
 def _pack_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of a packed model, so that a second process maps what the first has written."""
+    """Hold the lock of a packed model, so that a second process maps the file of the first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f"{_model_name(path)}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -135,7 +135,7 @@ def _header(layout: WeightLayout) -> bytes:
 
 
 def _description(layout: WeightLayout) -> list[object]:
-    """Everything that determines the meaning of the bytes of the file."""
+    """A description that determines the meaning of the file's bytes."""
     starts = (layout.body_starts, layout.head_starts, layout.vector_starts)
     named = [[(repr(reference), start) for reference, start in each.items()] for each in starts]
     return [LAYOUT_VERSION, layout.body.name, layout.head.name, _file_bytes(layout), named]

@@ -14,7 +14,7 @@ class LoadingProgress:
     def __init__(self) -> None:
         self.phase: LoadingPhase = "loading"
         self.share_done: float | None = None
-        """Of the phase, if that is known."""
+        """The completed share of the phase, if known."""
         self._num_compiling = 0
 
     def on_packed(self, num_bytes: int, total_bytes: int) -> None:

@@ -1,6 +1,6 @@
 """A model's forward pass, written once as data.
 
-A family's `forward(graph, config)` is ordinary Python that reads like the paper. It runs once, on symbols: each
+A family's `forward(graph, config)` is a Python function. It runs once, on symbols: each
 call records an operation and the names of its tensors. `program.py` turns the list into records that the
 compiled step interprets.
 """

@@ -35,7 +35,7 @@ class WeightLayout:
 
     @classmethod
     def of(cls, graph: Graph, body: PackedFormat, head: PackedFormat) -> WeightLayout:
-        """Everything in the order of use, so that a step reads memory from its start to its end."""
+        """The layout in the order of use, so that a step reads memory from its start to its end."""
         starts: dict[bool, dict[MatrixRef, int]] = {False: {}, True: {}}
         sizes = {False: 0, True: 0}
         for matrix in graph.matrices:

@@ -1,4 +1,4 @@
-"""Products of rows and weights: all rows, shared by columns, or some rows alone."""
+"""Products of rows and weights: all rows, partitioned by columns, or some rows alone."""
 
 from __future__ import annotations
 

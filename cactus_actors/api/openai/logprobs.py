@@ -47,7 +47,7 @@ class TextLogprobs:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def render(self, tokens: Sequence[TokenLogprob], *, num_left_out: int = 0) -> dict[str, Any]:
-        """One entry a token; the first ones stand for `num_left_out` characters that are not in the text."""
+        """One entry a token; the first ones are for `num_left_out` characters that are not in the text."""
         start = self._offset
         offsets: list[int] = []
         at = start - num_left_out

@@ -101,7 +101,8 @@ def _per_second(num_tokens: int, milliseconds: float) -> float:
 def _timings(result: Result) -> dict[str, Any]:
     """The names of llama.cpp's server, and latencies since the job was accepted.
 
-    The times of a prompt are null where none was measured: a cloud tells none, and an answer without tokens has none.
+    The times of a prompt are null if none was measured: a cloud reports none, and an answer without tokens has
+    none.
     """
     timings, usage = result.timings, result.usage
     prompt_ms = max(0.0, timings.time_to_first_token_ms - timings.queue_ms)

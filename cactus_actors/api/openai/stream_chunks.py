@@ -61,7 +61,7 @@ class Chunks(ABC):
         return [*self._begin(choice), *self._grow(choice, delta)]
 
     def finished(self, choice: int, result: Result) -> list[Chunk]:
-        """That choice ended: the chunks held back, and the one with its finish reason."""
+        """A choice ended: the chunks held back, and the one with its finish reason."""
         self._note_model(result.model if result.cloud_handoff else None)
         self._results[choice] = result
         return [*self._begin(choice), *self._last(choice, result)]

@@ -119,7 +119,7 @@ def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool)
 
 
 def _terms_by_digest(lines: Iterable[tuple[str, str]]) -> dict[str, KeyGrants]:
-    """The terms by digest of lines, each with the option or variable that it comes from."""
+    """The grants, by digest, of lines, each with its option or variable."""
     keys: dict[str, KeyGrants] = {}
     for source, line in lines:
         try:

@@ -39,7 +39,7 @@ class StreamPosition:
         return f"{self.num_items}.{self.num_characters}{reasoned}{'e' if self.is_ended else ''}"
 
     def halves(self, delta: Delta, of_delta: StreamPosition) -> tuple[Delta | None, Delta | None]:
-        """The parts of a delta before and after this position; `of_delta` is where the delta begins."""
+        """The parts of a delta before and after this position; `of_delta` is the delta's start."""
         items = min(max(0, self.num_items - of_delta.num_items), len(delta.token_ids))
         characters = min(max(0, self.num_characters - of_delta.num_characters), len(delta.text))
         reasoned = min(

@@ -1,4 +1,4 @@
-"""The gateway's document, OpenAPI 3.1: its paths, and what is common to them."""
+"""The gateway's OpenAPI 3.1 document: its paths and their common parts."""
 
 from __future__ import annotations
 

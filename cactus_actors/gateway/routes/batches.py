@@ -56,7 +56,7 @@ async def get_batch(request: HttpRequest, batch_id: FromPath[str]) -> ASGIRespon
 
 @post("/v1/batches/{batch_id:str}/cancel", status_code=200)
 async def cancel_batch(request: HttpRequest, batch_id: FromPath[str]) -> ASGIResponse:
-    """Stop a batch; what has run by then is in its files."""
+    """Stop a batch; the finished lines are in its files."""
     return json_response(gateway_of(request).batches.cancel(batch_id, tenant_name(request)).body())
 
 

@@ -16,7 +16,7 @@ from cactus_actors.gateway.metrics.gateway_metrics import CONTENT_TYPE
 async def health(request: HttpRequest) -> ASGIResponse:
     """200 if requests are answered, 503 while the model loads and while the service stops.
 
-    Load balancers ask for the second path.
+    Load balancers use the second path.
     """
     await gateway_of(request).check_ready()
     return json_response({"status": "ok"})

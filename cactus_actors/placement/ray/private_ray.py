@@ -123,7 +123,7 @@ def _head_options(num_cpus: int | None) -> list[str]:
     options = ["--head", "--port=0", f"--num-cpus={num_cpus}", "--include-dashboard=false", "--no-monitor"]
     options.append(f"--system-config={json.dumps(RAY_TIMEOUTS)}")
     if importlib.util.find_spec("grpc") is not None:
-        options.append("--ray-client-server-port=0")  # with grpc installed, Ray would open a port to everybody
+        options.append("--ray-client-server-port=0")  # with grpc installed, Ray would open a port to all
     return options
 
 

@@ -31,7 +31,7 @@ RAY_TIMEOUTS = {
 SETTINGS = {
     # Ray runs its workers at nice 15, after everything else on the machine.
     "RAY_worker_niceness": "0",
-    # The autoscaler serves metrics to everybody without a token, unless its port is invalid.
+    # The autoscaler serves metrics to all without a token, unless its port is invalid.
     "AUTOSCALER_METRIC_PORT": "-1",
     "RAY_gcs_server_port_wait_time_s": "600",
     **{f"RAY_{name}": str(value) for name, value in RAY_TIMEOUTS.items()},
@@ -66,7 +66,7 @@ def make_token(state_dir: Path, environment: MutableMapping[str, str]) -> None:
 
 
 def check_token(environment: Mapping[str, str] = os.environ) -> None:
-    """Raises ConfigurationInvalid unless a cluster's Ray asks for a token that only this user can read."""
+    """Raises ConfigurationInvalid unless a cluster's Ray requires a token that only this user can read."""
     if environment.get(MODE) != "token":
         raise ConfigurationInvalid(
             f"{MODE} must be token, here and where Ray was started: "
