@@ -251,7 +251,7 @@ def test_a_batch_has_its_time_whatever_the_clock_is_set_to(
 
 @pytest.mark.parametrize("end", ["expired", "cancelled", "failed"])
 def test_counts_are_those_of_the_lines_whatever_ends_a_batch(tmp_path: Path, end: str) -> None:
-    with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
+    with played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:
             batch_id = create(http, b"".join(line(str(number)) for number in range(60)))
             until(lambda: len(service.worker.dispatches) > 20)

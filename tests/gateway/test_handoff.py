@@ -75,7 +75,7 @@ def served(state_dir: Path, cloud: Cloud, max_wait_s: float | None = None) -> It
         finally:
             cloud.is_over.set()
             actor.stop()
-            running.join(10)
+            running.join(60)
 
 
 @pytest.fixture

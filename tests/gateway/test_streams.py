@@ -178,7 +178,7 @@ def test_a_stream_goes_on_behind_the_last_event(
     tmp_path: Path, n: int, is_restarted: bool, is_waited_for: bool
 ) -> None:
     words = tuple(f"{number} " for number in range(30))
-    with played_service(tmp_path, words=words, step_s=0.03) as service:
+    with played_service(tmp_path, words=words, pauses_at=15) as service:
         body = {"messages": [{"role": "user", "content": "hi"}], "stream": True, "n": n, "seed": 5}
         texts = dict.fromkeys(range(n), "")
         last_id = ""
@@ -204,6 +204,7 @@ def test_a_stream_goes_on_behind_the_last_event(
                 if len(texts[0]) > 20:
                     break
         assert 20 < len(texts[0]) < len("".join(words))
+        service.worker.pauses_at = None
         if is_restarted:
             service.stop_gateway()
             service.start_gateway()

@@ -132,7 +132,7 @@ def test_stop_from_another_thread(shared_model: CactusModel) -> None:
     thread.start()
     assert begun.wait(60)
     cactus_stop(shared_model)
-    thread.join(30)
+    thread.join(60)
     assert results[0]["stop_reason"] == "cancelled"
     assert 0 < results[0]["completion_tokens"] < 900
 

@@ -66,7 +66,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     for actor in (gateway, worker, router):
         actor.stop()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
 
 
 @pytest.fixture(params=["tcp", "http"])

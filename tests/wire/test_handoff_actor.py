@@ -186,7 +186,7 @@ async def test_it_reports_every_second_when_idle(stage: Stage) -> None:
         start = time.monotonic()
         await stage.router.expect(Report)
         await stage.router.expect(Report)
-        assert 1.0 < time.monotonic() - start < 20.0
+        assert 1.0 < time.monotonic() - start < 60.0
 
 
 async def test_without_a_key_it_says_so_and_a_stored_key_is_found_without_a_restart(
@@ -330,7 +330,7 @@ async def test_a_stop_leaves_at_once_and_closes_its_connections(stage: Stage) ->
         await router.expect(Goodbye)
         assert await stage.ended() == "stopped"
         await asyncio.wait_for(cloud.gone.wait(), PATIENCE_S)
-        assert time.monotonic() - start < 20.0
+        assert time.monotonic() - start < 60.0
 
 
 def test_a_stop_before_the_run_is_not_forgotten() -> None:

@@ -40,6 +40,7 @@ from tests.support.http.fake_cloud import (
     stays_behind_its_end,
 )
 from tests.support.processes.bad_link import proxied
+from tests.support.processes.watching import until
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ async def test_a_slow_first_byte_is_waited_for(asker_of: MakeAsker) -> None:
         await fast(connection)
 
     async with fake_cloud(slow) as cloud:
-        asker = asker_of(cloud, read_timeout_s=2.0)
+        asker = asker_of(cloud)
         assert (await asker.ask()).finish_reason == "stop"
 
 
@@ -106,12 +107,11 @@ async def test_the_breaker_opens_at_five_failures_and_then_nothing_is_sent(asker
 
 async def test_an_open_breaker_half_opens_and_two_answers_close_it(asker_of: MakeAsker) -> None:
     async with fake_cloud(*[status(500)] * 5, fast) as cloud:
-        asker = asker_of(cloud, breaker_open_s=0.1)
+        asker = asker_of(cloud, breaker_open_s=2.0)
         await asker.fail()
         await asker.fail()
         assert asker.breaker_state == "open"
-        await asyncio.sleep(0.12)
-        assert asker.breaker_state == "half_open"
+        await until(lambda: asker.breaker_state == "half_open")
         await asker.ask()
         assert asker.breaker_state == "half_open"
         await asker.ask()
@@ -184,15 +184,15 @@ async def test_a_retry_after_beyond_the_deadline_fails_now(
     async with fake_cloud(status(429, Retry_After="1e9"), fast) as cloud:
         asker = asker_of(cloud)
         start = time.monotonic()
-        failure = await asker.fail(job_s=60.0)
-        assert time.monotonic() - start < 30.0
+        failure = await asker.fail(job_s=600.0)
+        assert time.monotonic() - start < 60.0
         assert (failure.kind, failure.retry_after) == ("cloud_overloaded", 86_400.0)
         assert len(cloud.requests) == 1
 
 
 async def test_silence_before_the_answer_is_retried_and_counts_against_the_cloud(asker_of: MakeAsker) -> None:
     async with fake_cloud(silent) as cloud:
-        asker = asker_of(cloud, breaker_failures=3)
+        asker = asker_of(cloud, breaker_failures=3, read_timeout_s=1.0)
         assert (await asker.fail()).kind == "cloud_timeout"
         assert len(cloud.requests) == 3
         assert asker.breaker_state == "open"
@@ -203,7 +203,7 @@ async def test_nothing_is_sent_again_once_a_chunk_was_forwarded(
     asker_of: MakeAsker, answering: Answering, kind: str
 ) -> None:
     async with fake_cloud(answering, fast) as cloud:
-        asker = asker_of(cloud, breaker_failures=1)
+        asker = asker_of(cloud, breaker_failures=1, read_timeout_s=2.0)
         assert (await asker.fail()).kind == kind
         assert asker.chunks == ["Par"]
         assert len(cloud.requests) == 1
@@ -238,7 +238,7 @@ async def test_a_cloud_that_lets_nobody_in_is_given_up_in_time(asker_of: MakeAsk
         start = time.monotonic()
         failure = await asker.fail()
         assert (failure.kind, "ConnectTimeout" in failure.message) == ("cloud_timeout", True)
-        assert time.monotonic() - start < 30.0
+        assert time.monotonic() - start < 60.0
         assert asker.breaker_state == "open"
         assert (await asker.fail()).message == "cloud_unavailable: breaker open"
 
@@ -253,7 +253,7 @@ async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker)
             await asyncio.sleep(0.01)
 
     async with fake_cloud(goes_on) as cloud, proxied(f"tcp://127.0.0.1:{cloud.port}") as link:
-        asker = asker_of(FakeCloud([], port=link.port))
+        asker = asker_of(FakeCloud([], port=link.port), read_timeout_s=2.0)
         chunks: list[str] = []
 
         def forward(piece: AnswerPiece) -> None:
@@ -266,14 +266,14 @@ async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker)
         assert len(cloud.requests) == link.num_connections == 1
 
 
-@pytest.mark.parametrize(("job_s", "state"), [(None, "open"), (0.3, "closed")])
+@pytest.mark.parametrize(("job_s", "state"), [(None, "open"), (1.0, "closed")])
 async def test_a_drip_ends_at_the_deadline(asker_of: MakeAsker, job_s: float | None, state: str) -> None:
     """A job's own short deadline says nothing about the cloud; ours does."""
     async with fake_cloud(drips) as cloud:
-        asker = asker_of(cloud, total_timeout_s=0.4, breaker_failures=1)
+        asker = asker_of(cloud, total_timeout_s=2.0, breaker_failures=1)
         start = time.monotonic()
         failure = await asker.fail(job_s=job_s)
-        assert time.monotonic() - start < 30.0
+        assert time.monotonic() - start < 60.0
         assert failure.kind == "cloud_timeout"
         assert asker.breaker_state == state
         assert len(cloud.requests) == 1
@@ -302,7 +302,7 @@ async def test_what_is_not_the_protocol_is_no_success(asker_of: MakeAsker, answe
 )
 async def test_an_answer_with_a_finish_reason_is_complete(asker_of: MakeAsker, answering: Answering) -> None:
     async with fake_cloud(answering) as cloud:
-        asker = asker_of(cloud, breaker_failures=1, read_timeout_s=30.0, total_timeout_s=30.0)
+        asker = asker_of(cloud, breaker_failures=1)
         assert await asker.ask() == CloudAnswer("stop", None)
     assert asker.chunks == ["Par", "is"]
     assert asker.breaker_state == "closed"
@@ -332,7 +332,7 @@ async def test_a_redirect_is_not_followed(asker_of: MakeAsker) -> None:
 
 async def test_a_cancelled_request_closes_its_connection_and_is_neutral(asker_of: MakeAsker) -> None:
     async with fake_cloud(stalls) as cloud:
-        asker = asker_of(cloud, breaker_failures=1, read_timeout_s=5.0)
+        asker = asker_of(cloud, breaker_failures=1)
         first_chunk = asyncio.Event()
         asking = asyncio.create_task(asker.ask(forward=lambda _: first_chunk.set()))
         await asyncio.wait_for(first_chunk.wait(), 60.0)

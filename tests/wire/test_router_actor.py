@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,14 +32,16 @@ from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.text.chat_prompt import ChatPrompt
 from tests.support.router.core_harness import job_id
 from tests.support.router.letter_model import LetterModel
-from tests.support.router.running_router import Peer, Service, Subscriber, serving, submit
+from tests.support.router.running_router import PATIENCE_MS, Peer, Service, Subscriber, serving, submit
 from tests.support.router.scripted_router import until
 from tests.support.router.worker_messages import make_delta, make_hello, report
 
 
 def await_subscription(subscriber: Subscriber, worker: Peer, dispatch_id: int) -> int:
     """Generate tokens until the subscriber hears of them; returns how many, all of them heard of."""
-    for position in range(1000):
+    give_up_at = time.monotonic() + PATIENCE_MS / 1000
+    for position in itertools.count():
+        assert time.monotonic() < give_up_at, "the subscription never took effect"
         worker.send(report(make_delta(dispatch_id, position, "x"), num_accepted=1, num_running=1))
         if not subscriber.socket.poll(20):
             continue
@@ -46,7 +50,7 @@ def await_subscription(subscriber: Subscriber, worker: Peer, dispatch_id: int) -
             heard = subscriber.receive()
             length = heard.length if isinstance(heard, Progress) else heard.index + len(heard.token_ids)
         return length
-    raise AssertionError("the subscription never took effect")
+    raise AssertionError
 
 
 @pytest.mark.parametrize("encoding", [MSGPACK, JSON])
@@ -108,7 +112,7 @@ def test_those_who_keep_books_are_told_of_each_job_that_ended() -> None:
         client.receive(Finished)
         service.status()  # answered after all that came with the end
         assert [told.job_id for told in reports] == [job_id(1)]
-        assert 0 < reports[0].total_s < 10
+        assert 0 < reports[0].total_s < 60
     assert [(told.job_id, told.error) for told in reports[1:]] == [(job_id(2), "unavailable_error")]
 
 
@@ -181,15 +185,17 @@ def test_a_client_that_left_costs_nothing(service: Service) -> None:
 
 
 def test_a_worker_that_vanishes_is_noticed_by_its_silence() -> None:
-    with serving(worker_timeout_s=1.0) as service:
+    with serving(worker_timeout_s=2.0) as service:
         worker, client = service.worker(make_hello("w1")), service.client()
         client.send(submit(1))
         worker.receive(Dispatch)
         second = service.worker(make_hello("w2"))
-        for _ in range(100):
+
+        def is_given_work() -> bool:
             second.send(report())
-            if second.socket.poll(50):
-                break
+            return bool(second.socket.poll(50))
+
+        until(is_given_work)
         assert isinstance(second.receive(), Dispatch)
         assert [seen.worker_id for seen in service.status().workers] == ["w2"]
 
@@ -200,11 +206,11 @@ def test_a_worker_that_reports_is_alive_however_long_prompts_take() -> None:
             threading.Event().wait(0.1)
             return ChatPrompt([1])
 
-    with serving(SlowModel(), worker_timeout_s=0.5) as service:
+    with serving(SlowModel(), worker_timeout_s=2.0) as service:
         worker, client = service.worker(), service.client()
-        for number in range(20):
+        for number in range(30):
             client.send(Submit(job_id=job_id(number), messages=[ChatMessage(role="user", content="x")]))
-        while client.receive(Accepted).job_id != job_id(19):
+        while client.receive(Accepted).job_id != job_id(29):
             worker.send(report())
         assert [seen.worker_id for seen in service.status().workers] == ["w1"]
         worker.send(report())
@@ -222,7 +228,7 @@ def test_health_and_drain_from_other_threads(service: Service) -> None:
     client.send(submit(2))
     assert isinstance(client.receive(Rejected).error.retry_after, float)
     worker.send(report(make_delta(dispatch.dispatch_id, 0, "yo", finish=Finish("stop")), num_accepted=1))
-    assert service.actor.drain(5.0)
+    assert service.actor.drain(60.0)
 
 
 def test_stopping_answers_those_who_wait() -> None:

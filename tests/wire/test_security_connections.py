@@ -167,7 +167,7 @@ def test_a_workers_key_is_served(router: SecuredRouter) -> None:
     hello: Hello = make_hello("w1")
     with RouterLink(router.endpoints.workers, router.key("w", "worker")) as link:
         assert link.send([hello])
-        assert isinstance(link.receive(5.0)[0], Welcome)
+        assert isinstance(link.receive(60.0)[0], Welcome)
 
 
 def test_only_an_operator_sizes_the_service(router: SecuredRouter) -> None:

@@ -133,7 +133,7 @@ def test_an_idle_worker_reports_once_a_second(router: PlayedRouter) -> None:
     started = time.monotonic()
     router.next_report()
     router.next_report()
-    assert 1.0 < time.monotonic() - started < 20.0
+    assert 1.0 < time.monotonic() - started < 60.0
 
 
 def test_a_worker_tells_what_its_prefix_cache_holds_and_all_of_it_to_a_new_router(

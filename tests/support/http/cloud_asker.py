@@ -23,16 +23,17 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 
 SECRET = "sk-planted-0123456789"
 SECRET_KEY = CloudKey(SECRET)
-QUICK = HandoffSettings(
-    connect_timeout_s=1.0, read_timeout_s=0.2, total_timeout_s=5.0, retry_backoff_s=0.01, breaker_open_s=60.0
+PATIENT = HandoffSettings(
+    connect_timeout_s=60.0, read_timeout_s=60.0, total_timeout_s=120.0, retry_backoff_s=0.01, breaker_open_s=60.0
 )
+"""A test shortens the timeout that it waits for, and no other."""
 
 
 class Asker:
     """Asks a fake cloud, and keeps what was forwarded."""
 
     def __init__(self, base_url: str, *, rest_wait_s: float = REST_WAIT_S, **changes: Any) -> None:
-        settings = msgspec.structs.replace(QUICK, base_url=base_url, **changes)
+        settings = msgspec.structs.replace(PATIENT, base_url=base_url, **changes)
         self.breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
         self.budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
         self.cloud = CloudClient(settings, self.breaker, self.budget, rest_wait_s)

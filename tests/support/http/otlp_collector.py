@@ -41,7 +41,7 @@ class Collector:
                 self.spans += scope_spans.spans
         return 200
 
-    def jobs(self, count: int, seconds: float = 15.0) -> list[Span]:
+    def jobs(self, count: int, seconds: float = 60.0) -> list[Span]:
         """The spans of jobs, of which there must be so many in time."""
         deadline = time.monotonic() + seconds
         while len(found := [span for span in self.spans if span.kind == Span.SPAN_KIND_SERVER]) < count:

@@ -54,4 +54,4 @@ class Watch:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             self.look()
-            time.sleep(0.02)
+            time.sleep(0.002)

@@ -44,7 +44,7 @@ class EchoWorker:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _run(self) -> None:
         num_blocks = 16 * self._num_slots

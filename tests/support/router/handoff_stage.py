@@ -111,7 +111,7 @@ class Stage:
     def start(self, cloud: FakeCloud | None = None, **changes: Any) -> HandoffActor:
         settings = HandoffSettings(
             base_url=cloud.base_url if cloud else "https://cloud.invalid/v1",
-            read_timeout_s=5.0,
+            read_timeout_s=60.0,
             max_concurrent=2,
             max_retries=0,
             model="big",

@@ -25,7 +25,7 @@ class RawPeer:
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(10.0)
+        self.socket.settimeout(60.0)
         try:
             self._shake_hands(endpoint, kind)
         except BaseException:
@@ -52,7 +52,7 @@ class RawPeer:
     def subscribe(self, topic: bytes) -> None:
         self.send(frame(b"\1" + topic))
 
-    def is_cut(self, timeout_s: float = 10.0) -> bool:
+    def is_cut(self, timeout_s: float = 60.0) -> bool:
         """Whether the other side hangs up in time."""
         self.socket.settimeout(timeout_s)
         try:

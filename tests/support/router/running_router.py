@@ -150,7 +150,7 @@ def serving(
     finally:
         service.close()
         actor.stop()
-        thread.join(10)
+        thread.join(60)
     assert ended == ["stopped"]
 
 

@@ -100,12 +100,16 @@ class ScriptedJob:
 
 
 class ScriptedRouter:
-    """Runs on its own thread between `with` and its end; `step_s` is the time between two tokens."""
+    """Runs on its own thread between `with` and its end; `step_s` is the time between two tokens.
+
+    While `pauses_at` is a number, a job that has so many tokens gets no further one and does not end.
+    """
 
     def __init__(self, *, num_tokens: int = 5, step_s: float = 0.002) -> None:
         self.num_tokens = num_tokens
         self.num_reasoning_tokens = 0
         self.step_s = step_s
+        self.pauses_at: int | None = None
         self.epoch = 1
         self.received: list[ClientMessage] = []
         self.jobs_run: dict[str, ScriptedJob] = {}
@@ -131,7 +135,7 @@ class ScriptedRouter:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(60)
         self._context.destroy(linger=0)
 
     def restart(self) -> None:
@@ -170,7 +174,9 @@ class ScriptedRouter:
     def step(self, job: ScriptedJob) -> None:
         if job.finished is not None or self.jobs_run.get(job.submit.job_id) is not job:
             return
-        if job.length < len(job.texts):
+        if self.pauses_at is not None and job.length >= self.pauses_at:
+            self.after(0.005, lambda: self.step(job))
+        elif job.length < len(job.texts):
             self.stream_token(job, job.length)
             job.length += 1
             self.after(self.step_s, lambda: self.step(job))

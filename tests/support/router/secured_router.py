@@ -138,7 +138,7 @@ def secured_router(directory: Path, **settings: Any) -> Iterator[SecuredRouter]:
     finally:
         router.close()
         actor.stop()
-        thread.join(10)
+        thread.join(60)
     assert not thread.is_alive()
 
 
@@ -171,7 +171,8 @@ class Generation:
 
     def reach(self, subscriber: Peer) -> None:
         """Generate until the subscriber has heard all of it."""
-        for _ in range(500):
+        give_up_at = time.monotonic() + PATIENCE_MS / 1000
+        while time.monotonic() < give_up_at:
             self.say("x")
             if subscriber.socket.poll(20) and self._drained(subscriber):
                 return

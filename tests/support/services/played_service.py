@@ -41,8 +41,8 @@ JSON = {"content-type": "application/json"}
 class PlayedWorker:
     """Says `words` to every prompt, one a step; the token id of a word is its place.
 
-    `max_tokens` ends it early, `failure` instead of its last word; with `is_held` it says nothing.
-    One that `is_absent` never comes.
+    `max_tokens` ends it early, `failure` instead of its last word; with `is_held` it says nothing,
+    and of no answer more than `pauses_at` words while that is a number. One that `is_absent` never comes.
     """
 
     endpoint: str
@@ -50,6 +50,7 @@ class PlayedWorker:
     step_s: float = 0.03
     failure: ErrorInfo | None = None
     is_held: bool = False
+    pauses_at: int | None = None
     is_absent: bool = False
     fingerprint: str = ""
     weights: str = ""
@@ -105,9 +106,13 @@ class PlayedWorker:
                         case Abort(dispatch_id):
                             if (aborted := self._running.pop(dispatch_id, None)) is not None:
                                 self.aborted.append(aborted[0].job_id)
-                deltas = [] if self.is_held else [self._step(dispatch_id) for dispatch_id in [*self._running]]
+                deltas = [self._step(dispatch_id) for dispatch_id in [*self._running] if self._may_step(dispatch_id)]
                 free = NUM_SLOTS - len(self._running)
                 socket.send_multipart(encode(Report(num_accepted, free, 64, len(self._running), deltas)))
+
+    def _may_step(self, dispatch_id: int) -> bool:
+        pauses_at = 0 if self.is_held else self.pauses_at
+        return pauses_at is None or self._running[dispatch_id][1] < pauses_at
 
     def _step(self, dispatch_id: int) -> SequenceDelta:
         dispatch, position = self._running[dispatch_id]

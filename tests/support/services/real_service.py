@@ -74,7 +74,7 @@ class RealService:
         self.client.close()
         for stop, thread in reversed(self._running):
             stop()
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
 
     def _run(self, stop: Callable[[], None], body: Callable[[], Any]) -> None:

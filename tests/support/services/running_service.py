@@ -57,7 +57,7 @@ STORY = "Tell me a story about a fox."
 OPTIONS: dict[str, Any] = {"max_tokens": 160, "ignore_eos": True, "temperature": 0.9, "seed": 11}
 
 
-def wait_until(client: Client, condition: Callable[[Status], bool], seconds: float = 60.0) -> Status:
+def wait_until(client: Client, condition: Callable[[Status], bool], seconds: float = 180.0) -> Status:
     """Poll the status until `condition` holds; fail with the last status otherwise."""
     deadline = time.monotonic() + seconds
     while True:

@@ -74,4 +74,4 @@ def thinking_service(
         worker.stop()
         router.stop()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)

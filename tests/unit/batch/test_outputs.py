@@ -28,7 +28,7 @@ from tests.support.router.scripted_router import ScriptedRouter, until
 def test_two_runs_on_one_output(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
-    router.step_s = 0.4
+    router.pauses_at = 0
     environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
     command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", str(source), "-o"]
     other = subprocess.Popen(
@@ -43,7 +43,7 @@ def test_two_runs_on_one_output(
     finally:
         other.kill()
         other.wait()
-    router.step_s = 0.002
+    router.pauses_at = None
     assert run(resume=True).num_done == 20  # the lock went with the process
 
 

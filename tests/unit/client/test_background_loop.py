@@ -74,7 +74,7 @@ def test_an_interrupt_cancels_the_work_however_early_it_comes() -> None:
         with pytest.raises(KeyboardInterrupt), before_each_line(interrupt):
             loop.run(coroutine)
         num_begun += work.has_begun.is_set()
-        until(lambda work=work: not work.has_begun.is_set() or work.has_ended.is_set(), 10.0)  # type: ignore[misc]
+        until(lambda work=work: not work.has_begun.is_set() or work.has_ended.is_set())  # type: ignore[misc]
         coroutine.close()
     assert num_begun
     loop.close(asyncio.sleep(0))

@@ -87,7 +87,7 @@ class Scene:
         return ticket
 
 
-PATIENT = PoolTiming(slow_s=0.5)
+PATIENT = PoolTiming(slow_s=1.0)
 """With it nobody counts as slow because of what else the machine does."""
 
 
@@ -147,7 +147,7 @@ def test_a_user_s_small_requests_do_not_wait_for_his_large_ones(scene: Scene) ->
 
 def test_who_was_slow_is_not_let_past_another_who_is(scene: Scene) -> None:
     own = scene.hold("slow")
-    time.sleep(0.6)
+    time.sleep(1.2 * PATIENT.slow_s)
     scene.first.is_let.set()
     assert scene.answered() == own
     scene.first.is_let.clear()
@@ -188,7 +188,7 @@ def test_who_could_overtake_does_not_wait_for_the_spare_one_to_get_ready(scene: 
     scene.spare.is_ready.clear()
     held = scene.hold("slow")
     other = scene.send("other", "x")
-    assert scene.is_silent(0.8)
+    assert scene.is_silent(1.5 * PATIENT.slow_s)
     scene.first.is_let.set()
     assert [scene.answered(), scene.answered()] == [held, other]
     scene.spare.is_ready.set()

@@ -283,12 +283,12 @@ def test_a_journal_without_room_for_its_index_is_read_and_written_all_the_same(t
     said: queue.Queue[list[str]] = queue.Queue()
     journal.start(lambda job_ids: said.put(list(job_ids)), lambda *_: None)
     journal.add(WriteAccepted("b", accepted("b")))
-    while "b" not in said.get(timeout=30):
+    while "b" not in said.get(timeout=60):
         pass
     answers: queue.Queue[tuple[str, StoredResult | None]] = queue.Queue()
     reader = JournalReader(tmp_path, lambda *answer: answers.put(answer), journal.shared)
     reader.ask("a")
-    assert answers.get(timeout=30) == ("a", remembered("a", end))
+    assert answers.get(timeout=60) == ("a", remembered("a", end))
     reader.close()
     journal.close()
     (tmp_path / "jobs.sqlite-shm").unlink()

@@ -219,7 +219,7 @@ def test_the_helper_ends_with_its_matchers(text_model: TextModel) -> None:
     assert helper is not None
     del matchers
     gc.collect()
-    helper.join(10)
+    helper.join(60)
     assert not helper.is_alive()
     assert threading.active_count() >= 1
 

@@ -36,7 +36,7 @@ def listening(answer: bytes) -> Iterator[str]:
         thread.start()
         yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+        thread.join(60)
 
 
 def test_an_http_port_is_named_at_once() -> None:
