@@ -39,7 +39,7 @@ def batch(
             "--output",
             metavar="OUT",
             readable=False,
-            help="OpenAI batch lines; the error file is named after OUT.",
+            help="OpenAI batch lines; for out.jsonl failed lines go to out.errors.jsonl.",
         ),
     ],
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,

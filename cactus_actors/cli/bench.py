@@ -34,7 +34,7 @@ def bench(
     requests: Annotated[int, typer.Option(min=1, help="Requests in all; with --endpoint.")] = 64,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the engine without Ray and sockets, or with --endpoint a running service.
+    """Measure the engine in this process, or with --endpoint a running service.
 
     Example: cactus bench --model cactus-sprout --batch 1,4,16 --threads 2 --json
 

@@ -59,13 +59,13 @@ def calibrate(
     "contains" (a text or a list of them), "regex", or "calls" (tool calls, each with name and arguments). All
     that are given must hold.
 
-    For every signal of confidence the command prints the AUROC, which is the chance that a right answer
-    scores above a wrong one; the threshold that reaches --precision (by default 0.95) or --cloud-share on these
-    questions; how often the answers that stay are right, of how many; and the exact 95% interval. The
+    The table has a row for each confidence signal: its AUROC (the chance that a right answer scores above a
+    wrong one); the threshold that reaches --precision (by default 0.95) or --cloud-share on these questions; the
+    share of right answers among those that stay, its exact 95% confidence interval, and the two counts. The
     threshold is chosen by the answers that it is judged by, so on other questions the precision may well be
     lower. Use it as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve.
-    A probe written by --probe is used as probe_file; in its line, "new probe", each answer is judged by a probe
-    that has not seen it. A useful estimate takes some hundred lines and some dozen wrong answers.
+    A probe written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
+    fitted without it. A useful estimate takes some hundred lines and some dozen wrong answers.
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """

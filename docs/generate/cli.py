@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import typer
 
 from cactus_actors.cli import main
 from cactus_actors.cli.parameters import Parameter, parameters_of
+from cactus_actors.cli.shared_options import CONNECTION, REASONING, SAMPLING
 from docs.generate.layout import item, page, paragraphs
 
 INTRODUCTION = """\
@@ -18,12 +19,36 @@ that `--config` names: [configuration.md](configuration.md)."""
 EXAMPLE = re.compile(r"^Example: (.*)$", re.MULTILINE)
 
 
+SHARED = {
+    SAMPLING: "Options of jobs; [options](options.md) has their defaults.",
+    REASONING: "",
+    CONNECTION: "",
+}
+"""The panels that several commands have, with an introduction; their options are described once."""
+
+
 def cli_page() -> str:
     """The text of the page."""
     program: Any = typer.main.get_command(main.app)
+    commands = list(_commands("cactus", program))
     exit_codes = paragraphs((main.main.__doc__ or "").split("\n\n", 1)[1])
-    parts = [section for name, command in _commands("cactus", program) for section in _sections(name, command)]
-    return page("Command line", INTRODUCTION, exit_codes, *parts)
+    links = ", ".join(f"[{name.removeprefix('cactus ')}](#{name.replace(' ', '-')})" for name, _ in commands)
+    shared = _shared_entries(command for _, command in commands)
+    parts = [section for name, command in commands for section in _sections(name, command, shared)]
+    parts.append("## Shared options")
+    for panel, introduction in SHARED.items():
+        parts += [f"### {panel}", introduction, "\n".join(shared[panel].values())]
+    return page("Command line", INTRODUCTION, exit_codes, paragraphs(f"Commands: {links}"), *filter(None, parts))
+
+
+def _shared_entries(commands: Iterable[Any]) -> dict[str, dict[str, str]]:
+    """The entries of shared options by panel and by spelling, as the first command has them."""
+    entries: dict[str, dict[str, str]] = {panel: {} for panel in SHARED}
+    for command in commands:
+        for parameter in parameters_of(command):
+            if parameter.panel in SHARED:
+                entries[parameter.panel].setdefault(parameter.spellings[0], _entry(parameter))
+    return entries
 
 
 def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -34,7 +59,7 @@ def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _commands(f"{name} {word}", subcommand)
 
 
-def _sections(name: str, command: Any) -> Iterator[str]:
+def _sections(name: str, command: Any, shared: dict[str, dict[str, str]]) -> Iterator[str]:
     yield f"## {name}"
     parameters = list(parameters_of(command))
     words = [parameter.spellings[0] for parameter in parameters if parameter.is_argument]
@@ -44,10 +69,16 @@ def _sections(name: str, command: Any) -> Iterator[str]:
     if examples := EXAMPLE.findall(command.help):
         yield "\n".join(["Examples:" if len(examples) > 1 else "Example:", "", *(f"    {one}" for one in examples)])
     panels: dict[str | None, list[str]] = {}
+    names: list[str] = []
     for parameter in parameters:
-        panels.setdefault(parameter.panel, []).append(_entry(parameter))
+        if _entry(parameter) in shared.get(parameter.panel or "", {}).values():
+            names += parameter.spellings
+        else:
+            panels.setdefault(None if parameter.panel in SHARED else parameter.panel, []).append(_entry(parameter))
     for panel, entries in panels.items():
         yield "\n".join([*([f"{panel}:", ""] if panel else []), *entries])
+    if names:
+        yield paragraphs("[Shared options](#shared-options): " + ", ".join(f"`{name}`" for name in names))
 
 
 def _entry(parameter: Parameter) -> str:
