@@ -12,6 +12,7 @@ order in which they must be performed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, Unavailable
@@ -84,7 +85,7 @@ class RouterCore:
 
     @property
     def _has_jobs(self) -> bool:
-        return bool(self.state.jobs.live) or len(self.state.pending) > 0
+        return bool(self.state.jobs.live or self.state.pending)
 
     def on_client(
         self,
@@ -109,8 +110,9 @@ class RouterCore:
     def recover(self, jobs: Sequence[Recovered], now: float) -> list[Effect]:
         """Take over the jobs of an earlier router; called before anything else."""
         ended = [job for job in jobs if isinstance(job, RecoveredEnd)]
-        for job in sorted(ended, key=lambda job: job.ended_at):
-            self.state.jobs.restore(job.job_id, self._journal_writer.ended_job(job, now))
+        for job in sorted(ended, key=lambda job: job.ended.ended_at):
+            ended_at = self._journal_writer.own_time(job.ended.ended_at, now)
+            self.state.jobs.restore(job.job_id, replace(job.ended, ended_at=ended_at))
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         for record in jobs:
             if isinstance(record, AcceptedRecord):

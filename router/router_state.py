@@ -13,9 +13,9 @@ from cactus_actors.router.scheduling.dispatcher import Dispatcher
 from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_table import JobTable
-from cactus_actors.router.state.pending_submits import PendingSubmits
 from cactus_actors.router.state.result_store import ResultStore
 from cactus_actors.router.state.service_facts import ServiceFacts
+from cactus_actors.router.state.submission import PendingSubmit
 from cactus_actors.router.state.token_logprobs import TokenDecoder
 from cactus_actors.router.state.topics import Topics
 from cactus_actors.router.state.worker import WorkerRefusal
@@ -66,7 +66,7 @@ class RouterState:
         self.outbox = Outbox()
         self.counters = RouterCounters()
         self.jobs = JobTable(settings.retention_s, settings.keyed_retention_s, options.max_ended_jobs)
-        self.pending = PendingSubmits()
+        self.pending: dict[str, PendingSubmit] = {}  # being prepared, in the order of their arrival
         self.topics = Topics()
         self.results = ResultStore(settings.max_result_bytes, facts.epoch, has_journal=self.has_journal)
         self.dispatcher = Dispatcher(settings, self.outbox, self.counters)

@@ -28,6 +28,7 @@ from cactus_actors.router.journal import database
 from cactus_actors.router.journal.journal_progress import ProgressWriter
 from cactus_actors.router.journal.journal_reader import Shared
 from cactus_actors.router.journal.record_encoding import DamagedRecord, decoded_accepted, decoded_ended, encoded
+from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     EndedRecord,
@@ -114,7 +115,7 @@ class JobJournal:
     def _without_old(self, jobs: list[Recovered], retention_s: float) -> list[Recovered]:
         """Delete the jobs that ended too long ago, by their records: no other column has a checksum."""
         oldest = time.monotonic() + self.unix_offset - retention_s
-        old = {job.job_id for job in jobs if isinstance(job, RecoveredEnd) and job.ended_at < oldest}
+        old = {job.job_id for job in jobs if isinstance(job, RecoveredEnd) and job.ended.ended_at < oldest}
         try:
             if old:
                 self._commit([Forget(job_id) for job_id in old])
@@ -252,12 +253,6 @@ def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Reco
 
 def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
     """The part of an ended job that the router keeps in memory."""
-    return RecoveredEnd(
-        job_id=accepted.submit.job_id,
-        digest=accepted.digest,
-        tenant=accepted.tenant,
-        state=ended.state,
-        length=ended.finished.length,
-        ended_at=ended.ended_at,
-        is_keyed=accepted.submit.keyed,
-    )
+    submit, length = accepted.submit, ended.finished.length
+    job = EndedJob(accepted.digest, ended.state, length, ended.ended_at, accepted.tenant, submit.keyed)
+    return RecoveredEnd(submit.job_id, job)

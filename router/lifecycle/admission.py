@@ -26,13 +26,14 @@ from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.caller import Caller
-from cactus_actors.router.state.job import EndedJob, Job, attach, share_owner
+from cactus_actors.router.state.ended_jobs import EndedJob
+from cactus_actors.router.state.job import Job, attach, share_owner
 from cactus_actors.router.state.job_report import report_of_unprepared
 from cactus_actors.router.state.journal_records import AcceptedRecord
-from cactus_actors.router.state.pending_submits import PendingSubmit
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.queue_load import load_of_request
 from cactus_actors.router.state.reservation import Reservation
+from cactus_actors.router.state.submission import PendingSubmit, Submission
 from cactus_actors.router.state.token_log import TokenLog
 
 
@@ -89,13 +90,13 @@ class Admission:
 
     def owners(self) -> Iterator[tuple[str, str]]:
         """(job id, tenant) of every job of a tenant that has not ended, accepted or not."""
-        for job in (*self._state.pending, *self._state.jobs.live.values()):
+        for job in (*self._state.pending.values(), *self._state.jobs.live.values()):
             if job.tenant:
                 yield job.job_id, job.tenant
 
     def on_prepared(self, job_id: str, outcome: PreparedRequest | CactusError, now: float) -> None:
         """A request is prepared, or cannot be prepared."""
-        pending = self._state.pending.take(job_id)
+        pending = self._state.pending.pop(job_id)
         self._state.dispatcher.queue.release(job_id)
         outcome = pending.refusal or outcome
         try:
@@ -111,8 +112,9 @@ class Admission:
     def on_stop(self) -> None:
         """Refuse the requests that are still being prepared; the journal keeps the jobs accepted before."""
         error = Unavailable("the service was stopped", retry_after=5.0)
-        for pending in self._state.pending.take_all():
+        for pending in self._state.pending.values():
             self._reject_all(pending.requesters, error, pending.job_id)
+        self._state.pending.clear()
 
     def on_journaled(self, job_ids: Sequence[str]) -> None:
         """These jobs are on disk, which makes them accepted."""
@@ -142,7 +144,6 @@ class Admission:
             time_left = None if job.deadline is None else job.deadline - now
             state.dispatcher.forecast.check(job.reservation, time_left)
             state.dispatcher.queue.check_room(job.reservation, now)
-        job.attached.update(pending.requesters)
         state.jobs.add(job)
         self._streams.schedule_progress(job, now)
         if state.has_journal and pending.record is None:
@@ -170,13 +171,13 @@ class Admission:
         state.outbox.disown(job_id, pending.tenant)
         result = Result(finish_reason="error", success=False, error=error.info())
         finished = Finished(job_id=job_id, length=0, result=result)
-        ended = EndedJob(pending.digest, "failed", 0, now, pending.tenant, pending.is_keyed)
+        ended = EndedJob(pending.digest, "failed", 0, now, pending.tenant, pending.submission.is_keyed)
         state.jobs.restore(job_id, ended)
         self._journal_writer.ended(ended, record.accepted, finished, TokenLog())
         for identity, encoding in pending.requesters.items():
             state.outbox.reply(identity, record.accepted, encoding)
             state.outbox.reply(identity, finished, encoding)
-        seconds = now - pending.arrived_at
+        seconds = now - pending.submission.arrived_at
         report = report_of_unprepared(record.submit, result, pending.tenant, state.facts.epoch, seconds)
         state.counters.on_ended(report)
         state.outbox.add(ReportJob(report))
@@ -184,7 +185,7 @@ class Admission:
     def _prepare(self, pending: PendingSubmit, sources: list[Source] | None = None) -> None:
         state, reservation = self._state, pending.reservation
         state.dispatcher.queue.reserve(pending.job_id, reservation)
-        state.pending.add(pending)
+        state.pending[pending.job_id] = pending
         state.outbox.own(pending.job_id, pending.tenant)
         state.outbox.add(
             PrepareRequest(
@@ -206,7 +207,7 @@ class Admission:
             outbox.reply(identity, stored.accepted, encoding)
             outbox.reply(identity, stored.ended.finished, encoding)
         else:
-            known.attach(identity, encoding)
+            attach(known.attached, identity, encoding)
             if known.is_admitted:
                 outbox.reply(identity, known.accepted, encoding)
 
@@ -231,16 +232,9 @@ class Admission:
         is_background = (submit.options.priority or 0) > 0
         return PendingSubmit(
             submit.job_id,
-            content,
-            digest,
-            encoding,
-            tenant,
-            arrived_at,
+            Submission(digest, encoding, tenant, arrived_at, account, grants, submit.traceparent, submit.keyed),
             Reservation(user, grants.weight, load_of_request(content), work, is_background),
-            traceparent=submit.traceparent,
-            account=account,
-            grants=grants,
-            is_keyed=submit.keyed,
+            content,
         )
 
     def _grants(self, submit: Submit, caller: Caller) -> KeyGrants:

@@ -24,8 +24,10 @@ from cactus_actors.router.lifecycle.result_loader import ResultLoader
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.caller import Caller, requester_of
 from cactus_actors.router.state.deferred_messages import DeferralLimits, DeferredMessage, DeferredMessages
-from cactus_actors.router.state.job import EndedJob, JobEnding
+from cactus_actors.router.state.ended_jobs import EndedJob
+from cactus_actors.router.state.job import attach
 from cactus_actors.router.state.journal_records import StoredResult
+from cactus_actors.router.state.local_run import JobEnding
 
 MAX_DEFERRED = 64
 """Messages that may wait until one job is prepared."""
@@ -84,7 +86,7 @@ class ClientMessages:
         message = asked.message
         try:
             match message:
-                case Cancel() | Resume() | Fetch() if self._state.pending.is_known(message.job_id, asked.caller):
+                case Cancel() | Resume() | Fetch() if self._is_pending(message.job_id, asked.caller):
                     self._unprepared.defer(message.job_id, asked)
                 case Submit() | Resume() | Fetch() if self._must_load(message.job_id, asked.caller):
                     self.loader.load(message.job_id, asked)
@@ -118,7 +120,7 @@ class ClientMessages:
             stored = self._state.results.result_of(fetch.job_id)
             self._state.outbox.reply(identity, stored.ended.finished, encoding)
         elif fetch.wait:
-            job.attach(identity, encoding)
+            attach(job.attached, identity, encoding)
         else:
             pending = Pending(job_id=job.job_id, state=job.state, length=job.length)
             self._state.outbox.reply(identity, pending, encoding)
@@ -128,6 +130,10 @@ class ClientMessages:
         self._state.counters.rejected[error.type] += 1
         job_id = concerns.job_id and concerns.job_id[:64]
         self._state.outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
+
+    def _is_pending(self, job_id: str, caller: Caller) -> bool:
+        pending = self._state.pending.get(job_id)
+        return pending is not None and pending.tenant == caller.tenant
 
     def _must_load(self, job_id: str, caller: Caller) -> bool:
         """True if an answer about this job needs a result that is only in the journal."""

@@ -11,7 +11,8 @@ from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, GateFailure, HandoffDecision
-from cactus_actors.router.state.job import Job, JobEnding
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.worker import Assignment
 
 CLOUD_WAIT_S = 10.0
@@ -43,32 +44,33 @@ class Escalations:
 
     def check_gates(self, job: Job, num_new: int, now: float) -> None:
         """Apply the gates to new tokens of the answer, one by one; release the stream once enough passed."""
-        log, threshold = job.local.confidence_samples, job.prepared.policy.cloud_handoff_threshold
+        handoff, publication = job.handoff, job.publication
+        log, threshold = job.local.log.confidence_samples, job.prepared.policy.cloud_handoff_threshold
         num_tokens = len(log.entropies)
         if num_new == num_tokens:
             self._share.on_job()
         for length in range(num_tokens - num_new + 1, num_tokens + 1):
-            if job.gate_failure is not None:
+            if handoff.gate_failure is not None:
                 return
             gate_failure = early_gate_failure(self._signal, log, length, threshold, self._commit_tokens)
             if gate_failure is None:
-                job.stream_released = job.stream_released or length >= self._commit_tokens
-            elif job.stream_released:
-                job.gate_failure = gate_failure
-                job.handoff_decision = _late_decision(job)
+                publication.is_released = publication.is_released or length >= self._commit_tokens
+            elif publication.is_released:
+                handoff.gate_failure, handoff.decision = gate_failure, _late_decision(job)
             else:
                 self._escalate(job, gate_failure, now)
 
     def escalate_at_end(self, job: Job, now: float) -> bool:
         """Apply the last gate to a local run without an error; True if the job now waits for the cloud."""
         gate_failure = final_gate_failure(
-            self._signal, job.local.confidence_samples, job.prepared.policy.cloud_handoff_threshold
+            self._signal, job.local.log.confidence_samples, job.prepared.policy.cloud_handoff_threshold
         )
         if gate_failure is None or job.cloud is not None:
             return False
-        if job.is_seen or not job.prepared.policy.allow_cloud:
-            job.gate_failure = job.gate_failure or gate_failure
-            job.handoff_decision = job.handoff_decision or _late_decision(job)
+        if job.publication.is_seen or not job.prepared.policy.allow_cloud:
+            handoff = job.handoff
+            handoff.gate_failure = handoff.gate_failure or gate_failure
+            handoff.decision = handoff.decision or _late_decision(job)
             return False
         return self._escalate(job, gate_failure, now)
 
@@ -84,12 +86,11 @@ class Escalations:
             return
         cloud.log.extend_reasoning(delta.position, len(delta.token_ids), delta.reasoning)
         if is_first and len(cloud.log):
-            job.stream_released = True
-            job.num_published = 0
+            job.publication.restart(is_released=True)
         self._streams.advance(job, now)
         if delta.finish is not None:
             self._on_finish(assignment, delta.finish, now)
-        elif job.is_seen and job.local_ending is None:
+        elif job.publication.is_seen and job.local.ending is None:
             self._drop_local(job)
 
     def fail(self, assignment: Assignment, reason: str, now: float) -> None:
@@ -99,8 +100,8 @@ class Escalations:
         self._counters.cloud_attempts["failed"] += 1
         self._dispatcher.workers.release(assignment)
         job.cloud.dispatch_id = None
-        if job.is_seen:
-            job.handoff_decision = HandoffDecision("failed", reason)
+        if job.publication.is_seen:
+            job.handoff.decision = HandoffDecision("failed", reason)
             job.cloud.broke = HandoffFailed(f"the cloud's answer broke off: {reason}").info()
             self._complete_locally(job, now)
         else:
@@ -121,7 +122,7 @@ class Escalations:
             job_id, job = next(iter(self._asked.items()))
             assert job.cloud is not None
             assert self._max_wait_s is not None
-            is_awaited = self._jobs.is_live(job) and job.awaits_cloud and not job.is_seen
+            is_awaited = self._jobs.is_live(job) and job.awaits_cloud and not job.publication.is_seen
             if is_awaited and now - job.cloud.asked_at < self._max_wait_s:
                 return
             del self._asked[job_id]
@@ -152,19 +153,18 @@ class Escalations:
         return unavailable_decision((worker.report.unavailable for worker in workers), has_cloud=self._has_cloud)
 
     def _escalate(self, job: Job, gate_failure: GateFailure, now: float) -> bool:
-        job.gate_failure = gate_failure
+        job.handoff.gate_failure = gate_failure
         # Every handoff passes here, whichever gate failed.
         decision = self._refusal() if job.prepared.policy.allow_cloud else _late_decision(job)
         if decision is None and self._share.is_spent:
             decision = HandoffDecision("suppressed", "share spent")
         if decision is not None:
-            job.handoff_decision = decision
-            job.stream_released = True
+            job.handoff.decision = decision
+            job.publication.is_released = True
             return False
         self._share.spend()
         job.cloud = CloudAttempt(asked_at=now)
-        job.stream_released = False
-        job.num_published = 0
+        job.publication.restart(is_released=False)
         self._waiting[job.job_id] = job
         if self._max_wait_s is not None:
             self._asked[job.job_id] = job
@@ -172,9 +172,9 @@ class Escalations:
         return True
 
     def _on_finish(self, assignment: Assignment, finish: Finish, now: float) -> None:
-        job = assignment.job
+        job, gate_failure = assignment.job, assignment.job.handoff.gate_failure
         assert job.cloud is not None
-        assert job.gate_failure is not None
+        assert gate_failure is not None
         job.cloud.finish = finish
         if finish.is_refused and finish.error is not None:
             self._on_refusal(assignment, finish.error.message.rpartition(": ")[2], now)
@@ -187,8 +187,8 @@ class Escalations:
             self._dispatcher.workers.release(assignment)
             job.cloud.dispatch_id = None
             latency_ms = round((now - job.cloud.asked_at) * 1000.0, 3)
-            job.handoff_decision = HandoffDecision("completed", job.gate_failure.gate, finish.provider, latency_ms)
-            job.worker = assignment.worker.worker_id
+            job.handoff.decision = HandoffDecision("completed", gate_failure.gate, finish.provider, latency_ms)
+            job.attempts.worker = assignment.worker.worker_id
             self._finisher.finish(job, JobEnding(finish.reason, finish.stop_match), now)
 
     def _on_refusal(self, assignment: Assignment, reason: str, now: float) -> None:
@@ -201,27 +201,26 @@ class Escalations:
         """Continue a local run that was dropped for the cloud's answer, or end the job if the run is complete."""
         assert job.cloud is not None
         assert job.cloud.broke is not None
-        if job.local_ending == DROPPED:
-            job.local_ending = None
+        if job.local.ending == DROPPED:
+            job.local.ending = None
             self._dispatcher.return_to_queue(job)
-        elif job.local_ending is not None:
+        elif job.local.ending is not None:
             self._finisher.finish(job, JobEnding("error", error=job.cloud.broke), now)
 
     def _give_up(self, job: Job, decision: HandoffDecision, now: float) -> None:
         assert job.cloud is not None
         job.cloud.failed = True
-        job.handoff_decision = decision
-        job.stream_released = True
-        job.num_published = 0
-        if job.local_ending is not None:
-            self._finisher.finish(job, job.local_ending, now)
+        job.handoff.decision = decision
+        job.publication.restart(is_released=True)
+        if job.local.ending is not None:
+            self._finisher.finish(job, job.local.ending, now)
         else:
             self._streams.advance(job, now)
 
     def _drop_local(self, job: Job) -> None:
         """Stop the local run: a client has seen a chunk of the cloud's answer."""
         self._dispatcher.release_local(job)
-        job.local_ending = DROPPED
+        job.local.ending = DROPPED
 
 
 def _late_decision(job: Job) -> HandoffDecision:

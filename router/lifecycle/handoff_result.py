@@ -9,22 +9,24 @@ from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
 from cactus_actors.protocol.results import Handoff, Measures, Usage
 from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.state.cloud_attempt import CloudAttempt
-from cactus_actors.router.state.job import Job, JobEnding
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 
 def handoff_of(job: Job, ending: JobEnding, signal: SignalName, probe: Probe | None) -> Handoff:
     """The decision, its reason and the cloud's cost; with the local answer if a cloud's replaced it."""
     threshold = job.prepared.policy.cloud_handoff_threshold
-    if job.handoff_decision is None:
+    decision, gate_failure = job.handoff.decision, job.handoff.gate_failure
+    if decision is None:
         return Handoff(threshold=threshold, signal=signal)
     handoff = Handoff(
-        status=job.handoff_decision.status,
-        reason=job.handoff_decision.reason,
-        confidence=job.gate_failure.confidence if job.gate_failure else None,
+        status=decision.status,
+        reason=decision.reason,
+        confidence=gate_failure.confidence if gate_failure else None,
         threshold=threshold,
-        provider=job.handoff_decision.provider,
-        latency_ms=job.handoff_decision.latency_ms,
+        provider=decision.provider,
+        latency_ms=decision.latency_ms,
         signal=signal,
     )
     return handoff if job.cloud is None else _with_answers(handoff, job, job.cloud, ending, probe)
@@ -32,11 +34,12 @@ def handoff_of(job: Job, ending: JobEnding, signal: SignalName, probe: Probe | N
 
 def local_usage(job: Job) -> Usage:
     """The tokens that were computed here."""
+    log = job.local.log
     return Usage(
         prompt_tokens=len(job.prepared.prompt_ids),
-        completion_tokens=len(job.local),
-        cached_tokens=job.cached_tokens,
-        reasoning_tokens=0 if job.local.reasoning is None else job.local.reasoning.num_tokens,
+        completion_tokens=len(log),
+        cached_tokens=job.local.cached_tokens,
+        reasoning_tokens=0 if log.reasoning is None else log.reasoning.num_tokens,
     )
 
 
@@ -63,10 +66,10 @@ def measures_of(log: ConfidenceSamples, probe: Probe | None) -> Measures | None:
 
 
 def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: JobEnding, probe: Probe | None) -> Handoff:
-    finish = cloud.finish
+    finish, local = cloud.finish, job.local
     if finish is not None and finish.cost is not None:
         handoff = msgspec.structs.replace(handoff, cost=finish.cost, currency=finish.currency or UNSET)
-    if job.stream is job.local:
+    if job.stream is local.log:
         usage = UNSET if finish is None or finish.usage is None else finish.usage
         return msgspec.structs.replace(handoff, cloud_usage=usage)
     handoff = msgspec.structs.replace(
@@ -75,10 +78,10 @@ def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: JobEn
         usage_is_estimated=finish is None or finish.usage is None or finish.is_estimated,
         local_model=job.prepared.model,
         local_usage=local_usage(job),
-        local_confidence=confidence_of(job.local.confidence_samples.entropies),
-        local_measures=measures_of(job.local.confidence_samples, probe),
+        local_confidence=confidence_of(local.log.confidence_samples.entropies),
+        local_measures=measures_of(local.log.confidence_samples, probe),
     )
     if ending.error is None:
         return handoff
-    reason = job.local_ending.reason if job.local_ending is not None else "cancelled"
-    return msgspec.structs.replace(handoff, local_text=job.local.text, local_finish_reason=reason)
+    reason = local.ending.reason if local.ending is not None else "cancelled"
+    return msgspec.structs.replace(handoff, local_text=local.log.text, local_finish_reason=reason)

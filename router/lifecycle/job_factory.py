@@ -9,10 +9,11 @@ from cactus_actors.protocol.exact_integers import text_if_inexact
 from cactus_actors.protocol.messages import Accepted
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import Job, share_owner
-from cactus_actors.router.state.pending_submits import PendingSubmit
+from cactus_actors.router.state.local_run import LocalAnswer
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.queue_load import load_of_request
 from cactus_actors.router.state.reservation import Reservation
+from cactus_actors.router.state.submission import PendingSubmit
 from cactus_actors.router.state.token_log import TokenLog
 
 
@@ -32,16 +33,20 @@ class JobFactory:
     def job(self, pending: PendingSubmit, prepared: PreparedRequest) -> Job:
         """A job that is not admitted yet."""
         state, prepared = self._state, self._granted(pending, prepared)
-        policy, params = prepared.policy, prepared.params
+        submission, params = pending.submission, prepared.params
         self._num_made += 1
         return Job(
-            job_id=pending.job_id,
-            digest=pending.digest,
-            encoding=pending.encoding,
-            prepared=prepared,
-            arrived_at=pending.arrived_at,
-            arrival_index=self._num_made,
-            accepted=Accepted(
+            pending.job_id,
+            submission,
+            Reservation(
+                share_owner(submission.account, submission.tenant, prepared.policy.user),
+                submission.grants.weight,
+                load_of_request(pending.content, prepared),
+                state.dispatcher.forecast.work_of_prepared(prepared),
+                prepared.policy.priority > 0,
+            ),
+            prepared,
+            Accepted(
                 job_id=pending.job_id,
                 epoch=state.facts.epoch,
                 prompt_tokens=len(prepared.prompt_ids),
@@ -51,23 +56,14 @@ class JobFactory:
                 durable=state.has_journal,
                 seed_text=text_if_inexact(params.seed),
             ),
-            local=TokenLog(
-                state.options.tokens if params.num_logprobs >= 0 else None,
-                prepared.prompt_ids if params.prompt_logprobs else None,
+            self._num_made,
+            LocalAnswer(
+                TokenLog(
+                    state.options.tokens if params.num_logprobs >= 0 else None,
+                    prepared.prompt_ids if params.prompt_logprobs else None,
+                )
             ),
-            stream_released=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
-            reservation=Reservation(
-                share_owner(pending.account, pending.tenant, policy.user),
-                pending.grants.weight,
-                load_of_request(pending.content, prepared),
-                state.dispatcher.forecast.work_of_prepared(prepared),
-                policy.priority > 0,
-            ),
-            tenant=pending.tenant,
-            traceparent=pending.traceparent,
-            account=pending.account,
-            is_keyed=pending.is_keyed,
-            grants=pending.grants,
+            pending.requesters,
         )
 
     def _granted(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
@@ -78,12 +74,12 @@ class JobFactory:
         if pending.tenant:
             salt = self._state.options.cache_salt(pending.tenant, salt)
             hashes = block_hashes(prepared.prompt_ids, salt) if hashes else ()
-        if not pending.grants.allow_cloud:
+        if not pending.submission.grants.allow_cloud:
             cloud_refusal = "the key does not allow the cloud"
         policy = msgspec.structs.replace(
             policy,
             cache_salt=salt,
             timeout_s=timeout_s,
-            allow_cloud=policy.allow_cloud and pending.grants.allow_cloud,
+            allow_cloud=policy.allow_cloud and pending.submission.grants.allow_cloud,
         )
         return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes, cloud_refusal=cloud_refusal)

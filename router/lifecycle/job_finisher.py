@@ -9,8 +9,10 @@ from cactus_actors.router.lifecycle.job_result import ended_state, make_result
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.router_state import RouterState
-from cactus_actors.router.state.job import EndedJob, Job, JobEnding
+from cactus_actors.router.state.ended_jobs import EndedJob
+from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.job_report import report_of
+from cactus_actors.router.state.local_run import JobEnding
 
 
 class JobFinisher:
@@ -31,9 +33,9 @@ class JobFinisher:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
         assert self._state.jobs.is_live(job)
         self._dispatcher.release(job)
-        job.stream_released = True
+        job.publication.is_released = True
         self._streams.advance(job, now)
-        worker = self._dispatcher.workers.by_id(job.worker)
+        worker = self._dispatcher.workers.by_id(job.attempts.worker)
         result = make_result(
             job,
             ending,
@@ -43,7 +45,7 @@ class JobFinisher:
             probe=self._state.options.probe,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
-        ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.is_keyed)
+        ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.submission.is_keyed)
         self._state.jobs.end(job, ended, result.handoff.status)
         self._journal_writer.ended(ended, job.accepted, finished, job.stream)
         self._streams.finish(job, finished, now)

@@ -15,7 +15,8 @@ from cactus_actors.protocol.results import (
 )
 from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.lifecycle.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
-from cactus_actors.router.state.job import Job, JobEnding
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.tools.call_splitter import ParsedText, parse_calls
 
@@ -40,9 +41,9 @@ def make_result(
     A cloud's answer has its own model and counts, and neither confidence nor measures, which are unknown. `handoff`
     has those of the local answer that it replaced.
     """
-    prepared, stream = job.prepared, job.stream
-    is_local = stream is job.local
-    confidence = confidence_of(job.local.confidence_samples.entropies) if is_local else None
+    prepared, stream, local = job.prepared, job.stream, job.local
+    is_local = stream is local.log
+    confidence = confidence_of(local.log.confidence_samples.entropies) if is_local else None
     threshold = prepared.policy.confidence_threshold
     parsed = _parsed(job)
     return Result(
@@ -53,25 +54,25 @@ def make_result(
         success=ending.error is None,
         error=ending.error,
         confidence=confidence,
-        accepted=not is_local or _reaches(confidence, threshold, job.local),
-        cloud_handoff=job.handoff_decision is not None and job.handoff_decision.status == "completed",
+        accepted=not is_local or _reaches(confidence, threshold, local.log),
+        cloud_handoff=job.handoff.decision is not None and job.handoff.decision.status == "completed",
         handoff=handoff_of(job, ending, signal, probe),
-        measures=measures_of(job.local.confidence_samples, probe) if is_local else None,
+        measures=measures_of(local.log.confidence_samples, probe) if is_local else None,
         usage=local_usage(job) if is_local else cloud_usage(job),
         timings=_timings(job, now),
         model=stream.model or prepared.model,
         seed=prepared.params.seed,
         seed_text=text_if_inexact(prepared.params.seed),
-        attempts=job.attempts,
-        worker=job.worker,
+        attempts=job.attempts.num_started,
+        worker=job.attempts.worker,
         tool_calls=list(map(_exact, parsed.calls)),
         incomplete_calls=parsed.incomplete_calls,
         stream_text=None if parsed.text == stream.text else stream.text,
         logprobs=stream.token_logprobs(),
         prompt_logprobs=stream.prompt_logprobs(),
         prompt_text=prepared.prompt_text,
-        embedding=job.embedding,
-        embedding_length=job.embedding_length,
+        embedding=local.embedding,
+        embedding_length=local.embedding_length,
         selected_tools=prepared.selected_tools,
         sources=list(prepared.sources),
         ram_usage_mb=ram_usage_mb,
@@ -112,19 +113,19 @@ def _finish_reason(job: Job, ending: JobEnding, has_calls: bool) -> FinishReason
 
 
 def _timings(job: Job, now: float) -> Timings:
-    stream, dispatched_at = job.stream, job.dispatched_at
-    total_ms = _milliseconds(now - job.arrived_at)
-    if dispatched_at is None:
+    stream, arrived_at, started_at = job.stream, job.submission.arrived_at, job.attempts.started_at
+    total_ms = _milliseconds(now - arrived_at)
+    if started_at is None:
         return Timings(queue_ms=total_ms, total_time_ms=total_ms)
     first_at = stream.first_at if stream.first_at is not None else now
-    is_local = stream is job.local
+    is_local = stream is job.local.log
     num_tokens = len(stream) if is_local else cloud_usage(job).completion_tokens
-    prompt_s = first_at - dispatched_at if is_local else 0.0
+    prompt_s = first_at - started_at if is_local else 0.0
     return Timings(
-        queue_ms=_milliseconds(dispatched_at - job.arrived_at),
-        time_to_first_token_ms=_milliseconds(first_at - job.arrived_at) if len(stream) else 0.0,
+        queue_ms=_milliseconds(started_at - arrived_at),
+        time_to_first_token_ms=_milliseconds(first_at - arrived_at) if len(stream) else 0.0,
         total_time_ms=total_ms,
-        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids) - job.cached_tokens, prompt_s),
+        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids) - job.local.cached_tokens, prompt_s),
         decode_tokens_per_second=_rate(num_tokens - 1, stream.last_at - first_at),
     )
 

@@ -9,12 +9,12 @@ import msgspec
 from cactus_actors.protocol.messages import Accepted, Finished
 from cactus_actors.router.effects import WriteJournal
 from cactus_actors.router.router_state import RouterState
-from cactus_actors.router.state.job import EndedJob, Job
+from cactus_actors.router.state.ended_jobs import EndedJob
+from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.journal_records import (
     AcceptedEntry,
     EndedRecord,
     Forget,
-    RecoveredEnd,
     StoredResult,
     WriteAccepted,
     WriteEnded,
@@ -33,17 +33,18 @@ class JournalWriter:
     def accepted(self, job: Job, content: bytes) -> None:
         """Write a job; `content` is the digested form of its request."""
         assert self._unix_offset is not None
+        submission = job.submission
         entry = AcceptedEntry(
             submit=msgspec.Raw(content),
-            digest=job.digest,
+            digest=submission.digest,
             accepted=job.accepted,
-            encoding=job.encoding,
-            accepted_at=job.arrived_at + self._unix_offset,
-            tenant=job.tenant,
+            encoding=submission.encoding,
+            accepted_at=submission.arrived_at + self._unix_offset,
+            tenant=submission.tenant,
             sources=list(job.prepared.sources),
-            grants=job.grants,
-            traceparent=job.traceparent,
-            is_keyed=job.is_keyed,
+            grants=submission.grants,
+            traceparent=submission.traceparent,
+            is_keyed=submission.is_keyed,
         )
         self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry)))
 
@@ -69,17 +70,6 @@ class JournalWriter:
             self._results.forget(job_id)
             if self._unix_offset is not None:
                 self._outbox.add(WriteJournal(Forget(job_id)))
-
-    def ended_job(self, recovered: RecoveredEnd, now: float) -> EndedJob:
-        """A job that ended under an earlier router, as the job table holds it."""
-        return EndedJob(
-            recovered.digest,
-            recovered.state,
-            recovered.length,
-            self.own_time(recovered.ended_at, now),
-            recovered.tenant,
-            recovered.is_keyed,
-        )
 
     def own_time(self, unix_s: float, now: float) -> float:
         """A past Unix time on the router's clock, at most `now`."""

@@ -61,7 +61,7 @@ class Membership:
         elif isinstance(message, Report):
             self._worker_reports.on_report(worker, message, now)
         else:
-            self._workers.mark_alive(worker, now)
+            worker.link.mark_alive(now)
             if isinstance(message, Draining):
                 self._workers.drain(worker)
             elif isinstance(message, Goodbye):
@@ -71,8 +71,8 @@ class Membership:
         """Acknowledge the reports of these workers, which may then send more."""
         max_ahead = max(MIN_AHEAD, MAX_UNTAKEN // max(1, self._workers.num_workers))
         for worker in map(self._workers.by_identity, identities):
-            if worker is not None and (taken := worker.taken(max_ahead)) is not None:
-                self._outbox.command(worker.identity, taken)
+            if worker is not None and (credit := worker.link.credit(min(max_ahead, worker.hello.max_reports_ahead))):
+                self._outbox.command(worker.identity, credit)
 
     def _on_hello(self, identity: bytes, hello: Hello, now: float) -> None:
         """Start or refuse a session; end older sessions of the same name or connection."""

@@ -67,7 +67,7 @@ class OperatorRequests:
     def _held(self, now: float) -> Held:
         state, queue = self._state, self._state.dispatcher.queue
         waiting = queue.load
-        oldest_at = min((job.arrived_at for job in queue), default=now)
+        oldest_at = min((job.submission.arrived_at for job in queue), default=now)
         return Held(
             arrivals=len(state.pending),
             live_jobs=len(state.jobs.live),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta, Replay, Resume
 from cactus_actors.router.router_state import RouterState
-from cactus_actors.router.state.job import EndedJob, Job
+from cactus_actors.router.state.ended_jobs import EndedJob
+from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.journal_records import EndedRecord
 
 REPLAY_CHUNK = 256
@@ -36,9 +37,10 @@ class Replays:
             stream.delta(job.job_id, index, min(stop, index + REPLAY_CHUNK))
             for index in range(request.next_index, stop, REPLAY_CHUNK)
         ]
-        is_gap = job.is_seen and request.next_index < job.num_published
+        publication = job.publication
+        is_gap = publication.is_seen and request.next_index < publication.num_items
         self._state.counters.on_replay(max(0, stop - request.next_index), is_gap=is_gap)
-        job.is_seen = job.is_seen or bool(deltas)
+        publication.is_seen = publication.is_seen or bool(deltas)
         return Replay(job_id=job.job_id, epoch=self._epoch, deltas=deltas, length=length)
 
     def _of_ended(self, request: Resume, ended: EndedRecord) -> Replay:

@@ -15,7 +15,7 @@ def revoke(revoked: RevokedKey, state: RouterState, finisher: JobFinisher, now: 
     """
     error = AuthenticationFailed(f"the key {revoked.caller.name!r} was revoked")
     tenant = revoked.caller.tenant if revoked.is_last else None
-    for pending in state.pending:
+    for pending in state.pending.values():
         for identity in revoked.clients & pending.requesters.keys():
             encoding = pending.requesters.pop(identity)
             state.outbox.reject(identity, error, encoding, job_id=pending.job_id)

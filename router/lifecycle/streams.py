@@ -25,7 +25,7 @@ class Streams:
 
     def advance(self, job: Job, now: float) -> None:
         """Publish the new items of a released stream, now or at the end of the batch."""
-        if not job.stream_released:
+        if not job.publication.is_released:
             return
         if self._is_batching and job.cloud is None and not job.is_gated:
             self._batch[job.job_id] = job
@@ -50,13 +50,13 @@ class Streams:
     def progress(self, job: Job, now: float) -> None:
         """Publish the length of the stream."""
         message = Progress(job_id=job.job_id, epoch=self._epoch, length=job.length)
-        self._publish(job.job_id, message, job.encoding)
-        job.last_published_at = now
+        self._publish(job.job_id, message, job.publication.encoding)
+        job.publication.last_at = now
 
     def schedule_progress(self, job: Job, now: float) -> None:
         """Start to publish the length of a quiet stream that has subscribers."""
-        if not job.has_progress_scheduled and job.job_id in self._subscribed:
-            job.has_progress_scheduled = True
+        if not job.publication.has_progress_scheduled and job.job_id in self._subscribed:
+            job.publication.has_progress_scheduled = True
             heapq.heappush(self._progress_times, (now + PROGRESS_INTERVAL_S, job.job_id))
 
     def on_tick(self, live: Mapping[str, Job], now: float) -> None:
@@ -66,10 +66,11 @@ class Streams:
             job = live.get(job_id)
             if job is None:
                 continue
-            job.has_progress_scheduled = False
-            if job.job_id in self._subscribed and now - job.last_published_at >= PROGRESS_INTERVAL_S:
+            publication = job.publication
+            publication.has_progress_scheduled = False
+            if job_id in self._subscribed and now - publication.last_at >= PROGRESS_INTERVAL_S:
                 self.progress(job, now)
-            self.schedule_progress(job, job.last_published_at)
+            self.schedule_progress(job, publication.last_at)
 
     def finish(self, job: Job, finished: Finished, now: float) -> None:
         """Publish the end of the stream."""
@@ -78,15 +79,15 @@ class Streams:
         if job.job_id not in self._subscribed:
             return
         if job.stream.has_tail:
-            self._publish(job.job_id, job.stream.tail_delta(job.job_id), job.encoding)
-        self._publish(job.job_id, finished, job.encoding)
+            self._publish(job.job_id, job.stream.tail_delta(job.job_id), job.publication.encoding)
+        self._publish(job.job_id, finished, job.publication.encoding)
 
     def _publish_new(self, job: Job, now: float) -> None:
         """Publish the items since the last ones; without a subscriber they are skipped."""
-        log = job.stream if job.cloud is not None else job.local
-        length, job_id = len(log.token_ids), job.job_id
-        if length > job.num_published and job_id in self._subscribed:
-            self._publish(job_id, log.delta(job_id, job.num_published, length), job.encoding)
-            job.is_seen = True
-            job.last_published_at = now
-        job.num_published = length
+        log = job.stream if job.cloud is not None else job.local.log
+        length, job_id, publication = len(log.token_ids), job.job_id, job.publication
+        if length > publication.num_items and job_id in self._subscribed:
+            self._publish(job_id, log.delta(job_id, publication.num_items, length), publication.encoding)
+            publication.is_seen = True
+            publication.last_at = now
+        publication.num_items = length

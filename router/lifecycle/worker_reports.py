@@ -9,7 +9,8 @@ from cactus_actors.router.lifecycle.escalations import Escalations
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.router_state import RouterState
-from cactus_actors.router.state.job import Job, JobEnding
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
 
 MAX_BROKEN_LINKS = 20
@@ -73,24 +74,25 @@ class WorkerReports:
 
         Returns False, without effect, for any other delta.
         """
-        log = job.local
+        local = job.local
+        log = local.log
         last_at = log.last_at
         if (
             delta.finish is not None
             or delta.extras is not None
-            or delta.cached_tokens > job.cached_tokens
+            or delta.cached_tokens > local.cached_tokens
             or job.is_gated
             or not log.append(delta, now)
         ):
             return False
-        job.num_broken_links = 0
+        local.num_broken_links = 0
         self._counters.num_generated_tokens += 1
         self._observe_gap(now - last_at)
         self._advance(job, now)
         return True
 
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
-        job, log = assignment.job, assignment.job.local
+        job, log = assignment.job, assignment.job.local.log
         num_before, last_at = len(log.token_ids), log.last_at
         num_measured = len(log.confidence_samples.entropies) if job.is_gated else 0
         tops = delta.extras.top if delta.extras is not None else ()
@@ -118,27 +120,27 @@ class WorkerReports:
             )
         num_new = len(log.token_ids) - num_before
         if num_new:
-            job.num_broken_links = 0
+            job.local.num_broken_links = 0
             self._counters.num_generated_tokens += num_new
             if num_before:  # tokens of one message share the time since the last one
                 self._observe_gap((now - last_at) / num_new, num_new)
         if delta.extras is not None:
             _take_extras(job, delta, delta.extras)
-        if delta.cached_tokens > job.cached_tokens:
-            job.cached_tokens = delta.cached_tokens
+        if delta.cached_tokens > job.local.cached_tokens:
+            job.local.cached_tokens = delta.cached_tokens
         if job.is_gated and (num_of_answer := len(log.confidence_samples.entropies) - num_measured):
             self._escalations.check_gates(job, num_of_answer, now)
         self._advance(job, now)
         if delta.finish is not None:
             self._dispatcher.workers.release(assignment)
-            job.dispatch_id = None
+            job.attempts.dispatch_id = None
             finish = delta.finish
             self._counters.attempts["completed" if finish.error is None else "failed"] += 1
             reason = finish.reason if finish.error is None else "error"
             self._on_local_end(job, JobEnding(reason, finish.stop_match, finish.error), now)
 
     def _on_local_end(self, job: Job, ending: JobEnding, now: float) -> None:
-        job.local_ending = ending
+        job.local.ending = ending
         if job.awaits_cloud:
             return
         if job.cloud is not None and job.cloud.broke is not None:
@@ -150,11 +152,11 @@ class WorkerReports:
         """Queue the job of a dispatch that ended before it again, or fail a job that lost too many workers."""
         self._counters.attempts[outcome] += 1
         job, worker = assignment.job, assignment.worker
-        job.dispatch_id = None
+        job.attempts.dispatch_id = None
         if outcome == "lost":
-            job.lost_workers.append(worker.worker_id)
+            job.attempts.lost_workers.append(worker.worker_id)
         elif outcome != "returned":
-            job.num_broken_links += 1
+            job.local.num_broken_links += 1
         if failure := self._given_up(job):
             self._on_local_end(job, JobEnding("error", error=failure.info()), now)
             return
@@ -163,25 +165,25 @@ class WorkerReports:
 
     def _given_up(self, job: Job) -> CactusError | None:
         """The error of a job that must not run again; None if it may."""
-        lost = job.lost_workers
+        lost, num_broken_links = job.attempts.lost_workers, job.local.num_broken_links
         if len(lost) >= self._max_attempts:
-            kind = PoisonJob if job.is_suspect else ServerFailure
+            kind = PoisonJob if job.attempts.is_suspect else ServerFailure
             return kind(
                 f"job {job.job_id} was given up: {len(lost)} times the worker that ran it was lost, "
                 f"the last one {lost[-1]}"
             )
-        if job.num_broken_links >= MAX_BROKEN_LINKS:
+        if num_broken_links >= MAX_BROKEN_LINKS:
             return ServerFailure(
-                f"job {job.job_id} was given up: {job.num_broken_links} times in a row the connection to the worker "
-                "that ran it broke before it brought a token"
+                f"job {job.job_id} was given up: {num_broken_links} times in a row the connection to the "
+                "worker that ran it broke before it brought a token"
             )
         return None
 
 
 def _take_extras(job: Job, delta: SequenceDelta, extras: SequenceExtras) -> None:
     if extras.prompt:
-        job.local.extend_prompt(extras.prompt_position, extras.prompt)
-    if extras.mirostat_mu is not None and delta.position + len(delta.token_ids) == len(job.local):
-        job.mirostat_mu = extras.mirostat_mu
+        job.local.log.extend_prompt(extras.prompt_position, extras.prompt)
+    if extras.mirostat_mu is not None and delta.position + len(delta.token_ids) == len(job.local.log):
+        job.local.mirostat_mu = extras.mirostat_mu
     if extras.embedding is not None:
-        job.embedding, job.embedding_length = extras.embedding, extras.embedding_length
+        job.local.embedding, job.local.embedding_length = extras.embedding, extras.embedding_length

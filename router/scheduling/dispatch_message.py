@@ -14,14 +14,14 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
         dispatch_id=assignment.dispatch_id,
         job_id=job.job_id,
         prompt_ids=prepared.prompt_ids,
-        emitted_ids=list(job.local.token_ids),
+        emitted_ids=list(job.local.log.token_ids),
         params=prepared.params,
         choice=prepared.choice,
         timeout_s=_time_left(job, now),
         cache_salt=prepared.policy.cache_salt,
         task=prepared.task,
         grammar=prepared.grammar,
-        mirostat_mu=job.mirostat_mu,
+        mirostat_mu=job.local.mirostat_mu,
     )
 
 
@@ -36,7 +36,7 @@ def cloud_dispatch(assignment: Assignment, now: float) -> Dispatch:
         params=prepared.params,
         timeout_s=_time_left(job, now),
         request=prepared.request,
-        tenant=job.account or job.tenant,
+        tenant=job.submission.account or job.tenant,
         num_prompt_tokens=len(prepared.prompt_ids),
     )
 

@@ -82,9 +82,9 @@ class Dispatcher:
 
     def return_to_queue(self, job: Job) -> None:
         """Queue a job whose worker is gone: first in line, or alone if it is a suspect; it keeps its tokens."""
-        job.dispatch_id = None
-        job.is_retry = True
-        if job.is_suspect:
+        attempts = job.attempts
+        attempts.dispatch_id, attempts.is_retry = None, True
+        if attempts.is_suspect:
             self.quarantine.add(job)
         else:
             self.queue.add(job)
@@ -111,10 +111,11 @@ class Dispatcher:
 
     def release_local(self, job: Job) -> None:
         """Take a job out of the queue or away from its local worker."""
-        if job.dispatch_id is not None:
+        attempts = job.attempts
+        if attempts.dispatch_id is not None:
             self._counters.attempts["aborted"] += 1
-            self.abort(self.workers.dispatches[job.dispatch_id])
-            job.dispatch_id = None
+            self.abort(self.workers.dispatches[attempts.dispatch_id])
+            attempts.dispatch_id = None
         elif job in self.queue:
             self.queue.remove(job)
         elif job in self.quarantine:
@@ -144,7 +145,7 @@ class Dispatcher:
         if not len(offers):
             return False
         waiting = self.queue.first(LOOKAHEAD)
-        if now - waiting[0].arrived_at >= HEAD_OF_LINE_AFTER_S:
+        if now - waiting[0].submission.arrived_at >= HEAD_OF_LINE_AFTER_S:
             waiting = waiting[:1]
         candidates = [Candidate(job.prepared.block_hashes, self.workers.num_blocks_of(job)) for job in waiting]
         placement = choose_worker(candidates, offers, self.prefixes)
@@ -171,7 +172,7 @@ class Dispatcher:
             self.workers.preempt(assignment)
             self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
             self._counters.attempts["yielded"] += 1
-            assignment.job.dispatch_id = None
+            assignment.job.attempts.dispatch_id = None
             self.queue.put_back(assignment.job)
         self.queue.take(plan.job, now)
         self._send(plan.job, plan.worker, now)
@@ -187,10 +188,10 @@ class Dispatcher:
 
     def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:
         assignment = self.workers.assign(worker, job)
-        job.dispatch_id = assignment.dispatch_id
-        self.forecast.on_dispatched(job, is_contended=not len(self.workers.slots))
-        job.attempts += 1
-        job.worker = worker.worker_id
-        if job.dispatched_at is None:
-            job.dispatched_at = now
+        attempts = job.attempts
+        attempts.dispatch_id, attempts.worker = assignment.dispatch_id, worker.worker_id
+        attempts.is_contended = not len(self.workers.slots)
+        attempts.num_started += 1
+        if attempts.started_at is None:
+            attempts.started_at = now
         self._outbox.command(worker.identity, local_dispatch(assignment, now))

@@ -22,7 +22,7 @@ class FairShare:
     def virtual_start_of(self, job: Job) -> float:
         """The turn of a new job."""
         start = max(self._now, self._ends.get(job.user, 0.0))
-        self._ends[job.user] = start + job.cost / job.grants.weight
+        self._ends[job.user] = start + job.cost / job.submission.grants.weight
         return start
 
     def served(self, job: Job) -> None:

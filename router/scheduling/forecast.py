@@ -89,22 +89,18 @@ class Forecast:
         """A request of so many bytes became so many tokens."""
         self._tokens_per_byte.add(num_tokens / max(1, num_bytes), 1 / MEMORY)
 
-    def on_dispatched(self, job: Job, *, is_contended: bool) -> None:
-        """A job goes to a worker; `is_contended` says that no place is left free."""
-        job.is_contended = is_contended
-
     def on_ended(self, job: Job, now: float, *, is_complete: bool) -> None:
         """A job has ended; if it ran at one worker, complete or not, measure the duration of its work."""
-        num_generated = len(job.local)
-        if job.dispatched_at is None or job.attempts != 1 or job.cloud is not None or not num_generated:
+        attempts, num_generated = job.attempts, len(job.local.log)
+        if attempts.started_at is None or attempts.num_started != 1 or job.cloud is not None or not num_generated:
             return
         share = 1 / max(MEMORY, self.num_slots)
         params = job.prepared.params
         if is_complete and not must_generate(params.max_tokens, params.min_tokens, params.ignore_eos):
             self._generated.add(num_generated, share)
             self._allowed.add(min(params.max_tokens, MAX_GENERATED), share)
-        seconds, work = now - job.dispatched_at, work_of(len(job.prepared.prompt_ids), num_generated)
-        if not job.is_contended:  # in a batch that is not full everything is faster
+        seconds, work = now - attempts.started_at, work_of(len(job.prepared.prompt_ids), num_generated)
+        if not attempts.is_contended:  # in a batch that is not full everything is faster
             self._uncontended_seconds.add(seconds, 1 / MEMORY)
             self._uncontended_work.add(work, 1 / MEMORY)
             if self._work.is_known:
@@ -173,7 +169,7 @@ class Forecast:
 
     def is_too_late(self, job: Job, now: float) -> bool:
         """True if a job that never ran would end after its deadline."""
-        if job.deadline is None or job.attempts:
+        if job.deadline is None or job.attempts.num_started:
             return False
         # While places stay free, only the speed of a batch with free places counts.
         is_last_place = self._user_jobs.slot_releases.num_running + 1 >= self.num_slots

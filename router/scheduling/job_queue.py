@@ -117,7 +117,7 @@ class JobQueue:
             self._backlog.remove(reservation)
 
     def add(self, job: Job) -> None:
-        if not job.is_retry:
+        if not job.attempts.is_retry:
             job.virtual_start = self._shares.virtual_start_of(job)
         self.put_back(job)
 
@@ -164,6 +164,6 @@ def queue_position(job: Job) -> QueuePosition:
     """The place of a job in the queue."""
     # With keys, no client may put its work before the usual work of others.
     priority = job.prepared.policy.priority
-    if job.tenant or job.account:
+    if job.tenant or job.submission.account:
         priority = max(0, priority)
-    return (job.is_background, not job.is_retry, priority, job.virtual_start, job.arrival_index)
+    return (job.is_background, not job.attempts.is_retry, priority, job.virtual_start, job.arrival_index)

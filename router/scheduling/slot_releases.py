@@ -45,9 +45,9 @@ class SlotReleases:
         """The seconds that all running jobs have run, in sum, and the work done in them."""
         seconds = work = 0.0
         for assignment, _ in self._running.values():
-            job, num_generated = assignment.job, len(assignment.job.local)
-            if job.dispatched_at is not None:
-                seconds += now - job.dispatched_at
+            job, num_generated = assignment.job, len(assignment.job.local.log)
+            if (started_at := job.attempts.started_at) is not None:
+                seconds += now - started_at
                 work += work_of(len(job.prepared.prompt_ids), num_generated) if num_generated else 0.0
         return seconds, work
 
@@ -81,7 +81,7 @@ class SlotReleases:
 
 def _work_left(job: Job) -> float:
     """The expected work of a job less its progress, at least 0."""
-    num_generated = len(job.local)
+    num_generated = len(job.local.log)
     if not num_generated:
         return job.reservation.work
     return max(0.0, job.reservation.work - work_of(len(job.prepared.prompt_ids), num_generated))

@@ -65,9 +65,8 @@ class WorkerTable:
         assert identity not in self._by_identity
         assert hello.worker_id not in self._by_id
         hello = msgspec.structs.replace(hello, num_slots=min(max(0, hello.num_slots), MAX_SLOTS))
-        report = Report(0, hello.num_slots, hello.num_blocks, 0, [])
         self._num_joined += 1
-        worker = WorkerRecord(identity, hello, now, report, self._num_joined, acknowledged_at=now)
+        worker = WorkerRecord(identity, hello, self._num_joined, now)
         self._by_identity[identity] = self._by_id[hello.worker_id] = worker
         (self.local if worker.is_local else self.cloud)[hello.worker_id] = worker
         self._settle(worker)
@@ -100,13 +99,10 @@ class WorkerTable:
 
     def assign(self, worker: WorkerRecord, job: Job) -> Assignment:
         """Give a job to a worker, under a dispatch number that was never used before."""
-        assignment = Assignment(self._next_dispatch_id, job, worker, worker.is_local and job.is_suspect)
+        assignment = Assignment(self._next_dispatch_id, job, worker, worker.is_local and job.attempts.is_suspect)
         self._next_dispatch_id += 1
-        num_blocks = worker.num_blocks_of(job)
         self.dispatches[assignment.dispatch_id] = worker.assignments[assignment.dispatch_id] = assignment
-        worker.num_sent += 1
-        worker.unaccepted_blocks.append(num_blocks)
-        worker.num_unaccepted_blocks += num_blocks
+        worker.in_flight.send(worker.num_blocks_of(job))
         worker.num_suspects += assignment.is_suspect
         if worker.is_local and not assignment.is_suspect:
             self._user_jobs.on_started(assignment)
@@ -125,35 +121,25 @@ class WorkerTable:
     def preempt(self, assignment: Assignment) -> None:
         """Take a dispatch back: its slot and its blocks are free for the next one sent to its worker."""
         worker = assignment.worker
-        worker.preempted_slots += 1
-        worker.preempted_blocks += worker.num_blocks_of(assignment.job)
+        worker.in_flight.preempt(worker.num_blocks_of(assignment.job))
         self.release(assignment)
-
-    def mark_alive(self, worker: WorkerRecord, now: float) -> None:
-        """Record that a worker is alive."""
-        worker.last_seen, worker.excused_s = now, 0.0
 
     def silent(self, seconds: float, now: float) -> list[WorkerRecord]:
         """The workers that sent nothing for more than so many seconds."""
-        return [worker for worker in self if worker.silent_s(now) > seconds]
+        return [worker for worker in self if worker.link.silent_s(now) > seconds]
 
     def excuse(self, seconds: float, now: float) -> None:
         """Do not count so many seconds of every worker's silence."""
         for worker in self:
-            worker.excused_s = min(worker.excused_s + seconds, now - worker.last_seen)
+            worker.link.excuse(seconds, now)
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Record the state that a worker reports."""
-        if worker.has_heard_router(report, now):
-            self.mark_alive(worker, now)
+        worker.link.on_report(report, worker.report, worker.in_flight.num_sent, now)
         # Tokens are freed now, while they are in the cache: later each costs the router a cache miss.
         spent = worker.report.spent if report.spent is None else report.spent
         worker.report = msgspec.structs.replace(report, deltas=[], stored=[], evicted=[], spent=spent)
-        worker.num_reports += 1
-        worker.preempted_slots = worker.preempted_blocks = 0
-        on_its_way = max(0, worker.num_sent - report.num_accepted)
-        while len(worker.unaccepted_blocks) > on_its_way:
-            worker.num_unaccepted_blocks -= worker.unaccepted_blocks.popleft()
+        worker.in_flight.on_report(report.num_accepted)
         self._settle(worker)
 
     def _settle(self, worker: WorkerRecord) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.results import HandoffStatus
 from cactus_actors.protocol.worker_messages import Finish
@@ -29,6 +31,13 @@ class HandoffDecision:
     reason: str
     provider: str | None = None
     latency_ms: float | None = None
+
+
+class HandoffState(msgspec.Struct, eq=False, gc=False):
+    """The gate that a job failed first, and what was decided about its handoff."""
+
+    gate_failure: GateFailure | None = None
+    decision: HandoffDecision | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from cactus_actors.router.state.job import EndedJob
+from cactus_actors.protocol.messages import JobState
 
 MAX_ENDED_JOBS = 100_000
 """Of those with an idempotency key, and of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """What is known of a job after its end; its result lies in the `ResultStore` or in the journal."""
+
+    digest: bytes
+    state: JobState
+    length: int
+    ended_at: float
+    tenant: str
+    is_keyed: bool
 
 
 class EndedJobs:

@@ -51,7 +51,7 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def report_of(job: Job, result: Result, state: JobState, epoch: int, now: float) -> JobReport:
     """The report of a job that ends now with this result."""
-    prepared, stream, dispatched_at = job.prepared, job.stream, job.dispatched_at
+    prepared, stream, dispatched_at = job.prepared, job.stream, job.attempts.started_at
     return JobReport(
         job_id=job.job_id,
         tenant=job.tenant,
@@ -67,15 +67,15 @@ def report_of(job: Job, result: Result, state: JobState, epoch: int, now: float)
         cached_tokens=result.usage.cached_tokens,
         completion_tokens=result.usage.completion_tokens,
         max_tokens=prepared.params.max_tokens,
-        queue_s=(now if dispatched_at is None else dispatched_at) - job.arrived_at,
-        prefill_s=_between(dispatched_at, job.local.first_at),
-        first_token_s=_between(job.arrived_at, stream.first_at),
+        queue_s=(now if dispatched_at is None else dispatched_at) - job.submission.arrived_at,
+        prefill_s=_between(dispatched_at, job.local.log.first_at),
+        first_token_s=_between(job.submission.arrived_at, stream.first_at),
         decode_s=_between(stream.first_at, stream.last_at),
-        total_s=now - job.arrived_at,
+        total_s=now - job.submission.arrived_at,
         handoff=result.handoff.status,
         provider=result.handoff.provider,
         confidence=result.handoff.local_confidence or result.confidence,
-        traceparent=job.traceparent,
+        traceparent=job.submission.traceparent,
     )
 
 

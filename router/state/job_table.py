@@ -9,8 +9,8 @@ import msgspec
 from cactus_actors.protocol.errors import JobNotFound
 from cactus_actors.protocol.messages import JobCounts
 from cactus_actors.protocol.results import HandoffStatus
-from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS, EndedJobs
-from cactus_actors.router.state.job import EndedJob, Job
+from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS, EndedJob, EndedJobs
+from cactus_actors.router.state.job import Job
 
 
 class JobTable:

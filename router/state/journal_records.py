@@ -10,6 +10,7 @@ from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Accepted, Finished, JobState, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
+from cactus_actors.router.state.ended_jobs import EndedJob
 
 
 class AcceptedEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -120,15 +121,10 @@ Entry = WriteAccepted | WriteEnded | Forget
 
 @dataclass(frozen=True, slots=True)
 class RecoveredEnd:
-    """A job that ended under an earlier router: what must be known of it to find its result."""
+    """A job that ended under an earlier router; its `ended_at` is Unix seconds."""
 
     job_id: str
-    digest: bytes
-    tenant: str
-    state: JobState
-    length: int
-    ended_at: float
-    is_keyed: bool = False
+    ended: EndedJob
 
 
 Recovered = AcceptedRecord | RecoveredEnd

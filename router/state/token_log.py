@@ -169,6 +169,9 @@ class TokenLog:
 
     def delta(self, job_id: str, start: int, stop: int) -> Delta:
         """The items from `start` up to `stop`."""
+        if stop - start == 1 and self._tokenizer is None and self.reasoning is None:  # as most are
+            token_ids, text = [self.token_ids[start]], self.texts[start]
+            return Delta(job_id=job_id, index=start, token_ids=token_ids, text=text, model=self.model)
         return Delta(
             job_id=job_id,
             index=start,

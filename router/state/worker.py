@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cactus_actors.protocol.messages import WorkerStatus
-from cactus_actors.protocol.worker_messages import Hello, Report, ReportsTaken
+from cactus_actors.protocol.worker_messages import Hello, Report
 from cactus_actors.router.state.job import Job
-
-MIN_UNACKNOWLEDGED, UNACKNOWLEDGED_S = 4, 2.0
-"""Reports in a row, and the seconds since the one before them, after which a worker counts as silent that
-has heard nothing of what it was sent."""
+from cactus_actors.router.state.worker_link import InFlight, WorkerLink
 
 
 @dataclass(slots=True, eq=False)
@@ -28,39 +24,20 @@ class Assignment:
         return self.worker.hello.kind == "cloud"
 
 
-@dataclass(slots=True, eq=False)
 class WorkerRecord:
-    """One connected worker; `num_sent` and the report's `num_accepted` both count since its Hello.
+    """One connected worker; `number` says in which order workers connected. Only the worker table changes it."""
 
-    What was taken back since its last report is vacated: it frees that before it reads what is sent next.
-    `number` tells who connected first. Of its `num_reports` it was told that `num_reports_told` were taken.
-    The last `num_unacknowledged_reports` show nothing of what was sent to it; the one before came at `acknowledged_at`.
-    Only the ledger changes the rest.
-    """
-
-    identity: bytes
-    hello: Hello
-    last_seen: float
-    report: Report
-    number: int = 0
-    excused_s: float = 0.0
-    num_sent: int = 0
-    is_draining: bool = False
-    is_reserved: bool = False
-    num_suspects: int = 0
-    assignments: dict[int, Assignment] = field(default_factory=dict)
-    unaccepted_blocks: deque[int] = field(default_factory=deque)
-    num_unaccepted_blocks: int = 0
-    preempted_slots: int = 0
-    preempted_blocks: int = 0
-    num_reports: int = 0
-    num_reports_told: int = 0
-    num_unacknowledged_reports: int = 0
-    acknowledged_at: float = 0.0
-
-    def silent_s(self, now: float) -> float:
-        """How long nothing was heard of it, less what it is excused for."""
-        return now - self.last_seen - self.excused_s
+    def __init__(self, identity: bytes, hello: Hello, number: int, now: float) -> None:
+        self.identity = identity
+        self.hello = hello
+        self.number = number
+        self.report = Report(0, hello.num_slots, hello.num_blocks, 0, [])  # the last one
+        self.link = WorkerLink(now)
+        self.in_flight = InFlight()
+        self.assignments: dict[int, Assignment] = {}
+        self.num_suspects = 0
+        self.is_draining = False
+        self.is_reserved = False
 
     @property
     def worker_id(self) -> str:
@@ -78,9 +55,9 @@ class WorkerRecord:
     @property
     def free_slots(self) -> int:
         """Reported free slots less what is on its way, and never more than what is not assigned."""
-        on_its_way = max(0, self.num_sent - self.report.num_accepted)
-        num_reported = self.report.free_slots + self.preempted_slots - on_its_way
-        return min(num_reported, self.hello.num_slots - len(self.assignments))
+        report, in_flight = self.report, self.in_flight
+        num_free = report.free_slots + in_flight.num_preempted - max(0, in_flight.num_sent - report.num_accepted)
+        return min(num_free, self.hello.num_slots - len(self.assignments))
 
     @property
     def num_not_running(self) -> int:
@@ -89,35 +66,12 @@ class WorkerRecord:
 
     @property
     def free_blocks(self) -> int:
-        return self.report.free_blocks + self.preempted_blocks - self.num_unaccepted_blocks
+        return self.report.free_blocks + self.in_flight.num_preempted_blocks - self.in_flight.num_sent_blocks
 
     def num_blocks_of(self, job: Job) -> int:
         """Cache blocks for what a job must compute and its next token."""
         block_size = self.hello.block_size
         return job.num_tokens_to_compute // block_size + 1 if block_size > 0 else 0
-
-    def taken(self, max_ahead: int) -> ReportsTaken | None:
-        """What it is to be told now of its reports, where it sends at most so many ahead; None if nothing."""
-        max_ahead = min(max_ahead, self.hello.max_reports_ahead)
-        if max_ahead <= 0 or 2 * (self.num_reports - self.num_reports_told) < max_ahead:
-            return None
-        self.num_reports_told = self.num_reports
-        return ReportsTaken(self.num_reports, max_ahead)
-
-    def has_heard_router(self, report: Report, now: float) -> bool:
-        """Whether what the router says arrives there, as far as a report tells that comes after the last one.
-
-        A worker that goes on reporting and has heard nothing of what is on its way for long is cut off in
-        one direction. A few reports may have been on their way, too.
-        """
-        last = self.report
-        num_taken = self.num_reports_told if report.num_taken is None else report.num_taken
-        has_heard_all = report.num_accepted >= self.num_sent and num_taken >= self.num_reports_told
-        if has_heard_all or report.num_accepted > last.num_accepted or num_taken > (last.num_taken or 0):
-            self.num_unacknowledged_reports, self.acknowledged_at = 0, now
-        else:
-            self.num_unacknowledged_reports += 1
-        return self.num_unacknowledged_reports < MIN_UNACKNOWLEDGED or now - self.acknowledged_at < UNACKNOWLEDGED_S
 
     def status(self, now: float) -> WorkerStatus:
         hello, report = self.hello, self.report
@@ -135,7 +89,7 @@ class WorkerRecord:
             num_blocks=hello.num_blocks,
             free_blocks=max(0, self.free_blocks),
             num_running=report.num_running,
-            last_seen_s=max(0.0, now - self.last_seen),
+            last_seen_s=max(0.0, now - self.link.last_seen),
             tokens_generated=report.tokens_generated,
             prompt_tokens_computed=report.prompt_tokens_computed,
             cached_prompt_tokens=report.cached_prompt_tokens,

@@ -271,7 +271,7 @@ def test_the_lines_of_a_batch_are_of_its_key(tmp_path: Path) -> None:
         http.post("/v1/batches", json=batch).raise_for_status()
         until(lambda: bool(service.worker.dispatches))
         [job] = service.router.core.state.jobs.live.values()
-        assert {job.user: job.grants} == accounts
+        assert {job.user: job.submission.grants} == accounts
         service.worker.is_held = False
 
 

@@ -231,10 +231,10 @@ def test_another_weight_holds_for_what_comes_next_and_cuts_no_connection(tmp_pat
         def has_weight() -> bool:
             number = next(numbers)
             assert isinstance(alice.ask(submit(number)), Accepted)
-            return jobs[job_id(number)].grants.weight == 7
+            return jobs[job_id(number)].submission.grants.weight == 7
 
         until(has_weight)
-        assert jobs[job_id(1)].grants.weight == 1
+        assert jobs[job_id(1)].submission.grants.weight == 1
 
 
 def unsure(worker: Peer, number: int) -> None:

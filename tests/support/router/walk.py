@@ -37,8 +37,8 @@ def walk(core: RouterCore, now: float) -> None:
 def _check_worker(worker: WorkerRecord) -> None:
     assignments = worker.assignments.values()
     assert worker.num_suspects == sum(it.is_suspect for it in assignments)
-    assert all(it.is_suspect == it.job.is_suspect for it in assignments if worker.is_local)
-    assert worker.num_unaccepted_blocks == sum(worker.unaccepted_blocks)
+    assert all(it.is_suspect == it.job.attempts.is_suspect for it in assignments if worker.is_local)
+    assert worker.in_flight.num_sent_blocks == sum(worker.in_flight.sent_blocks)
     assert not worker.num_suspects or len(assignments) == 1, "a suspect runs alone"
 
 
@@ -50,7 +50,7 @@ def _check_workers(workers: WorkerTable) -> None:
     assert workers.idle == {name: it for name, it in workers.local.items() if not it.assignments}
     slots, decks = {}, {}
     for name, worker in workers.local.items():
-        if worker.is_reserved or any(it.job.is_suspect for it in worker.assignments.values()):
+        if worker.is_reserved or any(it.job.attempts.is_suspect for it in worker.assignments.values()):
             continue
         free_slots = worker.free_slots
         if free_slots > 0:
@@ -119,7 +119,7 @@ def _check_backlog(core: RouterCore) -> None:
     state, dispatcher = core.state, core.state.dispatcher
     reserved = dispatcher.queue._reserved
     unwritten = [job.job_id for job in state.jobs.live.values() if not job.is_admitted]
-    assert {submit.job_id: submit.reservation for submit in state.pending}.items() <= reserved.items()
+    assert {submit.job_id: submit.reservation for submit in state.pending.values()}.items() <= reserved.items()
     assert set(unwritten) <= reserved.keys()
     assert dispatcher.queue._coming == sum_of(one.load for one in reserved.values())
     waiting = [*(job.reservation for job in dispatcher.queue._jobs.values()), *reserved.values()]
@@ -153,13 +153,13 @@ def _check_jobs(core: RouterCore) -> None:
     assert counts.queued + counts.running == sum(job.is_admitted for job in live.values())
     followed = {job_id for _, job_id in core._streams._progress_times}
     for job_id, job in live.items():
-        assert job_id in followed or not job.has_progress_scheduled
-        assert job.has_progress_scheduled or job_id not in core.state.topics, "who listens is told"
+        assert job_id in followed or not job.publication.has_progress_scheduled
+        assert job.publication.has_progress_scheduled or job_id not in core.state.topics, "who listens is told"
 
 
 def _check_that_nothing_fits(dispatcher: Dispatcher, now: float) -> None:
     front = dispatcher.queue.first(LOOKAHEAD)
-    if front and now - front[0].arrived_at >= HEAD_OF_LINE_AFTER_S:
+    if front and now - front[0].submission.arrived_at >= HEAD_OF_LINE_AFTER_S:
         front = front[:1]
     for job in front:
         for worker in dispatcher.workers.local.values():

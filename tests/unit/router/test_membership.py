@@ -49,7 +49,7 @@ def test_who_differs_from_the_first_worker_is_refused_by_name(field: str, value:
     assert status.refused == {"foreign_worker": 1}
     for number in range(1, 5):
         router.submit(number)
-    assert {job.worker for job in router.core.state.jobs.live.values()} == {"w1", ""}
+    assert {job.attempts.worker for job in router.core.state.jobs.live.values()} == {"w1", ""}
     assert router.core.state.dispatcher.workers.num_dispatches == 2
 
 
@@ -103,7 +103,7 @@ def test_a_worker_that_comes_back_with_another_model_loses_what_it_ran_to_the_ot
     second = router.connect("w2", **OURS)
     assert isinstance(hello(router, "w1", weights="int4")[0], Refused)
     assert names(router) == ["w2"]
-    assert router.core.state.jobs.live[job_id(1)].worker == second.hello.worker_id
+    assert router.core.state.jobs.live[job_id(1)].attempts.worker == second.hello.worker_id
     assert first.identity not in {worker.identity for worker in router.core.state.dispatcher.workers}
 
 

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.router.scheduling.slot_releases import SlotReleases
+from tests.support.router.records import make_assignment
 
 NUM_SLOTS = 4
-
-
-def running(number: int, work: float) -> Any:
-    """A dispatch of a job that has generated nothing yet."""
-    return SimpleNamespace(dispatch_id=number, job=SimpleNamespace(local=[], reservation=SimpleNamespace(work=work)))
 
 
 def places_of(left: list[float]) -> SlotReleases:
     places = SlotReleases()
     for number, work in enumerate(left):
-        places.on_started(running(number, work))
+        places.on_started(make_assignment(number, work))
     return places
 
 
@@ -51,7 +45,7 @@ def test_one_long_job_delays_nobody_behind_it_for_its_whole_time() -> None:
 def test_what_waits_at_a_worker_goes_first() -> None:
     places = places_of([3.0, 5.0, 7.0, 9.0, 20.0])
     assert places.work_until_free(NUM_SLOTS, 0, 10.0) == 5.0
-    places.on_stopped(running(0, 3.0))
-    places.on_stopped(running(0, 3.0))
+    places.on_stopped(make_assignment(0, 3.0))
+    places.on_stopped(make_assignment(0, 3.0))
     assert places.work_until_free(NUM_SLOTS, 0, 10.0) == 5.0
     assert places.work_until_free(NUM_SLOTS + 1, 0, 10.0) == 0.0

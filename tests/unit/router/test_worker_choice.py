@@ -7,26 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.block_hashes import BLOCK_SIZE, block_hashes
-from cactus_actors.protocol.worker_messages import Report
 from cactus_actors.router.scheduling.free_capacity import NO_CAPACITY, UNLIMITED_BLOCKS, FreeCapacity
 from cactus_actors.router.scheduling.job_queue import DrainRate
 from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 from cactus_actors.router.scheduling.worker_choice import Candidate, WorkerChoice, choose_worker
 from cactus_actors.router.state.token_log import TokenLog
-from cactus_actors.router.state.worker import WorkerRecord
-from tests.support.router.worker_messages import make_hello
-
-
-def worker(worker_id: str, number: int = 0, num_slots: int = 100) -> WorkerRecord:
-    hello = make_hello(worker_id, num_slots=num_slots)
-    return WorkerRecord(worker_id.encode(), hello, 0.0, Report(0, 0, 0, 0, []), number)
+from tests.support.router.records import make_worker
 
 
 def offers(*free_slots: int, num_blocks: int = 100, num_slots: int = 100) -> FreeCapacity:
     """Of workers a, b, ... with so many free slots."""
     offered = FreeCapacity()
     for number, slots in enumerate(free_slots):
-        offered.put(worker("abcdefgh"[number], number, num_slots), slots, num_blocks)
+        offered.put(make_worker("abcdefgh"[number], number, num_slots), slots, num_blocks)
     return offered
 
 
@@ -91,7 +84,7 @@ def test_a_job_needs_its_blocks() -> None:
     assert choose_worker([other(200)], offers(1, num_blocks=UNLIMITED_BLOCKS), prefixes()) == WorkerChoice(0, "a", 0)
     assert choose_worker([other(200), other()], offers(1), prefixes()) == WorkerChoice(1, "a", 0)
     mixed = offers(3)
-    mixed.put(worker("large", 9), 1, 300)
+    mixed.put(make_worker("large", 9), 1, 300)
     assert choose_worker([other(200)], mixed, prefixes()) == WorkerChoice(0, "large", 0)
     assert choose_worker([prompt(200)], mixed, prefixes(a=150)) == WorkerChoice(0, "large", -150)
 
@@ -103,7 +96,7 @@ OFFERS = st.one_of(st.none(), st.tuples(st.integers(-1, 3), st.integers(0, 3)))
 def test_offers_are_found_as_by_looking_at_all(
     changes: list[tuple[str, tuple[int, int] | None]], num_blocks: int
 ) -> None:
-    workers = {name: worker(name, number) for number, name in enumerate("cab")}
+    workers = {name: make_worker(name, number) for number, name in enumerate("cab")}
     offered, all_of_them = FreeCapacity(), {}
     for name, offer in changes:
         if offer is None:

@@ -1,0 +1,60 @@
+"""The run of a job on local workers: the attempts, and the answer that they gave so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.results import FinishReason
+from cactus_actors.router.state.token_log import TokenLog
+
+SUSPECT_AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnding:
+    """How a job, or one source of its tokens, ended; an `error` goes with the reason `error`."""
+
+    reason: FinishReason
+    stop_match: str | int | None = None
+    error: ErrorInfo | None = None
+
+
+class Attempts(msgspec.Struct, eq=False, gc=False):
+    """Where a job runs now (`dispatch_id` is None if nowhere), and how its attempts ended.
+
+    `started_at` is when the first one began. `worker` is the last worker that was given the job, or the cloud
+    worker that completed it. A job that is a retry lost its worker; one that is contended took the last free slot.
+    """
+
+    num_started: int = 0
+    dispatch_id: int | None = None
+    started_at: float | None = None
+    worker: str = ""
+    lost_workers: list[str] = []
+    is_retry: bool = False
+    is_contended: bool = False
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether so many different workers were lost while they ran the job that it may be the reason."""
+        return len(set(self.lost_workers)) >= SUSPECT_AFTER
+
+
+class LocalAnswer(msgspec.Struct, eq=False, gc=False):
+    """The tokens, and what comes beside them.
+
+    Since the last token, `num_broken_links` attempts ended with the connection of their worker. `ending` is kept
+    while an answer of the cloud is awaited. `mirostat_mu` is the sampler's state after the last
+    token, from which another worker continues.
+    """
+
+    log: TokenLog
+    num_broken_links: int = 0
+    ending: JobEnding | None = None
+    cached_tokens: int = 0
+    mirostat_mu: float | None = None
+    embedding: list[float] | None = None
+    embedding_length: float | None = None
