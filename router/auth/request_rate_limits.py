@@ -15,9 +15,7 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
-from cactus_actors.router.auth.rate_limiter import RateLimit
-
-MAX_METERED = 8192
+from cactus_actors.router.auth.token_buckets import RateLimit, TokenBuckets
 
 # A client that follows many jobs asks about all of them at once after a reconnect, a gateway for all its
 # clients: a burst is the number of jobs that may wait or run.
@@ -36,29 +34,16 @@ class RequestRateLimits:
     """A bucket of messages for each requester and kind, filled as time passes; a refused message takes none."""
 
     def __init__(self) -> None:
-        self._buckets: dict[tuple[str, type[ClientMessage]], tuple[float, float]] = {}
+        self._buckets = TokenBuckets()
 
     def check(self, asker: str, message: ClientMessage, now: float) -> None:
         """Count a message; raises Overloaded, with the time until the next one is accepted, beyond the rate."""
         kind = type(message)
-        allowance, bucket = RATE_LIMITS[kind], (asker, kind)
-        left, counted_at = self._buckets.get(bucket, (allowance.burst, now))
-        left = allowance.filled(left, now - counted_at)
-        if left < 1.0:
+        limit = RATE_LIMITS[kind]
+        bucket = self._buckets.filled((asker, kind), limit, now)
+        if bucket.left < 1.0:
             raise Overloaded(
-                f"too many `{kind.__struct_config__.tag}` messages: at most {allowance.rate:g} a second",
-                retry_after=(1.0 - left) / allowance.rate,
+                f"too many `{kind.__struct_config__.tag}` messages: at most {limit.rate:g} a second",
+                retry_after=bucket.seconds_until(1.0),
             )
-        if bucket not in self._buckets and len(self._buckets) >= MAX_METERED:
-            self._forget_full(now)
-        self._buckets[bucket] = left - 1.0, now
-
-    def _forget_full(self, now: float) -> None:
-        """Forget the buckets that are full again, which equal new ones; all buckets if none is full."""
-        self._buckets = {
-            (asker, kind): (left, counted_at)
-            for (asker, kind), (left, counted_at) in self._buckets.items()
-            if RATE_LIMITS[kind].filled(left, now - counted_at) < RATE_LIMITS[kind].burst
-        }
-        if len(self._buckets) >= MAX_METERED:
-            self._buckets.clear()
+        bucket.left -= 1.0

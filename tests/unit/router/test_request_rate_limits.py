@@ -24,7 +24,8 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.auth.request_rate_limits import MAX_METERED, RATE_LIMITS, RequestRateLimits
+from cactus_actors.router.auth.request_rate_limits import RATE_LIMITS, RequestRateLimits
+from cactus_actors.router.auth.token_buckets import MAX_BUCKETS
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.client_traffic import MAX_REQUESTS, ClientTraffic
 from cactus_actors.router.edge.edge_messages import ClientRequest, FromEdge, RequestsTaken
@@ -75,12 +76,12 @@ def test_whoever_floods_is_not_forgotten_among_many_others() -> None:
     rates, many = RequestRateLimits(), Scale(num_workers=1, request_id="r")
     for _ in range(int(RATE_LIMITS[Scale].burst)):
         rates.check("flooder", many, 0.0)
-    for number in range(2 * MAX_METERED):
+    for number in range(2 * MAX_BUCKETS):
         now = 5e-6 * number  # in all less than the flooder needs for one more, enough for others
         rates.check(f"connection {number}", StatusRequest(), now)
         with pytest.raises(Overloaded):
             rates.check("flooder", many, now)
-    assert len(rates._buckets) <= MAX_METERED
+    assert len(rates._buckets) <= MAX_BUCKETS
 
 
 def test_the_refusal_names_the_kind_and_the_request() -> None:
