@@ -13,8 +13,7 @@ from typing import IO
 
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.journal.salvage import has_hole, log_of, refill, salvaged
-from cactus_actors.router.state.journal_records import JournalProgress
+from cactus_actors.router.journal.salvage import LogDamage, log_damage, log_of, refill, salvaged
 
 FILE_NAME = "jobs.sqlite"
 VERSION = 1
@@ -74,9 +73,9 @@ def opened(path: Path) -> sqlite3.Connection:
     tables until `make_tables`. Raises ConfigurationInvalid.
     """
     try:
-        hole = has_hole(path)
-        if hole is not None:
-            return reopened(path, f"its log has a hole after {hole.num_jobs} jobs", hole)
+        damage = log_damage(path)
+        if damage is not None:
+            return reopened(path, damage.reason, damage)
         return _writable(path)
     except sqlite3.DatabaseError as error:
         if is_no_damage(error) and path.exists():
@@ -86,18 +85,18 @@ def opened(path: Path) -> sqlite3.Connection:
         return reopened(path, str(error))
 
 
-def reopened(path: Path, reason: str, hole: JournalProgress | None = None) -> sqlite3.Connection:
+def reopened(path: Path, reason: str, damage: LogDamage | None = None) -> sqlite3.Connection:
     """A new database with the whole records of a damaged one, which gets another name.
 
-    `hole` is the journal's progress before the lost records, if known. Raises
-    ConfigurationInvalid if the new one cannot be written; the damaged one then stays in its place.
+    `damage` is that of its log, if it is known. Raises ConfigurationInvalid if the new one cannot be written; the
+    damaged one then stays in its place.
     """
     part = path.with_name(f"{path.name}.part")
     try:
         for old in (part, log_of(part)):
             old.unlink(missing_ok=True)
         with contextlib.closing(_writable(part)) as database:
-            refill(database, salvaged(path), hole, path)
+            refill(database, salvaged(path), damage, path)
         aside = _put_aside(path)
         part.rename(path)
     except (OSError, sqlite3.Error) as error:

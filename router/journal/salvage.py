@@ -7,7 +7,8 @@ import logging
 import math
 import mmap
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,30 +82,50 @@ def salvaged(path: Path) -> Salvage:
     return salvage
 
 
-def refill(database: sqlite3.Connection, salvage: Salvage, hole: JournalProgress | None, path: Path) -> None:
-    """Write the salvaged jobs to a new journal, and log the missing ones.
-
-    `hole` is the journal's progress before the missing records, None if unknown.
-    """
+def refill(database: sqlite3.Connection, salvage: Salvage, damage: LogDamage | None, path: Path) -> None:
+    """Write the salvaged jobs to a new journal, and log the number of missing jobs and the range of their times."""
     with database:
         database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", salvage.rows())
     num_found = len(salvage.accepted)
-    _log.error("journal %s: %d jobs are salvaged, %s", path, num_found, _missing(salvage.progress, num_found, hole))
+    _log.error("journal %s: %d jobs are salvaged, %s", path, num_found, _missing(salvage.progress, num_found, damage))
 
 
-def has_hole(path: Path) -> JournalProgress | None:
-    """The last progress that SQLite reads, if the log continues after a damaged frame; None if it does not."""
-    if not log_of(path).exists():
-        return None
-    salvage = Salvage()
+@dataclass(frozen=True, slots=True)
+class LogDamage:
+    """SQLite reads a journal's log up to `read`, and transactions that were on disk after that are damaged.
+
+    The log was written last at the Unix time `written_at`.
+    """
+
+    reason: str
+    read: JournalProgress
+    written_at: float
+
+
+def log_damage(path: Path) -> LogDamage | None:
+    """The damage of the journal's log; None for a sound log, or one whose last transaction was never on disk.
+
+    A torn write leaves a part of one transaction. So the log is damaged if a later transaction follows, if the
+    transaction is there up to its commit, or if SQLite's index of the log, which is written after the log is on
+    disk, counts more frames than can be read. A log without its index that is wrong in its last transaction alone
+    may be either, and counts as torn if its commit or its progress record is lost.
+    """
     with _mapped(log_of(path)) as log:
-        for row in Pages(b"", log).rows():
-            if len(row) == 2:
-                salvage.add(row)
-    if salvage.progress is None:
+        pages = Pages(b"", log)
+        num_lost = _num_indexed_frames(path, log) - pages.num_readable
+        latest = _progress_in(pages.rows())
+        if latest is None and num_lost <= 0:
+            return None
+        read = _progress_in(pages.rows(readable_only=True)) or _progress_in_file(path)
+        if latest is not None and latest.number == read.number + 1:
+            latest = _progress_in(pages.rows(committed_only=True))
+    if latest is not None and latest.number > read.number:
+        reason = f"its log has a hole after {read.num_jobs} jobs"
+    elif num_lost > 0:
+        reason = f"the last {num_lost} pages of its log are damaged, after {read.num_jobs} jobs"
+    else:
         return None
-    read = _progress_by_sqlite(path)
-    return read if read is not None and read.number < salvage.progress.number else None
+    return LogDamage(reason, read, log_of(path).stat().st_mtime)
 
 
 def log_of(path: Path) -> Path:
@@ -112,37 +133,64 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _progress_by_sqlite(path: Path) -> JournalProgress | None:
-    """Read only: a connection that may write would fold the log into the file when it closes."""
+def _progress_in(rows: Iterable[tuple[Value, ...]]) -> JournalProgress | None:
+    """The last progress record among these rows."""
+    salvage = Salvage()
+    for row in rows:
+        if len(row) == 2:
+            salvage.add(row)
+    return salvage.progress
+
+
+def _progress_in_file(path: Path) -> JournalProgress:
+    """The progress record that the journal's file holds without its log, which stays as it is."""
     with contextlib.suppress(sqlite3.Error, DamagedRecord):
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(connection):
             row = connection.execute("SELECT record FROM progress").fetchone()
-            return None if row is None else decoded_progress(row[0])
-    return None
+            if row is not None:
+                return decoded_progress(row[0])
+    return JournalProgress(0, 0, 0.0)
 
 
-def _missing(progress: JournalProgress | None, num_found: int, hole: JournalProgress | None) -> str:
+def _num_indexed_frames(path: Path, log: bytes | memoryview) -> int:
+    """The committed frames of the log by SQLite's index of it; 0 if the index is lost or of an earlier log.
+
+    The index begins with two equal headers (https://www.sqlite.org/walformat.html).
+    """
+    try:
+        with path.with_name(f"{path.name}-shm").open("rb") as index:
+            first, second = index.read(48), index.read(48)
+    except OSError:
+        return 0
+    is_of_log = len(second) == 48 and first == second and first[32:40] == log[16:24]
+    return int.from_bytes(first[16:20], sys.byteorder) if is_of_log else 0
+
+
+def _missing(progress: JournalProgress | None, num_found: int, damage: LogDamage | None) -> str:
+    if damage is not None and (progress is None or progress.number <= damage.read.number):
+        written = _span(damage.read.at or None, max(damage.read.at, damage.written_at))
+        return f"an unknown number is missing, written {written}"
     if progress is None:
         return "how many are missing is not known"
     if progress.num_jobs <= num_found:
         return "none is known to be missing"
-    since = _since(progress, hole)
-    until = _told(math.ceil(progress.at))
-    between = f"before {until}" if since is None else f"between {_told(since)} and {until}"
-    return f"at least {progress.num_jobs - num_found} are missing, accepted {between}"
+    accepted = _span(_since(progress, damage), progress.at)
+    return f"at least {progress.num_jobs - num_found} are missing, accepted {accepted}"
 
 
-def _since(progress: JournalProgress, hole: JournalProgress | None) -> float | None:
+def _since(progress: JournalProgress, damage: LogDamage | None) -> float | None:
     """The Unix time before which no job of those that may be missing was accepted, if that is known."""
     bounds = [] if progress.oldest_at is None else [progress.oldest_at]
-    if hole is not None and progress.max_delay_s is not None:
-        bounds.append(hole.at - progress.max_delay_s)
+    if damage is not None and progress.max_delay_s is not None:
+        bounds.append(damage.read.at - progress.max_delay_s)
     return max(bounds, default=None)
 
 
-def _told(unix_s: float) -> str:
-    return datetime.fromtimestamp(math.floor(unix_s), UTC).isoformat(timespec="seconds")
+def _span(since: float | None, until: float) -> str:
+    start = "" if since is None else datetime.fromtimestamp(math.floor(since), UTC).isoformat()
+    end = datetime.fromtimestamp(math.ceil(until), UTC).isoformat()
+    return f"between {start} and {end}" if start else f"before {end}"
 
 
 @contextlib.contextmanager

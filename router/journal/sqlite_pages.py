@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import accumulate
 
 Value = int | float | bytes | None
@@ -39,14 +40,39 @@ class Pages:
         """The positions and offsets of the versions of each page in the log, oldest first."""
         self._ends = self._read_log()
 
-    def rows(self) -> Iterator[tuple[Value, ...]]:
-        """Every row of every version of a page, with the overflow pages of every possible position."""
+    @cached_property
+    def num_readable(self) -> int:
+        """The frames that SQLite reads: up to the last commit before the first wrong checksum."""
+        if not self._size or len(self._log) < _LOG_HEADER_BYTES:
+            return 0
+        order, num_readable = ">II" if self._log[3] & 1 else "<II", 0
+        sums = _summed(order, self._log[:24], (0, 0))
+        if sums != struct.unpack_from(">II", self._log, 24):
+            return 0
+        for position in range(1, len(self._ends)):
+            start = _LOG_HEADER_BYTES + (position - 1) * (_FRAME_HEADER_BYTES + self._size)
+            header, page = self._log[start : start + _FRAME_HEADER_BYTES], start + _FRAME_HEADER_BYTES
+            sums = _summed(order, self._log[page : page + self._size], _summed(order, header[:8], sums))
+            if header[8:16] != self._log[16:24] or sums != struct.unpack_from(">II", header, 16):
+                break
+            if any(header[4:8]):
+                num_readable = position
+        return num_readable
+
+    def rows(self, *, committed_only: bool = False, readable_only: bool = False) -> Iterator[tuple[Value, ...]]:
+        """Every row of every version of a page, with the overflow pages of every possible position.
+
+        Optionally only of the frames of the log with a commit after them, or only of those that SQLite reads.
+        """
         if not self._size:
             return
         for number in range(1, len(self._database) // self._size + 1):
             yield from self._rows_of(number, self._stored(number), 0)
+        last = self.num_readable if readable_only else _NEWEST - committed_only
         for number, versions in self._frames.items():
             for position, offset in versions:
+                if self._ends[position] > last:
+                    continue
                 yield from self._rows_of(number, self._log[offset : offset + self._size], self._ends[position])
 
     def _read_log(self) -> list[int]:
@@ -126,6 +152,15 @@ def _page_size(database: memoryview, log: memoryview) -> tuple[int, int]:
         if 512 <= size <= 65536 and not size & (size - 1) and size - reserved >= 480:
             return size, reserved
     return 0, 0
+
+
+def _summed(order: str, content: memoryview, sums: tuple[int, int]) -> tuple[int, int]:
+    """The checksums of SQLite's log after more of its content."""
+    one, two = sums
+    for first, second in struct.iter_unpack(order, content):
+        one = (one + first + two) & 0xFFFFFFFF
+        two = (two + second + one) & 0xFFFFFFFF
+    return one, two
 
 
 def _columns(payload: bytes) -> tuple[Value, ...]:

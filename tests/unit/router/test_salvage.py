@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import random
 import re
 import shutil
 import sqlite3
+import sys
 import time
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +19,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
-from cactus_actors.router.journal.salvage import Salvage, has_hole
+from cactus_actors.router.journal.salvage import Salvage, log_damage
 from cactus_actors.router.journal.sqlite_pages import Pages
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
@@ -51,7 +53,7 @@ def filled(directory: Path, num_jobs: int = NUM_JOBS) -> dict[str, AcceptedRecor
     return jobs
 
 
-def cut_off(directory: Path, jobs: int) -> tuple[Path, list[str]]:
+def cut_off(directory: Path, jobs: int, *, with_index: bool = False) -> tuple[Path, list[str]]:
     """A journal as `kill -9` leaves it: each job is a transaction, and all of them are in the log."""
     writer = Writer(directory / "killed")
     names = [f"{number:03}" for number in range(jobs)]
@@ -60,7 +62,7 @@ def cut_off(directory: Path, jobs: int) -> tuple[Path, list[str]]:
         writer.said.get(timeout=PATIENCE_S)
     copy = directory / "copy"
     copy.mkdir()
-    for file in ("jobs.sqlite", "jobs.sqlite-wal"):
+    for file in ("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm")[: 3 if with_index else 2]:
         shutil.copy(directory / "killed" / file, copy / file)
     writer.journal.close()
     return copy, names
@@ -214,17 +216,81 @@ def test_jobs_that_a_hole_took_are_counted_with_the_time(tmp_path: Path, caplog:
     assert re.search(rf"accepted between {this_day}T\S+ and {this_day}T", caplog.text)
 
 
-def test_a_log_that_ends_anywhere_is_no_hole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("jobs", [20, 80])  # 80 jobs are on several pages, and the last one is not the progress
+def test_a_log_that_ends_anywhere_is_no_hole(tmp_path: Path, caplog: pytest.LogCaptureFixture, jobs: int) -> None:
     """What a power cut leaves of the last transaction was never acknowledged."""
-    copy, names = cut_off(tmp_path, 20)
+    copy, names = cut_off(tmp_path, jobs)
     log = (copy / "jobs.sqlite-wal").read_bytes()
     (tmp_path / "cut").mkdir()
     for cut in range(1, 3 * FRAME, 997):
         shutil.copy(copy / "jobs.sqlite", tmp_path / "cut" / "jobs.sqlite")
         (tmp_path / "cut" / "jobs.sqlite-wal").write_bytes(log[:-cut])
-        assert has_hole(tmp_path / "cut" / "jobs.sqlite") is None
+        assert log_damage(tmp_path / "cut" / "jobs.sqlite") is None
         assert len(found(tmp_path / "cut")) >= len(names) - 3
     assert "damaged" not in caplog.text
+
+
+def damaged_at_its_end(content: bytes) -> bytes:
+    """A log whose last frame has its whole length, and wrong checksums of the page and of the progress record in it."""
+    damaged = bytearray(content)
+    damaged[-16] ^= 0xFF
+    return bytes(damaged)
+
+
+def test_a_damaged_last_frame_is_told_though_nothing_follows_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy, names = cut_off(tmp_path, 20, with_index=True)
+    before, log = time.time(), copy / "jobs.sqlite-wal"
+    log.write_bytes(damaged_at_its_end(log.read_bytes()))
+    assert found(copy).keys() == set(names)  # the damaged page is not that of the jobs
+    assert "the last 2 pages of its log are damaged, after 19 jobs" in caplog.text
+    ((since, until),) = re.findall(r"an unknown number is missing, written between (\S+) and (\S+)$", caplog.text, re.M)
+    assert datetime.fromisoformat(since).timestamp() <= before <= datetime.fromisoformat(until).timestamp() + 1
+    assert len([*copy.glob("jobs.sqlite.damaged-*-wal")]) == 1
+
+
+def test_a_log_of_which_synced_frames_are_gone_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    copy, names = cut_off(tmp_path, 20, with_index=True)
+    log = copy / "jobs.sqlite-wal"
+    log.write_bytes(log.read_bytes()[: -3 * FRAME])
+    assert found(copy).keys() == set(names[:19])  # the page of the jobs is whole in the cut transaction
+    assert "the last 4 pages of its log are damaged, after 18 jobs" in caplog.text
+    assert "an unknown number is missing, written between" in caplog.text
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+def test_a_torn_last_frame_is_no_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture, with_index: bool) -> None:
+    """It has its whole length, but its transaction was never on disk: SQLite's index does not count it."""
+    copy, names = cut_off(tmp_path, 20, with_index=with_index)
+    log = copy / "jobs.sqlite-wal"
+    whole = log.read_bytes()
+    log.write_bytes(whole + damaged_at_its_end(whole[-FRAME:]))
+    assert log_damage(copy / "jobs.sqlite") is None
+    assert found(copy).keys() == set(names)
+    assert "damaged" not in caplog.text
+
+
+def test_a_log_without_any_readable_frame_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    copy, names = cut_off(tmp_path, 20)
+    log = copy / "jobs.sqlite-wal"
+    content = bytearray(log.read_bytes())
+    content[32 + 24 + 50] ^= 1
+    log.write_bytes(content)
+    assert found(copy).keys() == set(names)
+    assert "its log has a hole after 0 jobs" in caplog.text
+
+
+def test_frames_are_read_as_far_as_sqlite_reads_them(tmp_path: Path) -> None:
+    copy, _ = cut_off(tmp_path, 80)
+    log = (copy / "jobs.sqlite-wal").read_bytes()
+    for end in (*range(32, len(log), 7 * FRAME + 100), len(log)):
+        (copy / "jobs.sqlite-wal").write_bytes(log[:end])
+        (copy / "jobs.sqlite-shm").unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(f"{(copy / 'jobs.sqlite').as_uri()}?mode=ro", uri=True)) as database:
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            index = (copy / "jobs.sqlite-shm").read_bytes()
+        assert Pages(b"", log[:end]).num_readable == int.from_bytes(index[16:20], sys.byteorder)
 
 
 def test_jobs_that_sqlite_does_not_miss_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
