@@ -37,18 +37,9 @@ MAX_UNREAD_RESULTS = 10_000
 
 
 class AsyncClient:
-    """Asks a service for completions; safe to use from any number of tasks of one event loop.
+    """A client of a service for asyncio; safe to use from any number of tasks of one event loop.
 
-    `timeout` is the number of seconds to wait for a first reply before Unavailable is raised. After its first
-    reply a job is followed through silence, reconnections and restarts of the router; Unavailable is raised
-    after `reconnect_timeout` seconds without any message. `timeouts` replaces both.
-
-    `key_file` is the CURVE key file for a service that requires keys. It defaults to the file that
-    CACTUS_KEY_FILE names. A key that the service does not accept raises AuthenticationFailed.
-
-    A failed job raises its typed error, with the partial result as `error.result`. A cancelled job is a Result
-    with finish_reason "cancelled". Options are the fields of `Options`; an unknown name raises InvalidRequest
-    before anything is sent.
+    Its parameters and errors are those of Client.
     """
 
     def __init__(

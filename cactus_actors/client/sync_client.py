@@ -70,7 +70,7 @@ def _with_parameters_of(
 
 
 class TokenStream(_Blocking[AsyncTokenStream], Iterator[Delta]):
-    """AsyncTokenStream without `await`: iterate for the deltas, call `result()` for the Result."""
+    """The stream of a job: iterate for the deltas, call `result()` for the Result."""
 
     def __init__(self, loop: BackgroundLoop, stream: AsyncTokenStream) -> None:
         self._loop = loop
@@ -97,9 +97,20 @@ class TokenStream(_Blocking[AsyncTokenStream], Iterator[Delta]):
 
 
 class Client(_Blocking[AsyncClient]):
-    """AsyncClient with the same methods, blocking; safe to use from any number of threads.
+    """A blocking client of a service; safe to use from any number of threads.
 
-    One background thread runs the event loop of one AsyncClient; `close()`, or the end of a `with`, ends it.
+    `timeout` is the number of seconds to wait for a first reply before Unavailable is raised. After its first
+    reply a job is followed through silence, reconnections and restarts of the router; Unavailable is raised
+    after `reconnect_timeout` seconds without any message. `timeouts` replaces both.
+
+    `key_file` is the CURVE key file for a service that requires keys. It defaults to the file that
+    CACTUS_KEY_FILE names. A key that the service does not accept raises AuthenticationFailed.
+
+    A failed job raises its typed error, with the partial result as `error.result`. A cancelled job is a Result
+    with finish_reason "cancelled". Options are the fields of `Options`; an unknown name raises InvalidRequest
+    before anything is sent.
+
+    One background thread runs an AsyncClient; `close()`, or the end of a `with`, ends it.
     """
 
     @_with_parameters_of(AsyncClient.__init__)

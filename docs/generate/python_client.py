@@ -9,18 +9,63 @@ from typing import Any
 import msgspec
 
 import cactus_actors
+from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.errors import CactusError
-from docs.generate.layout import WIDTH, page, paragraphs
+from cactus_actors.protocol.results import (
+    Alternative,
+    Handoff,
+    IncompleteCall,
+    Measures,
+    Source,
+    Timings,
+    TokenLogprob,
+    ToolCall,
+    Usage,
+)
+from docs.generate.layout import WIDTH, item, page, paragraphs
 
 INTRODUCTION = """\
-`from cactus_actors import Client` needs neither Ray nor numba. `Client` blocks, and any number of threads may use it;
-`AsyncClient` has the same methods, to be awaited. [quickstart](../guide/quickstart.md#python) has an example.
+`cactus_actors` as a client needs neither Ray nor numba.
+
+```python
+import secrets
+
+from cactus_actors import Client
+from cactus_actors.protocol.messages import Submit
+
+with Client("tcp://127.0.0.1:5555") as client:
+    messages = [{"role": "user", "content": "What is the capital of France?"}]
+    result = client.complete(messages=messages, temperature=0)
+    print(result.text, result.confidence, result.usage.completion_tokens)
+
+    with client.stream(messages=messages, seed=7) as stream:
+        for delta in stream:
+            print(delta.text, end="", flush=True)
+
+    embedding = client.run(Submit(job_id=secrets.token_hex(16), prompt="a cat", task="embed")).embedding
+```
 
 - `Prompt` is a text, or a list of token ids and texts. `Messages` is a list of messages as dicts
   (`{"role": ..., "content": ...}`), or that as JSON text. `Tools` is a list of tools as dicts ([tools.md](tools.md)).
 - `**options` are the fields of a request, such as `temperature=0` ([options.md](options.md)).
-- `Submit` is the message of that name in the [protocol](protocol.md#requests).
-- Errors are raised as the classes of [errors.md](errors.md)."""
+- `Submit` is the message of that name in the [protocol](protocol.md#requests); `EncodedSubmit` is one that is encoded
+  already.
+- Errors are raised as the classes of [errors.md](errors.md).
+- [protocol](protocol.md#fields-of-a-result) describes the fields of results and of a status."""
+RESULT_TYPES = (
+    Usage,
+    Timings,
+    Measures,
+    Handoff,
+    ToolCall,
+    IncompleteCall,
+    TokenLogprob,
+    Alternative,
+    Source,
+    ErrorInfo,
+)
+TWINS = {"AsyncClient": "Client", "AsyncTokenStream": "TokenStream"}
+"""Asynchronous classes and the blocking ones, whose methods are described once."""
 NAMES = ["Client", "TokenStream", "AsyncClient", "AsyncTokenStream", "Delta", "Result", "Status"]
 MADE_BY_CALLERS = ("Client", "AsyncClient")
 
@@ -30,7 +75,8 @@ def python_client_page() -> str:
     errors = [f"`{name}`" for name in cactus_actors.__all__ if _is_error(getattr(cactus_actors, name))]
     parts = [part for name in NAMES for part in _sections(name, getattr(cactus_actors, name))]
     listed = paragraphs("Also exported: `Options`, the fields of a request, and the errors " + ", ".join(errors) + ".")
-    return page("Python client", INTRODUCTION, listed, *parts)
+    types = "\n".join(item(f"`{one.__name__}`", _fields(one)) for one in RESULT_TYPES)
+    return page("Python client", INTRODUCTION, listed, *parts, "## Types in a result", types)
 
 
 def _is_error(value: Any) -> bool:
@@ -44,10 +90,16 @@ def _sections(name: str, kind: type) -> Iterator[str]:
         hints = inspect.get_annotations(kind)
         yield _code([f"{field.name}: {hints[field.name]}" for field in msgspec.structs.fields(kind)])
         return
-    if name in MADE_BY_CALLERS:
+    twin: object = getattr(cactus_actors, TWINS[name]) if name in TWINS else None
+    if twin is not None:
+        link = f"[{TWINS[name]}](#{TWINS[name].lower()})"
+        yield f"It has the members of {link}, with coroutines for all methods that return no stream, and these:"
+    elif name in MADE_BY_CALLERS:
         yield _code([_signature(name, kind.__init__, is_constructor=True)])
     for method, function in vars(kind).items():
-        if method.startswith("_") or not (inspect.isfunction(function) or isinstance(function, property)):
+        if method.startswith("_") or method == "aclose" or hasattr(twin, method):
+            continue
+        if not (inspect.isfunction(function) or isinstance(function, property)):
             continue
         yield f"### {name}.{method}"
         if isinstance(function, property):
@@ -55,6 +107,11 @@ def _sections(name: str, kind: type) -> Iterator[str]:
         else:
             yield _code([_signature(method, function)])
         yield paragraphs(function.__doc__)
+
+
+def _fields(kind: type[msgspec.Struct]) -> str:
+    hints = inspect.get_annotations(kind)
+    return ", ".join(f"`{field.name}: {hints[field.name]}`" for field in msgspec.structs.fields(kind))
 
 
 def _signature(name: str, function: Any, *, is_constructor: bool = False) -> str:
