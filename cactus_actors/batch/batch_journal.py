@@ -103,7 +103,7 @@ class BatchJournal:
             what = "is damaged"
         raise OutputRefused(
             f"{self.path}: the journal of the run here {what}; "
-            "go on with the program that began it, or start again with --overwrite"
+            "continue with the program that began it, or start again with --overwrite"
         )
 
     def begin(self, run: BatchRun) -> None:

@@ -132,7 +132,7 @@ def changed(path: Path, what: str) -> InputChanged:
     """The error for an input that has changed during the run."""
     return InputChanged(
         f"{path}: input_changed: {what} not what it was when the run began; "
-        "restore it and go on with --resume, or start again with --overwrite"
+        "restore it and continue with --resume, or start again with --overwrite"
     )
 
 

@@ -79,7 +79,7 @@ class ResultFile:
                     self._cut(self._synced_size)
                 raise OutputFailed(
                     f"{self.path}: {error.strerror} after {self._synced_size} bytes, "
-                    f"{size - self._synced_size} behind them are lost"
+                    f"{size - self._synced_size} after them are lost"
                 ) from None
             self._synced_size = size
 

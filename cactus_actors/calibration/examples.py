@@ -121,7 +121,7 @@ def _decode(line: bytes, where: str) -> Example:
     if sum(form is not None for form in asked) != 1:
         raise InputInvalid(f"{where}: give one of question, messages and prompt")
     if not (example.answer or example.contains or example.regex or example.calls is not None):
-        raise InputInvalid(f"{where}: give what is right: answer, contains, regex or calls")
+        raise InputInvalid(f"{where}: give the criterion: answer, contains, regex or calls")
     return example
 
 

@@ -168,7 +168,7 @@ class _Run:
 
 
 def say_how_it_ends() -> None:
-    text = "interrupted: cancelling what is in flight and saving what is done; a second signal ends at once"
+    text = "interrupted: cancelling lines in flight and saving finished ones; a second signal ends at once"
     # rich prints lines of sys.stderr above its bar; click would write into the bar
     print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 

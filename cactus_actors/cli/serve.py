@@ -153,7 +153,7 @@ def run_service(config: ServeConfig) -> None:
     threading.Thread(target=refuse_at_the_end, daemon=True).start()  # supervision may be blocked in a call
     try:
         service.reconcile(stop)
-        tell("stopping: what runs may finish; a second signal does not wait for it")
+        tell("stopping: running jobs may finish; a second signal does not wait for them")
         is_drained = service.drain(config.drain_timeout_s)
     finally:
         service.stop()

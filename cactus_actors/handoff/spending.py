@@ -117,7 +117,7 @@ class Spending:
         try:
             rows = msgspec.json.decode(read_private(path), type=list[Spent])
         except (ConfigurationInvalid, msgspec.DecodeError, UnicodeDecodeError):
-            self._damage = "the record of what was spent cannot be read"
+            self._damage = "the record of spending cannot be read"
             _log.error("%s: %s; restore or remove it", path, self._damage)
             return
         self._spent = {(row.period, row.payer): row for row in rows}

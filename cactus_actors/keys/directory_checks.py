@@ -23,7 +23,7 @@ def check_private(directory: Path) -> None:
     if status.st_mode & others_write:
         raise ConfigurationInvalid(
             f"others can write in {directory} (mode {stat.S_IMODE(status.st_mode):04o}); "
-            "run chmod go-w on it, after a look at what is in it"
+            "run chmod go-w on it, after a check of its content"
         )
     check_way_to(directory)
 
@@ -46,7 +46,7 @@ def check_way_to(path: Path) -> None:
         status = directory.stat()
         if status.st_uid not in (0, os.geteuid()):
             raise ConfigurationInvalid(
-                f"{path}: {directory} belongs to another user (uid {status.st_uid}), who can exchange it"
+                f"{path}: {directory} belongs to another user (uid {status.st_uid}), who can replace it"
             )
         if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
-            raise ConfigurationInvalid(f"{path}: every user can rename what is in {directory}; run chmod +t on it")
+            raise ConfigurationInvalid(f"{path}: every user can rename entries of {directory}; run chmod +t on it")

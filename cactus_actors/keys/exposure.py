@@ -35,7 +35,7 @@ def check_exposure(endpoints: Iterable[str], *, has_keys: bool) -> None:
                 f"{endpoint}: other users of this machine can reach it; put it into a directory of mode 0700"
             )
         raise ConfigurationInvalid(
-            f"{endpoint} can be reached from other machines, and nobody there would be asked who they are: "
+            f"{endpoint} can be reached from other machines, without any authentication: "
             "start with --curve and give each client a key (cactus keys new NAME --role client), "
             "or listen on 127.0.0.1"
         )

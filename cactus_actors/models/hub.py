@@ -43,7 +43,7 @@ def fetch(model: HubModel, announce: Callable[[str], None]) -> Path:
     ModelFileInvalid if the hub has no such model or denies access to it, Unavailable if the hub is out of reach.
     """
     if model.file is not None and not model.file.endswith(".gguf"):
-        raise _invalid(model, "what stands after the colon must be a GGUF file")
+        raise _invalid(model, "the part after the colon must be a GGUF file")
     if path := cached(model):
         return path
     names = _list_files(model)

@@ -13,7 +13,7 @@ from cactus_actors.protocol.errors import (
 )
 
 TOO_COMPLEX = "it is too complex to be compiled"
-NOT_ENFORCED = "it asks for what cannot be enforced"
+NOT_ENFORCED = "it cannot be enforced"
 
 _EXPRESSION_ERROR = re.compile(
     r"regex parse error:\n(?: {4}(?!\s*\^).*\n)* {4}(?P<before> *)\^.*\nerror: (?P<reason>.*)"

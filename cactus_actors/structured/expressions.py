@@ -125,7 +125,7 @@ class _Scanner:
 
     def _open(self) -> None:
         if self._pattern.startswith(_LOOKAROUNDS, self._at):
-            raise self._refused("looking ahead and behind is not supported", self._at)
+            raise self._refused("look-ahead and look-behind are not supported", self._at)
         check_limit(len(self._groups), MAX_DEPTH, f"{self._where}: groups inside groups", self._param)
         self._groups.append(_Group(self._at))
         self._at += 1

@@ -53,7 +53,7 @@ def compile_request(
         wanted["strict_tools"] = reasoning
     forms = [name for name in wanted if name != "grammar_root" or "grammar" not in wanted]
     if len(forms) > 1:
-        raise InvalidRequest(f"{forms[0]} and {forms[1]} both say what the text may be", param=forms[1])
+        raise InvalidRequest(f"{forms[0]} and {forms[1]} both constrain the text", param=forms[1])
     if not forms:
         return ""
     row = markup or "json"

@@ -215,7 +215,7 @@ def test_a_key_may_have_terms_behind_it(tmp_path: Path) -> None:
         ("weight=-1", "is 1 to 1000"),
         ("weight=1.5", "is 1 to 1000"),
         ("weight=2 weight=2", "once"),
-        ("wieght=2", "may stand"),
+        ("wieght=2", "may be followed"),
         (f"weight=2\n{ANN}", "named twice"),
         (f"cloud=never\n{ANN}", "named twice"),
         ("cloud=always", "cloud=never"),

@@ -70,7 +70,7 @@ def _check_private(directory: Path) -> None:
     try:
         check_private(directory)
     except ConfigurationInvalid as error:
-        message = f"compiled code is loaded from where others can change it: {error.message}"
+        message = f"others can change the directory of compiled code: {error.message}"
         raise ConfigurationInvalid(f"{message}; or name another directory in NUMBA_CACHE_DIR") from None
 
 

@@ -28,7 +28,7 @@ class Upload:
         """Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut or InvalidRequest."""
         content_type, options = parse_options_header(request.headers.get("content-type", ""))
         if content_type != "multipart/form-data":
-            raise UnsupportedMediaType(f"a file comes as multipart/form-data, not {content_type[:60]!r}")
+            raise UnsupportedMediaType(f"a file must be sent as multipart/form-data, not {content_type[:60]!r}")
         segment: MultipartSegment | None = None
         value = bytearray()
         num_file_bytes = 0

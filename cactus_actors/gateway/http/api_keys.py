@@ -140,7 +140,7 @@ def _key_and_terms(line: str) -> tuple[str, KeyGrants]:
     while len(words) == 2 and (found := _TERM.fullmatch(words[1])):
         line, name = words[0], found[1]
         if name not in ("weight", "cloud") or name in given:
-            raise _invalid("after an API key may stand weight=N and cloud=never, each once")
+            raise _invalid("an API key may be followed by weight=N and cloud=never, each once")
         given[name] = found[2]
         words = line.rsplit(None, 1)
     if given.get("cloud", "never") != "never":

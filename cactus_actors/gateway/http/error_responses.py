@@ -47,7 +47,7 @@ def info_of(error: BaseException, request_id: str) -> ErrorInfo:
     if isinstance(error, HTTPException) and 400 <= error.status_code < 500:
         return InvalidRequest(error.detail[:200]).info()
     _log.error("request %s failed", request_id, exc_info=error)
-    return ServerFailure("something went wrong here; the log tells more under the request's id").info()
+    return ServerFailure("internal error; the log has details under the request's id").info()
 
 
 def exception_handler(*, is_mistral: bool) -> Callable[[HttpRequest, Exception], Response[bytes]]:

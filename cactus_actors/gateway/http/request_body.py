@@ -102,7 +102,7 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
                 yield chunk
     except TimeoutError:
         raise RequestTimedOut(
-            f"the body came too slowly: nothing of it for {timeouts.body_s:g} s, "
+            f"the body arrived too slowly: nothing for {timeouts.body_s:g} s, "
             f"or less than {MIN_BYTES_A_SECOND} bytes a second"
         ) from None
 

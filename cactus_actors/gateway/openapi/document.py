@@ -15,12 +15,12 @@ _ERRORS = {
     "401": "No API key, or a wrong one.",
     "403": "The Host header is not one that is answered.",
     "404": "There is no such model, request, file or batch.",
-    "408": "The body did not come in time.",
+    "408": "The body did not arrive in time.",
     "409": "The Idempotency-Key was used before for another request.",
     "413": "The body is too big.",
     "415": "The body is not plain JSON.",
-    "429": "Too much waits already; Retry-After says when to come back.",
-    "503": "The service is loading, stopping or gone; Retry-After says when to come back.",
+    "429": "The service has too much work; Retry-After says when to retry.",
+    "503": "The service is loading, stopping or gone; Retry-After says when to retry.",
     "504": "The request's own deadline passed.",
 }
 
@@ -168,6 +168,6 @@ _RESUMED = (
         "name": "Last-Event-ID",
         "in": "header",
         "schema": TEXT,
-        "description": "Go on behind this event of the same request's stream",
+        "description": "Continue after this event of the same request's stream",
     },
 )

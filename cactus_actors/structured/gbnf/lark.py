@@ -65,7 +65,7 @@ def _check_tokens(rules: Mapping[str, tree.Node]) -> None:
     pending = list(rules.values())
     for node in pending:
         if isinstance(node, tree.Token) and not node.is_control:
-            what = "the grammar is too large to have tokens that stand for text"
+            what = "the grammar is too large to have tokens with text"
             raise SchemaTooComplex(f"{node.place}: {what}", param=PARAM)
         pending += tree.parts(node)
 

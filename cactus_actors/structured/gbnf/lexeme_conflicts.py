@@ -97,7 +97,7 @@ class _Rows:
             if isinstance(leaf, Token):
                 if has_lexemes and not leaf.is_control:
                     raise NotSupported(
-                        f"{leaf.place}: text may come where this token may, and it stands for text itself",
+                        f"{leaf.place}: text is possible where this token is, and the token itself has text",
                         param=PARAM,
                     )
                 places.append(place)

@@ -129,7 +129,7 @@ def _check_loops(rules: Rules) -> None:
     pending = list(rules.values())
     for node in pending:
         if isinstance(node, tree.Repeat) and node.most is None and not _writes(node.item, writing):
-            raise SchemaInvalid(f"{node.place}: what is repeated without end is always empty", param=PARAM)
+            raise SchemaInvalid(f"{node.place}: only empty text is repeated without end", param=PARAM)
         pending += tree.parts(node)
 
 

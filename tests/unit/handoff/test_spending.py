@@ -135,7 +135,7 @@ def test_a_record_that_cannot_be_read_allows_nothing(clock: Clock, tmp_path: Pat
     path.write_bytes(content)
     path.chmod(0o600)
     books = spending(clock, CloudBudget(max_requests=1), path=path)
-    assert books.refusal() == books.refusal("ann") == "the record of what was spent cannot be read"
+    assert books.refusal() == books.refusal("ann") == "the record of spending cannot be read"
 
 
 def test_a_disk_that_cannot_be_written_is_said_once(

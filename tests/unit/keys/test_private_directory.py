@@ -56,7 +56,7 @@ def test_nor_is_what_lies_where_others_can_rename_it(tmp_path: Path) -> None:
     directory = tmp_path / "open" / "private"
     directory.mkdir(parents=True, mode=0o700)
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(ConfigurationInvalid, match=f"can rename what is in {tmp_path}/open"):
+    with pytest.raises(ConfigurationInvalid, match=f"can rename entries of {tmp_path}/open"):
         check_private(directory)
     (tmp_path / "open").chmod(0o1777)
     check_private(directory)

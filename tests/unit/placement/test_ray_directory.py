@@ -53,7 +53,7 @@ def test_no_place_where_every_user_can_rename_what_others_have(parent: Path) -> 
     everybodys = parent / "everybodys"
     everybodys.mkdir()
     everybodys.chmod(0o777)
-    with pytest.raises(ConfigurationInvalid, match=rf"can rename what is in {everybodys}; run chmod \+t"):
+    with pytest.raises(ConfigurationInvalid, match=rf"can rename entries of {everybodys}; run chmod \+t"):
         make_ray_directory({"RAY_TMPDIR": str(everybodys)})
     assert list(everybodys.iterdir()) == []
     everybodys.chmod(0o1777)

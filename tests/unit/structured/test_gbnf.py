@@ -87,7 +87,7 @@ def test_gbnf(grammar: str, valid: list[str], invalid: list[str]) -> None:
             SchemaInvalid,
             "line 2, column 1: the rule a begins",
         ),
-        ('root ::= ""*', SchemaInvalid, "line 1, column 12: what is repeated without end is always empty"),
+        ('root ::= ""*', SchemaInvalid, "line 1, column 12: only empty text is repeated without end"),
         ('root ::= "a" (""*)*', SchemaInvalid, "line 1, column 19"),
         ('root ::= "a" |\n  x+\nx ::= ""', SchemaInvalid, "line 2, column 4"),
         ('root ::= "a" | x{2,}\nx ::= y? ""\ny ::= ("" | "b"{0})', SchemaInvalid, "line 1, column 17"),

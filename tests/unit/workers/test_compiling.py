@@ -88,7 +88,7 @@ def test_a_worker_refuses_the_directory_that_numba_would_use(tmp_path: Path) -> 
         capture_output=True,
         text=True,
     )
-    assert "compiled code is loaded from where others can change it" in result.stdout
+    assert "others can change the directory of compiled code" in result.stdout
     assert str(tmp_path) in result.stdout
 
 
