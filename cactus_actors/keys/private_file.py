@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from pathlib import Path
 
-from cactus_actors.process.private_directories import make_private, open_private
+from cactus_actors.process.private_directories import make_private, replace_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 MAX_BYTES = 1024 * 1024
@@ -38,16 +37,8 @@ def write_private(path: Path, content: bytes) -> None:
 
     Raises ConfigurationInvalid.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         make_private(path.parent)
-        partial.unlink(missing_ok=True)
-        with open_private(partial) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        replace_private(path, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None

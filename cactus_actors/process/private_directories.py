@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import BinaryIO
@@ -19,3 +20,19 @@ def make_private(directory: Path) -> None:
 def open_private(path: Path) -> BinaryIO:
     """Create a file with mode 0600, whatever the umask, and open it for writing. Raises OSError, also if it exists."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+
+
+def replace_private(path: Path, content: bytes) -> None:
+    """Write a file with mode 0600 to the disk, in place of an older one: all of it or nothing. Raises OSError."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.unlink(missing_ok=True)
+        with open_private(partial) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.process.private_directories import make_private
+from cactus_actors.process.private_directories import make_private, replace_private
 
 FILE_NAME = "clock.json"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # random(4): a new id at each boot
@@ -34,7 +34,5 @@ def unix_offset(directory: Path) -> float:
             if kept.boot_id == boot_id:
                 return kept.unix_offset
         make_private(directory)
-        part = path.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(_Kept(boot_id, now)))
-        part.replace(path)
+        replace_private(path, msgspec.json.encode(_Kept(boot_id, now)))
     return now

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
-from cactus_actors.process.private_directories import make_private, open_private
+from cactus_actors.process.private_directories import make_private, replace_private
 from cactus_actors.protocol.errors import StorageFailure
 
 
@@ -57,15 +55,9 @@ class RecordFiles(Generic[R]):
     def put(self, name: str, record: R) -> None:
         """Write a record, in place of an older one of its name; raises StorageFailure."""
         path = self._path(name)
-        temporary = path.with_suffix(f".{secrets.token_hex(4)}")
         try:
-            with open_private(temporary) as file:
-                file.write(msgspec.json.encode(record))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            replace_private(path, msgspec.json.encode(record))
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise StorageFailure(f"{path}: {error.strerror}") from None
         self._records[name] = record
 
