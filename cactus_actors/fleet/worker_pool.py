@@ -115,7 +115,9 @@ class WorkerPool:
             self._announce(f"{worker_id} left")
             return
         delay = self.fleet.on_died(worker_id, now)
-        self._announce(f"{worker_id} ended ({exit_info.reason}); its jobs go on elsewhere, a new one in {delay:.0f} s")
+        self._announce(
+            f"{worker_id} ended ({exit_info.reason}); its jobs continue on other workers, a new one in {delay:.0f} s"
+        )
         self._on_lost(worker_id)
 
     def _is_stuck(self, worker_id: str, health: WorkerHealth | None, now: float) -> bool:
