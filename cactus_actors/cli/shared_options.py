@@ -62,7 +62,7 @@ HandoffThreshold = Annotated[
 ]
 Think = Annotated[
     bool | None,
-    _option(REASONING, "Whether the model reasons first; by default its template decides.", "--think/--no-think"),
+    _option(REASONING, "Reason before the answer, or not; by default the template decides.", "--think/--no-think"),
 ]
 ThinkingBudget = Annotated[
     int | None, _option(REASONING, "End the reasoning after this number of tokens; -1 is no limit.")
