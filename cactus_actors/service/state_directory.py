@@ -22,7 +22,9 @@ WAIT_S = 2.0
 """Seconds to wait for a service that is just ending."""
 POLL_S = 0.05
 
-_OWN_ENTRIES = frozenset((LOCK, "run", "journal", "keys", "http", "cloud-spending.json", "credentials.json"))
+_OWN_ENTRIES = frozenset(
+    (LOCK, "run", "journal", "keys", "http", "clock.json", "cloud-spending.json", "credentials.json")
+)
 _OWN_BEGINNINGS = ("jobs.jsonl", "ray", "chat-history")
 
 
