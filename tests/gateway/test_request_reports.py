@@ -1,4 +1,4 @@
-"""What is written down of HTTP requests' jobs: a line in the job log, a span below the caller's."""
+"""The reports of HTTP requests' jobs: a line in the job log, and a span below the caller's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Written:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
-    directory = tmp_path_factory.mktemp("books")
+    directory = tmp_path_factory.mktemp("reports")
     environment = {"OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_METRIC_EXPORT_INTERVAL": "200"}  # milliseconds
     os.environ |= environment
     settings = {"job_log": str(directory / "jobs.jsonl")}
