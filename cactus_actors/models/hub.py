@@ -136,12 +136,12 @@ def _plain_errors(model: HubModel) -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise ModelFileInvalid(f"{model}: cannot be stored in {cache_directory()}: {error.strerror}") from error
-        raise _unreachable(model, _cause(error)) from error
+        raise _unreachable(model, cause_of(error)) from error
     except Exception as error:  # the errors of the HTTP package below, which differ between versions of it
-        raise _unreachable(model, _cause(error)) from error
+        raise _unreachable(model, cause_of(error)) from error
 
 
-def _cause(error: BaseException) -> str:
+def cause_of(error: BaseException) -> str:
     """The root cause of `error`, in one line."""
     while error.__cause__ is not None:
         error = error.__cause__

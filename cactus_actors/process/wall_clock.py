@@ -11,7 +11,7 @@ import msgspec
 from cactus_actors.process.private_directories import make_private, replace_private
 
 FILE_NAME = "clock.json"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # random(4): a new id at each boot
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # random(4): a new id at each boot
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class _Kept(msgspec.Struct, frozen=True):
     unix_offset: float
 
 
-def unix_offset(directory: Path) -> float:
+def unix_offset(directory: Path, boot_id_file: Path = BOOT_ID) -> float:
     """The offset from the monotonic clock to Unix seconds, shared by all users of `directory`.
 
     It is constant until the next boot: setting the wall clock moves no deadline and no retention, even across
@@ -28,7 +28,7 @@ def unix_offset(directory: Path) -> float:
     path = directory / FILE_NAME
     now = time.time() - time.monotonic()
     with contextlib.suppress(OSError):
-        boot_id = _BOOT_ID.read_text().strip()
+        boot_id = boot_id_file.read_text().strip()
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
             if kept.boot_id == boot_id:

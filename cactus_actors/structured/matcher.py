@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 
@@ -14,6 +13,7 @@ from llguidance import LLMatcher, LLTokenizer
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import CactusError, InvalidRequest, ModelFailure, SchemaTooComplex
+from cactus_actors.structured.bounded_cache import BoundedCache
 from cactus_actors.structured.compiled import TOO_MUCH_WORK, param_of
 from cactus_actors.structured.compiler_messages import is_about_limits
 from cactus_actors.structured.limits import parser_limits
@@ -127,8 +127,7 @@ class Matchers:
         self._num_tokens = tokenizer.vocab_size
         self._lock = threading.Lock()
         self._vocabulary: LLTokenizer | None = None
-        self._templates: OrderedDict[str, LLMatcher] = OrderedDict()
-        self._template_bytes = 0
+        self.templates: BoundedCache[LLMatcher] = BoundedCache(MAX_TEMPLATE_BYTES, MAX_TEMPLATES)
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._helper: threading.Thread | None = None
         weakref.finalize(self, self._work.put, None)
@@ -152,23 +151,15 @@ class Matchers:
 
     def _compiled(self, grammar: str) -> LLMatcher:
         with self._lock:
-            if grammar in self._templates:
-                self._templates.move_to_end(grammar)
-                return self._templates[grammar].deep_copy()
+            if (template := self.templates.get(grammar)) is not None:
+                return template.deep_copy()
             if self._vocabulary is None:
                 self._vocabulary = grammar_vocabulary(self._tokenizer, self._eos_ids)
             matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=parser_limits())
             if matcher.is_error():
                 raise _refusal(_first_line(matcher), grammar)
-            self._keep(grammar, matcher.deep_copy())
+            self.templates.put(grammar, matcher.deep_copy(), len(grammar))
             return matcher
-
-    def _keep(self, grammar: str, template: LLMatcher) -> None:
-        self._templates[grammar] = template
-        self._template_bytes += len(grammar)
-        while len(self._templates) > MAX_TEMPLATES or self._template_bytes > MAX_TEMPLATE_BYTES:
-            oldest, _ = self._templates.popitem(last=False)
-            self._template_bytes -= len(oldest)
 
 
 def _help(work: SimpleQueue[Callable[[], None] | None]) -> None:

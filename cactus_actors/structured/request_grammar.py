@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cactus_actors.protocol.errors import InvalidRequest, SchemaInvalid
 from cactus_actors.protocol.options import Options
+from cactus_actors.structured.bounded_cache import BoundedCache
 from cactus_actors.structured.compiled import check_begins, json_grammar, lark_grammar, serialised
 from cactus_actors.structured.expressions import terminal_of
 from cactus_actors.structured.gbnf import lark_of_gbnf
@@ -58,11 +57,11 @@ def compile_request(
         return ""
     row = markup or "json"
     key = _key(wanted, tokenizer, tools, row, parallel_tool_calls)
-    if key is not None and (known := _compiled.get(key)) is not None:
+    if key is not None and (known := COMPILED.get(key)) is not None:
         return known
     compiled = _compile(wanted, tokenizer, tools, row, parallel_tool_calls)
     if key is not None:
-        _compiled.put(key, compiled)
+        COMPILED.put(key, compiled, len(key) + len(compiled))
     return compiled
 
 
@@ -161,31 +160,4 @@ def _key(
         return None
 
 
-class _Cache:
-    """The grammars compiled last, within a budget of bytes."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._num_bytes = 0
-        self._grammars: OrderedDict[str, str] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> str | None:
-        with self._lock:
-            if key not in self._grammars:
-                return None
-            self._grammars.move_to_end(key)
-            return self._grammars[key]
-
-    def put(self, key: str, grammar: str) -> None:
-        with self._lock:
-            if key in self._grammars:
-                return
-            self._grammars[key] = grammar
-            self._num_bytes += len(key) + len(grammar)
-            while self._num_bytes > self._max_bytes:
-                old_key, old = self._grammars.popitem(last=False)
-                self._num_bytes -= len(old_key) + len(old)
-
-
-_compiled = _Cache(CACHE_BYTES)
+COMPILED: BoundedCache[str] = BoundedCache(CACHE_BYTES)

@@ -91,7 +91,7 @@ class _Reader:
                 continue
             if keyword in REFUSED:
                 raise NotSupported(f"the keyword {keyword} cannot be enforced, at {where}", param=self._param)
-            reader = _READERS.get(keyword)
+            reader = KEYWORD_READERS.get(keyword)
             if reader is None:
                 raise NotSupported(f"unknown keyword {limits.short(keyword)}, at {where}", param=self._param)
             read[keyword] = reader(self, value, where)
@@ -256,7 +256,7 @@ class _Reader:
         return SchemaInvalid(f"at {where}: {what}", param=self._param)
 
 
-_READERS: dict[str, Callable[[_Reader, Any, _Place], Any]] = {
+KEYWORD_READERS: dict[str, Callable[[_Reader, Any, _Place], Any]] = {
     "$ref": _Reader._reference,
     "additionalItems": _Reader._schema,
     "additionalProperties": _Reader._schema,

@@ -113,7 +113,7 @@ async def test_a_client_whose_cable_was_pulled_costs_nothing_and_goes_on_later(
             stream.hold()
 
         reading = asyncio.create_task(witness.stream(4, once_after(20, pull)))
-        await until(lambda: stream.num_connections == 1 and not stream._is_open["back"].is_set())
+        await until(lambda: stream.num_connections == 1 and not stream.is_open["back"].is_set())
         pulled_at = time.monotonic()
         await until(lambda: jobs.num_left["there"] >= 1 and stream.num_left["there"] >= 1)
         print(f"the client noticed after {time.monotonic() - pulled_at:.1f} s")

@@ -18,7 +18,7 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.client.job_follower import JobFollower
 from tests.chaos.soak.checker import violations
 from tests.chaos.soak.history import History, read
-from tests.chaos.soak.http_readers import HttpReader, _Reading
+from tests.chaos.soak.http_readers import HttpReader, Reading
 from tests.chaos.soak.prompt_files import PromptFiles
 from tests.chaos.soak.stage import staged
 from tests.support.processes.bad_link import proxied
@@ -65,7 +65,7 @@ async def test_a_result_that_a_killed_router_had(tmp_path: Path, has_journal: bo
     try:
         async with staged(tmp_path, processes.jobs, processes.stream) as stage:
             witness = stage.witness("reader", stage.operator)
-            prompt, options = witness._request(1)
+            prompt, options = witness.request(1)
             job = witness._invoke(1)
             async with witness._ending(job):
                 await stage.operator.complete(prompt, job_id=job, **options)
@@ -99,16 +99,16 @@ async def test_a_job_of_a_lost_worker_that_nobody_else_takes(tmp_path: Path, fau
 async def test_an_event_stream_that_begins_anew_where_it_broke_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resumes: bool
 ) -> None:
-    take: Callable[[Any, str], None] = _Reading._take
+    take: Callable[[Any, str], None] = Reading.take
     if not resumes:
-        monkeypatch.setattr(_Reading, "_take", lambda self, line: line.startswith("id: ") or take(self, line))
+        monkeypatch.setattr(Reading, "take", lambda self, line: line.startswith("id: ") or take(self, line))
     history = History(tmp_path / "history.jsonl")
     with played_service(tmp_path / "state", words=(" a",) * NUM_WORDS, step_s=0.005) as service:
         async with proxied(service.url) as link, httpx.AsyncClient() as http:
             url = link.endpoint.replace("tcp", "http")
             reader = HttpReader("reader", url, history, random.Random(1))
-            await reader._stream(http, 8)  # as many tokens as there are
-            reading = asyncio.create_task(reader._stream(http, 8))
+            await reader.stream(http, 8)  # as many tokens as there are
+            reading = asyncio.create_task(reader.stream(http, 8))
             await asyncio.sleep(0.3)
             link.reset()
             await reading

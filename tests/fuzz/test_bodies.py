@@ -19,7 +19,7 @@ from cactus_actors.client.submit import encoded, new_job_id
 from cactus_actors.gateway.http.request_body import strict_json
 from cactus_actors.gateway.http.stream_positions import read_event_id
 from cactus_actors.gateway.routes.batches import BatchBody
-from cactus_actors.gateway.routes.embeddings import EmbeddingsBody, _inputs
+from cactus_actors.gateway.routes.embeddings import EmbeddingsBody, inputs_of
 from cactus_actors.gateway.routes.infill import InfillBody, infill_ids
 from cactus_actors.gateway.routes.llama_cpp import in_our_words
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
@@ -139,7 +139,7 @@ def test_other_bodies(model: LetterModel, kind: type, data: st.DataObject) -> No
         return
     value: Any = answer(typed, body, kind)
     if isinstance(value, EmbeddingsBody):
-        answer(_inputs, value.input)
+        answer(inputs_of, value.input)
     elif isinstance(value, InfillBody):
         answer(infill_ids, value, model)  # type: ignore[arg-type]  # it has what is needed
 

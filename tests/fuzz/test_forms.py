@@ -13,14 +13,14 @@ from hypothesis.strategies import DrawFn
 from cactus_actors.protocol.errors import CactusError, InvalidRequest, ModelFileInvalid, TemplateInvalid
 from cactus_actors.structured.keywords import ANNOTATIONS, FORMATS, TYPES
 from cactus_actors.structured.keywords import REFUSED as REFUSED_KEYWORDS
-from cactus_actors.structured.schema import _READERS
+from cactus_actors.structured.schema import KEYWORD_READERS
 from cactus_actors.text import ChatTemplate
 from tests.support.fuzzing.damage import changed_data, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
 from tests.support.fuzzing.values import odd, plain, texts
 from tests.support.text.grammar_texts import accepts, grammar_of, random_grammar
 
-KEYWORDS = sorted({*_READERS, *ANNOTATIONS, *REFUSED_KEYWORDS, "$id", "id", "x-guidance"})
+KEYWORDS = sorted({*KEYWORD_READERS, *ANNOTATIONS, *REFUSED_KEYWORDS, "$id", "id", "x-guidance"})
 REFERENCES = (
     "#",
     "#/$defs/a",

@@ -35,7 +35,7 @@ def test_ten_thousand_schemas_stay_in_their_bounds() -> None:
         seconds.append(time.thread_time() - began)
         if number % 1000 == 999:
             sizes.append(resident_bytes())
-            assert structured._compiled._num_bytes <= structured.CACHE_BYTES
+            assert structured.COMPILED.num_bytes <= structured.CACHE_BYTES
             assert str(number) in grammar
     first, last = sorted(seconds[:1000])[500], sorted(seconds[-1000:])[500]
     print(f"\nmedian {first * 1e3:.2f} ms of the first thousand, {last * 1e3:.2f} ms of the last; ", end="")
@@ -51,7 +51,7 @@ def test_a_worker_keeps_few_of_many_grammars() -> None:
     for number in range(1500):
         grammar = structured.compile_request(Options(regex=f"(yes|no {number}) [a-z]{{3}}"), text.tokenizer)
         matchers(grammar).bitmask()
-        assert len(matchers._templates) <= MAX_TEMPLATES
+        assert len(matchers.templates) <= MAX_TEMPLATES
         if number % 500 == 499:
             sizes.append(resident_bytes())
     print(f"\n{(sizes[-1] - sizes[0]) / 2**20:.1f} MiB more after 1,500 grammars than after 500")

@@ -26,13 +26,14 @@ from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, Rep
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from cactus_actors.router.edge.edge_process import EdgeLimits
+from tests.support.processes import vitals
 from tests.support.processes.vitals import MIB, Watch, resident_bytes
 from tests.support.router.core_harness import job_id
 from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.raw_peer import COMMAND, MORE, RawPeer, frame
 from tests.support.router.running_router import Service, serving
 from tests.support.router.scripted_router import until
-from tests.support.router.secured_router import Generation, SecuredRouter, secured_router, submit
+from tests.support.router.secured_router import Generation, secured_router, submit
 from tests.support.router.worker_messages import make_delta, make_hello
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
@@ -45,16 +46,23 @@ MAX_AHEAD = 32
 LONG_TEXT = "a long token " * 1000
 
 
-def edge_of(service: Service | SecuredRouter) -> int:
+def edge_pid() -> int | None:
+    """The edge process of the router in this process, while there is one."""
+    with contextlib.suppress(AssertionError):
+        return vitals.edge_of(os.getpid())
+    return None
+
+
+def running_edge() -> int:
     """The pid of the edge process, once there is one."""
-    until(lambda: service.actor._edge.pid)
-    pid = service.actor._edge.pid
+    until(lambda: edge_pid() is not None)
+    pid = edge_pid()
     assert pid is not None
     return pid
 
 
-def is_another(service: Service | SecuredRouter, before: int) -> bool:
-    return service.actor._edge.pid not in (None, before)
+def is_another(before: int) -> bool:
+    return edge_pid() not in (None, before)
 
 
 def is_listening(service: Service) -> bool:
@@ -73,15 +81,15 @@ def service() -> Iterator[Service]:
 
 
 def kill(service: Service) -> None:
-    os.kill(edge_of(service), signal.SIGKILL)
+    os.kill(running_edge(), signal.SIGKILL)
 
 
 def reset_while_pinging(service: Service, kind: str) -> None:
     """What no library does and libzmq 4.3.5 asserts against (its issue 4364)."""
     endpoint, message = (service.endpoints.jobs, STATUS) if kind == "DEALER" else (service.endpoints.stream, SUBSCRIBE)
-    before = edge_of(service)
+    before = running_edge()
     deadline = time.monotonic() + 60.0
-    while not is_another(service, before):
+    while not is_another(before):
         assert time.monotonic() < deadline, "nothing came of it"
         try:
             peer = RawPeer(endpoint, kind)
@@ -152,7 +160,7 @@ async def test_jobs_end_once_while_the_edge_is_ended_again_and_again(service: Se
 
 
 def test_what_is_left_unfinished_is_cut_and_its_memory_given_back(service: Service) -> None:
-    pid = edge_of(service)
+    pid = running_edge()
     watch = Watch(pid)
     before = service.status().refused.get("unfinished", 0)
     contents = (frame(b"", MORE) * 4_000_000, frame(bytes(60_000), MORE) * 10_000)
@@ -169,14 +177,14 @@ def test_what_is_left_unfinished_is_cut_and_its_memory_given_back(service: Servi
             peer.socket.shutdown(socket.SHUT_RDWR)  # wakes the sender
         sending.join(60)
         peer.close()
-    assert edge_of(service) == pid
+    assert running_edge() == pid
     assert MUCH_BYTES <= watch.most < MUCH_BYTES + 200 * MIB
     assert service.status().refused["unfinished"] == before + 2
 
 
 def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service: Service) -> None:
     """He is cut for the memory that he takes, or by TCP after three seconds."""
-    pid = edge_of(service)
+    pid = running_edge()
     client, worker = service.client(), service.worker()
     client.send(submit(1))
     Generation(worker).say("x" * 100_000, Finish("stop"))
@@ -189,12 +197,12 @@ def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service
     until(lambda: watch.look() > 16 * MIB)
     until(lambda: watch.look() < 16 * MIB)
     peer.close()
-    assert edge_of(service) == pid
+    assert running_edge() == pid
     assert watch.most < MUCH_BYTES + 100 * MIB
 
 
 def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -> None:
-    assert resident_bytes(edge_of(service)) < 40 * MIB
+    assert resident_bytes(running_edge()) < 40 * MIB
     program = "import cactus_actors.router.edge.edge_child, sys; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert {"zmq", "msgspec"} <= {*modules}
@@ -204,9 +212,9 @@ def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -
 
 def test_an_edge_that_is_stopped_is_replaced() -> None:
     with serving(edge_limits=EdgeLimits(quiet_s=1.5, silent_s=2.0)) as service:
-        stopped = edge_of(service)
+        stopped = running_edge()
         os.kill(stopped, signal.SIGSTOP)
-        until(lambda: is_another(service, stopped))
+        until(lambda: is_another(stopped))
         assert service.status().jobs.accepted == 0
 
 
@@ -217,14 +225,14 @@ async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(
         result = asyncio.create_task(client.result(known))
         worker = service.worker(make_hello())
         dispatch = await asyncio.to_thread(worker.receive, Dispatch)
-        before = edge_of(service)
+        before = running_edge()
         os.kill(before, signal.SIGSTOP)  # nothing is sent any more
         finish = Finish("stop")
         worker.send(Report(1, 1, 64, 0, [make_delta(dispatch.dispatch_id, 0, "so", token_ids=[1], finish=finish)]))
         await asyncio.to_thread(until, lambda: service.actor.health().num_unfinished == 0)
         os.kill(before, signal.SIGKILL)
         assert (await result).text == "so"
-        assert is_another(service, before)
+        assert is_another(before)
 
 
 class AvidWorker:
@@ -267,13 +275,13 @@ def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck()
         client.send(submit(1, max_tokens=100_000))
         worker = AvidWorker(service)
         until(lambda: worker.say_for(0.1) > 0 and worker.num_sent > MAX_AHEAD)
-        os.kill(edge_of(service), signal.SIGSTOP)
+        os.kill(running_edge(), signal.SIGSTOP)
         until(lambda: worker.say_for(0.3) == 0)  # what fits between the two is full
         waiting = worker.num_sent
         assert waiting * len(LONG_TEXT) < 64 * MIB
         limits.stalled_s = 0.5
         until(lambda: worker.say_for(0.1) > 0)  # the edge takes nothing for so long: it is not waited for
-        os.kill(edge_of(service), signal.SIGCONT)
+        os.kill(running_edge(), signal.SIGCONT)
         client.receive(Accepted)
         client.send(Resume(job_id=job_id(1), next_index=waiting, credit=1))
         [delta] = client.receive(Replay).deltas
@@ -290,9 +298,9 @@ def test_rights_are_the_same_behind_the_next_edge(tmp_path: Path) -> None:
         listener, nosy = router.subscriber(alice_key, job_id(1)), router.subscriber(bob_key, job_id(1))
         generation.reach(listener)
         until(lambda: router.refused().get("foreign_topic") == 1)
-        before = edge_of(router)
+        before = running_edge()
         os.kill(before, signal.SIGKILL)
-        until(lambda: is_another(router, before))
+        until(lambda: is_another(before))
         generation.reach(listener)
         # ZeroMQ subscribes anew when somebody looks at the socket.
         until(lambda: nosy.is_silent() and router.refused().get("foreign_topic", 0) >= 2)

@@ -79,7 +79,7 @@ def test_hello_says_what_the_worker_has(router: PlayedRouter) -> None:
 def test_a_refused_worker_ends_and_says_why(router: PlayedRouter) -> None:
     router.receive_until(Hello)
     router.send(Refused("weights", "its weights are in int8, not in int4"))
-    router._thread.join(DEADLINE_S)
+    router.thread.join(DEADLINE_S)
     assert isinstance(router.error, ConfigurationInvalid)
     assert router.error.param == "weights"
     expected = "the router gives this worker no jobs: its weights are in int8, not in int4"
@@ -214,7 +214,7 @@ def test_drain_finishes_what_runs_and_says_goodbye(router: PlayedRouter) -> None
     router.receive_until(Draining)
     assert sum(len(delta.token_ids) for delta in router.deltas_of(1)) == 60
     router.receive_until(Goodbye)
-    router._thread.join(DEADLINE_S)
+    router.thread.join(DEADLINE_S)
     assert router.left_because == "drained"
     assert router.actor.health().state == "left"
 
@@ -232,7 +232,7 @@ def test_drain_and_stop_from_another_thread(router: PlayedRouter) -> None:
     assert router.actor.health().state == "draining"
     router.actor.stop()
     router.receive_until(Goodbye)
-    router._thread.join(DEADLINE_S)
+    router.thread.join(DEADLINE_S)
     assert router.left_because == "stopped"
 
 

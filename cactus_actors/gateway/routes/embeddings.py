@@ -89,11 +89,11 @@ def _jobs(asked: EmbeddingsBody, model: str, identity: Identity) -> list[Encoded
                 Submit(job_id=identity.job_id(place), prompt=prompt, model=model, task="embed", options=options)
             )
         )
-        for place, prompt in enumerate(_inputs(asked.input))
+        for place, prompt in enumerate(inputs_of(asked.input))
     ]
 
 
-def _inputs(value: object) -> list[Prompt]:
+def inputs_of(value: object) -> list[Prompt]:
     with errors_name_fields_as_given(_NAMES):
         prompts = prompts_of(value)
     if len(prompts) > MAX_INPUTS:

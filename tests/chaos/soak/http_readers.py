@@ -28,15 +28,15 @@ class HttpReader:
     async def run(self) -> None:
         async with httpx.AsyncClient(timeout=httpx.Timeout(30.0, read=60.0)) as http:
             while not self.is_finishing:
-                await self._stream(http, self._chance.randrange(NUM_REQUESTS))
+                await self.stream(http, self._chance.randrange(NUM_REQUESTS))
 
-    async def _stream(self, http: httpx.AsyncClient, number: int) -> None:
+    async def stream(self, http: httpx.AsyncClient, number: int) -> None:
         """Read one answer to its end, over as many connections as it takes."""
         prompt, options = request(number)
         body = {"prompt": prompt, "stream": True, **options}
         stream = f"{self._chance.getrandbits(128):032x}"
         self._history.note("sse begun", stream=stream, key=str(number), reader=self.name)
-        reading = _Reading({"Idempotency-Key": stream})
+        reading = Reading({"Idempotency-Key": stream})
         while not reading.is_done:
             try:
                 await reading.read(http, self._url, body)
@@ -46,7 +46,7 @@ class HttpReader:
         self._history.note("sse", stream=stream, key=str(number), **ending)
 
 
-class _Reading:
+class Reading:
     """What came of one stream so far."""
 
     def __init__(self, headers: dict[str, str]) -> None:
@@ -65,9 +65,9 @@ class _Reading:
                 self._fail(json.loads(await response.aread()))
                 return
             async for line in response.aiter_lines():
-                self._take(line)
+                self.take(line)
 
-    def _take(self, line: str) -> None:
+    def take(self, line: str) -> None:
         if line.startswith("id: "):
             self._event_id = line.removeprefix("id: ")
         elif line == "data: [DONE]":

@@ -34,17 +34,17 @@ class Witness:
         self._another = another
         self._history = history
         self._chance = chance
-        self._request = request
+        self.request = request
 
     async def complete(self, number: int) -> None:
-        prompt, options = self._request(number)
+        prompt, options = self.request(number)
         job = self._invoke(number)
         async with self._ending(job):
             self._ok(job, await self._client.complete(prompt, job_id=job, **options))
 
     async def stream(self, number: int, on_length: Callable[[int], Awaitable[None]] | None = None) -> Result | None:
         """`on_length` is told how many tokens were shown, after each delta; the result unless it failed."""
-        prompt, options = self._request(number)
+        prompt, options = self.request(number)
         job = self._invoke(number)
         length = 0
         async with self._ending(job):
@@ -62,7 +62,7 @@ class Witness:
 
     async def leave_and_return(self, number: int) -> None:
         """Submit and leave: somebody else asks for the result, twice."""
-        prompt, options = self._request(number)
+        prompt, options = self.request(number)
         job = self._invoke(number)
         async with self._ending(job):
             await self._client.submit(prompt, job_id=job, **options)
@@ -71,7 +71,7 @@ class Witness:
             self._ok(job, await self._another.result(job))
 
     async def cancel(self, number: int) -> None:
-        prompt, options = self._request(number)
+        prompt, options = self.request(number)
         job = self._invoke(number)
         async with self._ending(job):
             await self._client.submit(prompt, job_id=job, **options)

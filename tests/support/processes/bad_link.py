@@ -35,7 +35,7 @@ class Proxy:
     num_left: dict[Way, int] = field(default_factory=lambda: {"there": 0, "back": 0})
     """How many connections the side that sends this way has given up."""
     _loses: set[Way] = field(default_factory=set)
-    _is_open: dict[Way, asyncio.Event] = field(default_factory=dict)
+    is_open: dict[Way, asyncio.Event] = field(default_factory=dict)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -46,12 +46,12 @@ class Proxy:
     def hold(self, *ways: Way) -> None:
         """Let nothing pass, without a word to either side; both ways unless told otherwise."""
         for way in ways or WAYS:
-            self._is_open[way].clear()
+            self.is_open[way].clear()
 
     def release(self) -> None:
         """Let what was held back, and all that follows, pass."""
         for way in WAYS:
-            self._is_open[way].set()
+            self.is_open[way].set()
 
     def reset(self) -> None:
         """Break every connection with RST to both sides."""
@@ -104,7 +104,7 @@ class Proxy:
         with contextlib.suppress(ConnectionError):
             while data := await waiting.get():
                 for segment in _segments(data, self.segment_bytes):
-                    await self._is_open[way].wait()
+                    await self.is_open[way].wait()
                     if self.delay_s:
                         await asyncio.sleep(self.delay_s)
                     writer.write(segment)
@@ -119,7 +119,7 @@ async def proxied(target: str) -> AsyncIterator[Proxy]:
     """A proxy in front of a `tcp://HOST:PORT` endpoint, in the running loop."""
     proxy = Proxy(target)
     for way in WAYS:
-        proxy._is_open[way] = asyncio.Event()
+        proxy.is_open[way] = asyncio.Event()
     proxy.release()
     server = await asyncio.start_server(proxy._serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]

@@ -61,8 +61,8 @@ class PlayedRouter:
         self.actor = WorkerActor(settings, load_random)
         self.left_because: str | None = None
         self.error: CactusError | None = None
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
 
     def _bound_socket(self, endpoint: str) -> zmq.Socket[bytes]:
         router = self._context.socket(zmq.ROUTER)
@@ -153,7 +153,7 @@ class PlayedRouter:
 
     def close(self) -> None:
         self.actor.stop()
-        self._thread.join(DEADLINE_S)
-        assert not self._thread.is_alive()
+        self.thread.join(DEADLINE_S)
+        assert not self.thread.is_alive()
         self._socket.close()
         self._context.term()

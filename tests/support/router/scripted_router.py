@@ -120,13 +120,13 @@ class ScriptedRouter:
         self._stop = threading.Event()
         self._forget = threading.Event()
         self._context = zmq.Context()
-        self._jobs = self._context.socket(zmq.ROUTER)
-        self._stream = self._context.socket(zmq.XPUB)
-        for socket in (self._jobs, self._stream):
+        self.jobs_socket = self._context.socket(zmq.ROUTER)
+        self.stream_socket = self._context.socket(zmq.XPUB)
+        for socket in (self.jobs_socket, self.stream_socket):
             socket.linger = 0
             socket.bind("tcp://127.0.0.1:*")
-        self.endpoint: str = self._jobs.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0")
-        self.stream_endpoint: str = self._stream.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0")
+        self.endpoint: str = self.jobs_socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0")
+        self.stream_endpoint: str = self.stream_socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._thread = threading.Thread(target=self._run, name="scripted-router", daemon=True)
 
     def __enter__(self) -> Self:
@@ -224,20 +224,20 @@ class ScriptedRouter:
         heapq.heappush(self._due, (time.monotonic() + delay_s, next(self._order), action))
 
     def reply(self, identity: bytes, message: msgspec.Struct) -> None:
-        self._jobs.send_multipart([identity, *encode(message)])
+        self.jobs_socket.send_multipart([identity, *encode(message)])
 
     def reply_not_found(self, identity: bytes, job_id: str) -> None:
         self.reply(identity, Rejected(error=JobNotFound("no such job").info(), job_id=job_id))
 
     def publish(self, message: Delta | Progress | Finished) -> None:
         if not self.is_silent.is_set():
-            self._stream.send_multipart(encode_published(message.job_id, message))
+            self.stream_socket.send_multipart(encode_published(message.job_id, message))
 
     def _run(self) -> None:
         decoder = client_message_decoder()
         poller = zmq.Poller()
-        poller.register(self._jobs, zmq.POLLIN)
-        poller.register(self._stream, zmq.POLLIN)
+        poller.register(self.jobs_socket, zmq.POLLIN)
+        poller.register(self.stream_socket, zmq.POLLIN)
         while not self._stop.is_set():
             wait_s = min(0.02, self._due[0][0] - time.monotonic()) if self._due else 0.02
             ready = dict(poller.poll(round(max(0, wait_s) * 1000)))
@@ -246,11 +246,11 @@ class ScriptedRouter:
                 self._due.clear()
                 self.epoch += 1
                 self._forget.clear()
-            if self._stream in ready:
-                self._stream.recv()
-            while self._jobs in ready:
+            if self.stream_socket in ready:
+                self.stream_socket.recv()
+            while self.jobs_socket in ready:
                 try:
-                    identity, *frames = self._jobs.recv_multipart(zmq.NOBLOCK)
+                    identity, *frames = self.jobs_socket.recv_multipart(zmq.NOBLOCK)
                 except zmq.Again:
                     break
                 with contextlib.suppress(InvalidMessage):

@@ -1,21 +1,31 @@
-"""What a router would find by looking at all workers and all jobs: its counters must say the same."""
+"""What a router would find by looking at all workers and all jobs: its counters must say the same.
+
+An index that was updated at every change must equal one that is filled anew, and must be empty once all that it
+counts has left it.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 
 import pytest
 
 from cactus_actors.router.core import RouterCore
+from cactus_actors.router.scheduling.backlog import Backlog
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
 from cactus_actors.router.scheduling.free_capacity import UNLIMITED_BLOCKS, FreeCapacity
 from cactus_actors.router.scheduling.job_queue import JobQueue, queue_position
+from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.scheduling.worker_choice import HEAD_OF_LINE_AFTER_S, LOOKAHEAD
 from cactus_actors.router.scheduling.worker_table import WorkerTable
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.queue_load import QueueLoad
+from cactus_actors.router.state.reservation import Reservation
 from cactus_actors.router.state.worker import WorkerRecord
+
+STRANGERS = [Reservation("a stranger", 1, QueueLoad(), 1.0, is_background) for is_background in (False, True)]
 
 
 def walk(core: RouterCore, now: float) -> None:
@@ -23,7 +33,7 @@ def walk(core: RouterCore, now: float) -> None:
     dispatcher = core.state.dispatcher
     for worker in dispatcher.workers:
         _check_worker(worker)
-    _check_workers(dispatcher.workers)
+    _check_workers(dispatcher.workers, core.state.settings.on_deck)
     live = {number: it for worker in dispatcher.workers for number, it in worker.assignments.items()}
     assert dispatcher.workers.dispatches == live
     _check_queue(dispatcher.queue)
@@ -42,76 +52,56 @@ def _check_worker(worker: WorkerRecord) -> None:
     assert not worker.num_suspects or len(assignments) == 1, "a suspect runs alone"
 
 
-def _check_workers(workers: WorkerTable) -> None:
+def _check_workers(workers: WorkerTable, on_deck: int) -> None:
     everyone = {worker.worker_id: worker for worker in workers}
     taking = {name: worker for name, worker in everyone.items() if not worker.is_draining}
     assert workers.local == {name: it for name, it in taking.items() if it.hello.kind == "local"}
     assert workers.cloud == {name: it for name, it in taking.items() if it.hello.kind == "cloud"}
     assert workers.idle == {name: it for name, it in workers.local.items() if not it.assignments}
-    slots, decks = {}, {}
-    for name, worker in workers.local.items():
+    slots, decks = FreeCapacity(), FreeCapacity()
+    for worker in workers.local.values():
         if worker.is_reserved or any(it.job.attempts.is_suspect for it in worker.assignments.values()):
             continue
         free_slots = worker.free_slots
         if free_slots > 0:
-            slots[name] = (worker, free_slots, worker.free_blocks if worker.assignments else UNLIMITED_BLOCKS)
-        if free_slots + workers._on_deck > 0 and worker.num_not_running < workers._on_deck:
-            decks[name] = (worker, free_slots, UNLIMITED_BLOCKS)
-    _check_offers(workers.slots, slots)
-    _check_offers(workers.decks, decks)
-
-
-def _check_offers(offers: FreeCapacity, expected: dict[str, tuple[WorkerRecord, int, int]]) -> None:
-    assert offers._offers == expected
-    assert offers._by_slots == sorted((-slots, it.number, name) for name, (it, slots, _) in expected.items())
-    assert offers._by_blocks == sorted((blocks, name) for name, (_, _, blocks) in expected.items())
+            slots.put(worker, free_slots, worker.free_blocks if worker.assignments else UNLIMITED_BLOCKS)
+        if free_slots + on_deck > 0 and worker.num_not_running < on_deck:
+            decks.put(worker, free_slots, UNLIMITED_BLOCKS)
+    assert vars(workers.slots) == vars(slots)
+    assert vars(workers.decks) == vars(decks)
 
 
 def _check_queue(queue: JobQueue) -> None:
-    assert queue._keys == sorted(queue._jobs)
-    assert all(queue_position(job) == key for key, job in queue._jobs.items())
-    jobs = queue._jobs.values()
-    waiting = queue._waiting
-    assert waiting.num_jobs == len(jobs)
-    assert waiting.num_tokens == sum(job.reservation.load.num_tokens for job in jobs)
-    assert waiting.num_bytes == sum(job.reservation.load.num_bytes for job in jobs)
+    jobs = list(queue)
+    assert jobs == sorted(jobs, key=queue_position)
+    assert all(job in queue for job in jobs)
+    assert len(queue._jobs) == len(queue) == len(jobs)
 
 
 def _check_users(users: UserJobs, workers: WorkerTable, queue: JobQueue) -> None:
-    running = {
-        it.dispatch_id: it
-        for worker in workers.local.values()
-        for it in worker.assignments.values()
-        if not it.is_suspect
-    }
-    assert users.background == {number: it for number, it in running.items() if it.job.is_background}
-    waiting = {key: job for key, job in queue._jobs.items() if not job.is_background}
-    names = {it.job.user for it in running.values()} | {job.user for job in waiting.values()}
-    several, newcomers = [], []
-    for name in names:
-        own = {n: it for n, it in running.items() if it.job.user == name and not it.job.is_background}
-        keys = sorted(key for key, job in waiting.items() if job.user == name)
-        assert users._running.get(name, {}) == own
-        assert list(users._running.get(name, {})) == sorted(own), "the latest last"
-        assert users._waiting.get(name, []) == keys
-        if len(own) > 1:
-            several.append((len(own), name))
-        if not own and keys:
-            newcomers.append(keys[0])
-    assert users._several == sorted(several)
+    running = [it for worker in workers.local.values() for it in worker.assignments.values() if not it.is_suspect]
+    anew = UserJobs()
+    for assignment in sorted(running, key=lambda it: it.dispatch_id):
+        anew.on_started(assignment)
+    for job in queue:
+        anew.on_queued(job, queue_position(job))
+    apart = {"is_settled": None, "slot_releases": None}
+    assert vars(users) | apart == vars(anew) | apart
+    assert list(users.several_latest_first) == list(anew.several_latest_first)
+    assert list(users.background_latest_first) == list(anew.background_latest_first)
     places = users.slot_releases
-    assert set(places._running) == {number for own in users._running.values() for number in own}
-    assert places._left == sorted(left for _, left in places._running.values())
-    assert places._total == pytest.approx(sum(places._left), abs=1e-6)
-    assert users._newcomers == sorted(newcomers)
-    assert set(users._running) | set(users._waiting) <= names
+    occupants = places._running
+    assert occupants.keys() == {it.dispatch_id for it in running if not it.job.is_background}
+    left = [work for _, work in occupants.values()]
+    assert places._left == sorted(left)
+    assert places._total == pytest.approx(sum(left), abs=1e-6)
 
 
 def _check_prefixes(dispatcher: Dispatcher) -> None:
-    index = dispatcher.prefixes
-    holders = {(block, name) for block, names in index._holders.items() for name in names}
-    assert holders == {(block, name) for name, hashes in index._hashes.items() for block in hashes}
-    assert set(index._hashes) <= {worker.worker_id for worker in dispatcher.workers}
+    emptied = copy.deepcopy(dispatcher.prefixes)
+    for worker in dispatcher.workers:
+        emptied.forget(worker.worker_id)
+    assert vars(emptied) == vars(PrefixIndex())
 
 
 def _check_backlog(core: RouterCore) -> None:
@@ -121,19 +111,21 @@ def _check_backlog(core: RouterCore) -> None:
     unwritten = [job.job_id for job in state.jobs.live.values() if not job.is_admitted]
     assert {submit.job_id: submit.reservation for submit in state.pending.values()}.items() <= reserved.items()
     assert set(unwritten) <= reserved.keys()
+    waiting = [*(job.reservation for job in dispatcher.queue), *reserved.values()]
+    assert dispatcher.queue.load == sum_of(one.load for one in waiting)
     assert dispatcher.queue._coming == sum_of(one.load for one in reserved.values())
-    waiting = [*(job.reservation for job in dispatcher.queue._jobs.values()), *reserved.values()]
-    backlog = dispatcher.forecast.backlog
-    assert backlog._background == pytest.approx(sum(one.work for one in waiting if one.is_background))
-    assert backlog._users.keys() == {one.user for one in waiting}
-    for user, known in backlog._users.items():
-        own = [one for one in waiting if one.user == user]
-        assert known.load == sum_of(one.load for one in own)
-        assert known.num_jobs == sum(not one.is_background for one in own)
-        assert known.work == pytest.approx(sum(one.work for one in own if not one.is_background))
-    users = [known for known in backlog._users.values() if known.num_jobs]
-    assert backlog._total == pytest.approx(sum(known.work for known in users))
-    assert backlog._total_weight == sum(known.weight for known in users)
+    backlog, anew = dispatcher.forecast.backlog, Backlog()
+    for one in waiting:
+        anew.add(one)
+    assert backlog.mean == pytest.approx(anew.mean)
+    for one in (*waiting, *STRANGERS):
+        assert backlog.load_of(one.user) == anew.load_of(one.user)
+        assert backlog.ahead_of(one) == pytest.approx(anew.ahead_of(one))
+    emptied = copy.deepcopy(backlog)
+    for one in waiting:
+        emptied.remove(one)
+    left = vars(emptied).values()
+    assert [value for value in left if (abs(value) > 1e-6 if isinstance(value, float) else value)] == []
 
 
 def sum_of(loads: Iterable[QueueLoad]) -> QueueLoad:

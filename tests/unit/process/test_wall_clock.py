@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.process import wall_clock
 from cactus_actors.process.wall_clock import FILE_NAME, unix_offset
 
 DAY_S = 86_400.0
 
 
 @pytest.fixture
-def boot_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def boot_id(tmp_path: Path) -> Path:
     path = tmp_path / "boot_id"
     path.write_text("first start\n")
-    monkeypatch.setattr(wall_clock, "_BOOT_ID", path)
     return path
 
 
@@ -30,19 +28,19 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 def test_a_clock_that_is_set_moves_nothing_until_the_machine_starts_again(
     tmp_path: Path, boot_id: Path, monkeypatch: pytest.MonkeyPatch, by: float
 ) -> None:
-    before = unix_offset(tmp_path)
+    before = unix_offset(tmp_path, boot_id)
     assert abs(before + time.monotonic() - time.time()) < 60.0
     set_clock(monkeypatch, by)
-    assert unix_offset(tmp_path) == before
+    assert unix_offset(tmp_path, boot_id) == before
     boot_id.write_text("second start\n")
-    assert abs(unix_offset(tmp_path) - before - by) < 60.0
+    assert abs(unix_offset(tmp_path, boot_id) - before - by) < 60.0
 
 
 def test_what_cannot_be_kept_is_the_clock_of_now(tmp_path: Path, boot_id: Path) -> None:
-    assert abs(unix_offset(tmp_path / "missing") + time.monotonic() - time.time()) < 60.0
+    assert abs(unix_offset(tmp_path / "missing", boot_id) + time.monotonic() - time.time()) < 60.0
     for damaged in (b"\xff not json", b'{"boot_id": "\xff", "unix_offset": 1}'):
         (tmp_path / FILE_NAME).write_bytes(damaged)
-        kept = unix_offset(tmp_path)
-        assert unix_offset(tmp_path) == kept
+        kept = unix_offset(tmp_path, boot_id)
+        assert unix_offset(tmp_path, boot_id) == kept
     boot_id.unlink()
-    assert abs(unix_offset(tmp_path) + time.monotonic() - time.time()) < 60.0
+    assert abs(unix_offset(tmp_path, boot_id) + time.monotonic() - time.time()) < 60.0

@@ -209,11 +209,12 @@ def test_a_result_that_was_damaged_is_not_read_back(
 
 def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(writer: Writer) -> None:
     writer.accept("one")
-    writer.journal._database.execute("PRAGMA query_only = ON")
+    database = writer.journal._database
+    database.execute("PRAGMA query_only = ON")
     assert writer.accept("two")[1]
     names, reason = writer.said.get(timeout=PATIENCE_S)
     assert (names, bool(reason)) == ([], True)  # it tried, and it still cannot
-    writer.journal._database.execute("PRAGMA query_only = OFF")
+    database.execute("PRAGMA query_only = OFF")
     while reason:
         names, reason = writer.said.get(timeout=PATIENCE_S)
     assert names == []

@@ -157,5 +157,5 @@ def test_a_model_that_is_not_there_is_named_as_it_was_given() -> None:
 
 def test_a_hub_out_of_reach_is_told_without_numbers() -> None:
     for error in (OSError(-2, "Name or service not known"), OSError("[Errno -2] Name or service not known")):
-        assert hub._cause(error).startswith("its name cannot be resolved")
-    assert hub._cause(OSError(111, "Connection refused")) == "Connection refused"
+        assert hub.cause_of(error).startswith("its name cannot be resolved")
+    assert hub.cause_of(OSError(111, "Connection refused")) == "Connection refused"

@@ -25,6 +25,7 @@ from cactus_actors.structured.compiled import param_of
 from cactus_actors.structured.matcher import MAX_TEMPLATES, Matchers
 from cactus_actors.structured.vocabulary import grammar_vocabulary
 from cactus_actors.text.text_model import TextModel, load_text_model
+from tests.support.router.scripted_router import until
 from tests.support.text.grammar_texts import Writer, allowed
 
 SPROUT = Path(cactus_actors.models.__file__).parent / "cactus-sprout"
@@ -152,10 +153,7 @@ def test_masks_are_the_same_ahead_and_on_demand_and_in_a_replay(matchers: Matche
 
 def test_the_helper_computes_a_mask_before_it_is_asked_for(matchers: Matchers, text_model: TextModel) -> None:
     matcher = matchers(grammar_of(text_model, regex="[a-z]+"))
-    deadline = time.monotonic() + 60
-    while not matcher._is_masked and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert matcher._is_masked
+    until(lambda: matcher._is_masked)
 
 
 def test_end_tokens_come_where_the_text_may_end(matchers: Matchers, text_model: TextModel) -> None:
@@ -206,17 +204,18 @@ def test_any_token_but_one_is_not_the_end(matchers: Matchers, text_model: TextMo
 
 def test_grammars_that_are_kept_are_bounded(text_model: TextModel) -> None:
     matchers = Matchers(text_model.tokenizer, text_model.eos_ids)
-    for index in range(MAX_TEMPLATES + 5):
-        matchers(grammar_of(text_model, json_schema={"const": index})).bitmask()
-    assert len(matchers._templates) == MAX_TEMPLATES
-    assert matchers._template_bytes == sum(map(len, matchers._templates))
+    grammars = [grammar_of(text_model, json_schema={"const": index}) for index in range(MAX_TEMPLATES + 5)]
+    for grammar in grammars:
+        matchers(grammar).bitmask()
+    assert len(matchers.templates) == MAX_TEMPLATES
+    assert matchers.templates.num_bytes == sum(map(len, grammars[5:]))
 
 
 def test_the_helper_ends_with_its_matchers(text_model: TextModel) -> None:
+    others = set(threading.enumerate())
     matchers = Matchers(text_model.tokenizer, text_model.eos_ids)
     matchers(grammar_of(text_model, regex="a")).bitmask()
-    helper = matchers._helper
-    assert helper is not None
+    [helper] = (it for it in set(threading.enumerate()) - others if it.name == "grammar-masks")
     del matchers
     gc.collect()
     helper.join(60)

@@ -16,10 +16,10 @@ from cactus_actors.protocol.errors import (
     SchemaTooComplex,
     SchemaUnsatisfiable,
 )
+from cactus_actors.structured.bounded_cache import BoundedCache
 from cactus_actors.structured.keywords import ANNOTATIONS
 from cactus_actors.structured.keywords import REFUSED as REFUSED_KEYWORDS
-from cactus_actors.structured.request_grammar import _Cache
-from cactus_actors.structured.schema import _READERS
+from cactus_actors.structured.schema import KEYWORD_READERS
 from tests.support.text.grammar_texts import accepted, grammar_of
 
 PERSON = {
@@ -301,10 +301,10 @@ def test_the_largest_that_is_taken_is_taken_quickly() -> None:
 
 
 def test_many_schemas_stay_within_the_cache() -> None:
-    cache = _Cache(max_bytes=10_000)
+    cache: BoundedCache[str] = BoundedCache(max_bytes=10_000)
     for index in range(1000):
-        cache.put(f"{index:04}", "g" * 96)
-        assert cache._num_bytes <= 10_000
+        cache.put(f"{index:04}", "g" * 96, 100)
+        assert cache.num_bytes <= 10_000
     assert cache.get("0999") == "g" * 96
     assert cache.get("0000") is None
 
@@ -316,7 +316,7 @@ def test_the_same_schema_is_compiled_once() -> None:
     assert all(grammar is first for grammar in again)
 
 
-KEYWORDS = sorted({*_READERS, *ANNOTATIONS, *REFUSED_KEYWORDS, "$id", "id"})
+KEYWORDS = sorted({*KEYWORD_READERS, *ANNOTATIONS, *REFUSED_KEYWORDS, "$id", "id"})
 ODD = [
     None,
     True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -53,8 +54,8 @@ async def test_the_service_may_start_after_the_client() -> None:
         waiting = asyncio.create_task(client.complete("hello", seed=7))
         await asyncio.sleep(0)
         late = ScriptedRouter()
-        late._jobs.unbind(late.endpoint)
-        late._jobs.bind(endpoint)
+        late.jobs_socket.unbind(late.endpoint)
+        late.jobs_socket.bind(endpoint)
         with late:
             assert (await waiting).text == WHOLE
 
@@ -186,7 +187,7 @@ async def test_a_router_of_another_version_is_an_error_not_a_timeout(
     client: AsyncClient, router: ScriptedRouter
 ) -> None:
     def speak_another_version(identity: bytes, submit: Submit) -> None:
-        router._jobs.send_multipart([identity, b"\x09m", b"\x80"])
+        router.jobs_socket.send_multipart([identity, b"\x09m", b"\x80"])
 
     router.on_submit = speak_another_version  # type: ignore[method-assign]
     with pytest.raises(UnsupportedVersion):
@@ -264,18 +265,22 @@ async def test_many_jobs_at_once(router: ScriptedRouter) -> None:
     assert [result.text for result in results] == [f"job {number} w1 w2 w3 w4" for number in range(200)]
 
 
+def num_open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
 async def test_closing_leaves_no_socket_and_no_waiting_task(router: ScriptedRouter) -> None:
     tasks_before, threads_before = len(asyncio.all_tasks()), set(threading.enumerate())
+    files_before = num_open_files()
     client = AsyncClient(router.endpoint, router.stream_endpoint)
     router.pauses_at = 0
     waiting = asyncio.create_task(client.complete("hello"))
     await asyncio.to_thread(until, lambda: bool(router.received))
-    context = client._connection._context
+    assert num_open_files() > files_before
     await client.close()
     with pytest.raises(Unavailable, match="closed"):
         await waiting
-    assert context is not None
-    assert context.closed
+    await asyncio.to_thread(until, lambda: num_open_files() == files_before)
     assert len(asyncio.all_tasks()) == tasks_before
     threads = set(threading.enumerate()) - threads_before
     assert all(thread.name.startswith("asyncio_") for thread in threads)  # the loop's own executor

@@ -83,8 +83,8 @@ async def test_malformed_messages_on_the_stream_are_only_lost_hints(
     client: AsyncClient, router: ScriptedRouter
 ) -> None:
     def garble(job: ScriptedJob, index: int) -> None:
-        router._stream.send_multipart([job.submit.job_id.encode(), b"\x01m", b"\xff\x00garbage"])
-        router._stream.send_multipart([job.submit.job_id.encode()])
+        router.stream_socket.send_multipart([job.submit.job_id.encode(), b"\x01m", b"\xff\x00garbage"])
+        router.stream_socket.send_multipart([job.submit.job_id.encode()])
 
     router.stream_token = garble  # type: ignore[method-assign]
     check_whole(await streamed(client))
