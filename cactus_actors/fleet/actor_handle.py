@@ -22,11 +22,13 @@ class HealthTimeouts:
     """Seconds in which an actor could have answered, after which it is replaced.
 
     `hung_s` is for an answer to `health`. `stuck_s` is for the main loop of a worker whose other threads answer: a
-    step is kept shorter than a heartbeat, and takes longer where many workers share a core.
+    step is kept shorter than a heartbeat, and takes longer where many workers share a core. `stop_s` is the time in
+    which an actor ends after a call of its `stop`.
     """
 
     hung_s: float = 10.0
     stuck_s: float = 20.0
+    stop_s: float = 3.0
 
 
 DEFAULT_HEALTH_TIMEOUTS = HealthTimeouts()
@@ -40,6 +42,7 @@ class ActorHandle:
 
     def __init__(self, actor: Actor, timeouts: HealthTimeouts) -> None:
         self.actor = actor
+        self.has_answered = False
         self._timeouts = timeouts
         self._question: ActorFuture | None = None
         self._asked_at = float("-inf")
@@ -55,7 +58,9 @@ class ActorHandle:
             return None
         question, self._question, self._late = self._question, None, None
         with contextlib.suppress(CactusError):  # its exit gives the reason
-            return question.result(0.0)
+            answer = question.result(0.0)
+            self.has_answered = True
+            return answer
         return None
 
     def is_hung(self, now: float) -> bool:

@@ -14,15 +14,15 @@ from cactus_actors.protocol.errors import CactusError
 class Singleton:
     """Starts one actor and replaces it when it ends or hangs; `what` is its name in messages.
 
-    `place` starts its process; `begin` calls its `start` and `run`. Both raise CactusError. `on_lost` is called
-    after it has ended.
+    `place` starts its process; `begin` calls its `start`, if it has one, and `run`, and returns whether it awaited
+    an answer. Both raise CactusError. `on_lost` is called after it has ended.
     """
 
     def __init__(
         self,
         what: str,
         place: Callable[[], Actor],
-        begin: Callable[[Actor], None],
+        begin: Callable[[Actor], bool],
         announce: Callable[[str], None],
         on_lost: Callable[[], None] = lambda: None,
         timeouts: HealthTimeouts = DEFAULT_HEALTH_TIMEOUTS,
@@ -42,6 +42,11 @@ class Singleton:
         """The placed actor, if there is one."""
         return None if self._handle is None else self._handle.actor
 
+    @property
+    def loading_actor(self) -> Actor | None:
+        """The placed actor, if it has not answered any call."""
+        return None if self._handle is None or self._handle.has_answered else self._handle.actor
+
     def place(self, now: float) -> None:
         """Start its process; raises CactusError."""
         self._started_at = now
@@ -51,7 +56,7 @@ class Singleton:
         """Call its `start` and `run`; raises CactusError, with nothing left running."""
         assert self._handle is not None
         try:
-            self._begin(self._handle.actor)
+            self._handle.has_answered = self._begin(self._handle.actor)
         except CactusError:
             self._handle.actor.terminate()
             self._handle = None

@@ -53,6 +53,11 @@ class WorkerPool:
         """All launched actors that have not been seen to end."""
         return [handle.actor for handle in self._handles.values()]
 
+    @property
+    def loading_actors(self) -> list[Actor]:
+        """Those that are not ready."""
+        return [self._handles[worker_id].actor for worker_id in self.loading]
+
     def unreported_exits(self) -> list[ActorExit]:
         """Exits that `reconcile` has not handled yet."""
         return [it for handle in self._handles.values() if (it := handle.actor.exit_info()) is not None]

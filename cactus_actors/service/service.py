@@ -36,7 +36,6 @@ from cactus_actors.service.state_directory import StateDirectory, is_reusable, j
 
 MAX_LOSSES_PER_WORKER = 2
 """Workers that may be lost during the start, for each desired worker: a node may have just died."""
-STOP_TIMEOUT_S = 3.0
 RECONCILE_INTERVAL_S = 0.25
 POLL_INTERVAL_S = 0.05
 ANSWER_TIMEOUT_S = 1.0
@@ -66,6 +65,7 @@ class Service:
         self._log_line = log_line
         self._show_phase = show_phase or PhaseAnnouncer(announce)
         self._uses_ray = uses_ray(config)
+        self._stop_timeout_s = timeouts.stop_s
         self._router = Singleton("the router", self._place_router, self._begin_router, announce, timeouts=timeouts)
         self._handoff = Singleton(
             "the handoff actor",
@@ -190,10 +190,14 @@ class Service:
         Running jobs are left to the next service on the same endpoint if the journal holds them; otherwise they
         end with an error. HTTP requests end with an error; their jobs are left if the client can reconnect to them.
         """
-        _end([self._gateway.actor])  # before the actors that could still answer its requests
+        singletons = (self._gateway, self._router, self._handoff)
+        for actor in (*self._workers.loading_actors, *(it.loading_actor for it in singletons)):
+            if actor is not None:
+                actor.terminate()  # it has no job, and would not stop before it is ready
+        self._end([self._gateway.actor])  # before the actors that could still answer its requests
         leaves_jobs = self._journal_dir is not None and is_reusable(self._config.jobs_endpoint)
-        _end([self._router.actor], leaves_jobs)
-        _end([*self._workers.actors, self._handoff.actor])
+        self._end([self._router.actor], leaves_jobs)
+        self._end([*self._workers.actors, self._handoff.actor])
         if self._placement_or_none is not None:
             self._placement_or_none.close()
         if self._job_log is not None:
@@ -276,25 +280,28 @@ class Service:
         )
         return self._placement.start(ROUTER, settings, name="router")
 
-    def _begin_router(self, actor: Actor) -> None:
+    def _begin_router(self, actor: Actor) -> bool:
         self._endpoints = await_result(actor.ask("start"), self._config.ready_timeout_s, "the router starts")
         if self._state is not None:
             self._state.name(self._endpoints.jobs)
         actor.run()
+        return True
 
     def _place_handoff(self) -> Actor:
         return self._placement.start(HANDOFF, self._settings.handoff(), name="handoff")
 
-    def _begin_handoff(self, actor: Actor) -> None:
+    def _begin_handoff(self, actor: Actor) -> bool:
         actor.run(self._workers_endpoint)
+        return False
 
     def _place_gateway(self) -> Actor:
         settings = self._settings.gateway(self._http or self._config.http)
         return self._placement.start(GATEWAY, settings, name="gateway")
 
-    def _begin_gateway(self, actor: Actor) -> None:
+    def _begin_gateway(self, actor: Actor) -> bool:
         self._http = await_result(actor.ask("start"), self._config.ready_timeout_s, "the gateway starts")
         actor.run(self.endpoints.jobs, self.endpoints.stream)
+        return True
 
     def _launch_worker(self, worker_id: str) -> Actor:
         settings = self._settings.worker(worker_id)
@@ -338,14 +345,13 @@ class Service:
             if not exit_info.is_lost or num_lost >= MAX_LOSSES_PER_WORKER * self._config.workers:
                 raise exit_info.error or Unavailable("a worker left before it was ready")
 
-
-def _end(actors: Sequence[Actor | None], *arguments: object) -> None:
-    """Ask actors to stop, and terminate those that do not within STOP_TIMEOUT_S."""
-    running = [actor for actor in actors if actor is not None]
-    for actor in running:
-        actor.notify("stop", *arguments)
-    until = time.monotonic() + STOP_TIMEOUT_S
-    while any(actor.exit_info() is None for actor in running) and time.monotonic() < until:
-        time.sleep(POLL_INTERVAL_S / 5)
-    for actor in running:
-        actor.terminate()
+    def _end(self, actors: Sequence[Actor | None], *arguments: object) -> None:
+        """Ask actors to stop, and terminate those that do not in time."""
+        running = [actor for actor in actors if actor is not None]
+        for actor in running:
+            actor.notify("stop", *arguments)
+        until = time.monotonic() + self._stop_timeout_s
+        while any(actor.exit_info() is None for actor in running) and time.monotonic() < until:
+            time.sleep(POLL_INTERVAL_S / 5)
+        for actor in running:
+            actor.terminate()

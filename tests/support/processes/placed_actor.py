@@ -10,7 +10,9 @@ import time
 
 import msgspec
 
+from cactus_actors.config import WorkerSettings
 from cactus_actors.placement.interface import ActorKind
+from cactus_actors.process.health import WorkerHealth
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -68,11 +70,30 @@ class PlacedActor:
         time.sleep(3600.0)
 
 
+class LoadingWorker:
+    """A worker that loads its model forever, with a process of its own; `stop` does not reach it."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._worker_id = settings.worker_id
+        self._child = subprocess.Popen([sys.executable, "-c", CHILD, str(os.getpid())])
+
+    def run(self, _: str) -> str:
+        time.sleep(3600.0)
+        return "drained"
+
+    def stop(self) -> None:
+        pass
+
+    def health(self) -> WorkerHealth:
+        return WorkerHealth(worker_id=self._worker_id, pid=os.getpid(), state="loading", last_tick_s=0.0)
+
+
 def sleep_under(parent: int) -> None:
     end_with_parent(parent)
     time.sleep(3600.0)
 
 
+LOADING = ActorKind("tests.support.processes.placed_actor", "LoadingWorker", {"health": WorkerHealth})
 PLACED = ActorKind(
     "tests.support.processes.placed_actor",
     "PlacedActor",
