@@ -18,7 +18,7 @@ class RateLimit:
 
 @dataclass(slots=True)
 class TokenBucket:
-    """What is `left` to send at once; time fills the bucket."""
+    """The amount `left` that may be sent at once; time fills the bucket."""
 
     limit: RateLimit
     left: float
