@@ -77,7 +77,7 @@ class Singleton:
             self._on_lost()
             return self.reconcile(now)
         if self._handle.is_hung(now):
-            self._announce(f"{self._what} does not answer; it is ended")
+            self._announce(f"{self._what} does not answer; it is killed")
             self._handle.actor.terminate()
             return None
         return self._handle.health(now)
@@ -95,4 +95,4 @@ class Singleton:
             raise
         except CactusError as error:
             delay = self._backoff.on_failed(now, 0.0)
-            self._announce(f"{self._what} did not start: {error.message}; tried again in {delay:.0f} s")
+            self._announce(f"{self._what} did not start: {error.message}; next attempt in {delay:.0f} s")

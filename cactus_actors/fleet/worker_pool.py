@@ -105,7 +105,7 @@ class WorkerPool:
             self._on_ended(worker_id, exit_info, now)
             handle.actor.terminate()
         elif handle.is_hung(now) or self._is_stuck(worker_id, health, now):
-            self._announce(f"{worker_id} does not answer; it is ended")
+            self._announce(f"{worker_id} does not answer; it is killed")
             handle.actor.terminate()
 
     def _note_loading(self, worker_id: str, health: WorkerHealth) -> None:

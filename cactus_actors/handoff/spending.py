@@ -110,7 +110,7 @@ class Spending:
             self._is_kept = True
         except ConfigurationInvalid as error:
             if self._is_kept:
-                _log.error("what is spent at the cloud cannot be kept: %s", error.message)
+                _log.error("the cloud spending cannot be stored: %s", error.message)
             self._is_kept = False
 
     def _read(self, path: Path) -> None:

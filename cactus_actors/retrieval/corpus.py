@@ -111,23 +111,23 @@ class Corpus:
     def _text(self, path: Path, state: _State) -> str | None:
         """The file's text, None for a file that is left out."""
         if not path.resolve().is_relative_to(self.directory):
-            _log.warning("%s leads out of the corpus and is left out", path)
+            _log.warning("%s is a link out of the corpus and is skipped", path)
             return None
         if not path.is_file():
-            _log.warning("%s is not a file and is left out", path)
+            _log.warning("%s is not a file and is skipped", path)
             return None
         if state.size > self._limits.file_bytes:
-            _log.warning("%s is over %d bytes and is left out", path, self._limits.file_bytes)
+            _log.warning("%s has more than %d bytes and is skipped", path, self._limits.file_bytes)
             return None
         try:
             with path.open("rb") as file:
                 content = file.read(self._limits.file_bytes + 1)
             text = content[: self._limits.file_bytes].decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            _log.warning("%s is left out: %s", path, error)
+            _log.warning("%s is skipped: %s", path, error)
             return None
         if "\0" in text:
-            _log.warning("%s is binary and is left out", path)
+            _log.warning("%s is binary and is skipped", path)
             return None
         return text
 

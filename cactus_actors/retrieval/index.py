@@ -100,7 +100,7 @@ class Index:
         own, of_probes = vectors[: len(texts)], vectors[len(texts) :]
         trusts_embeddings = embeddings_find(own, probes, of_probes)
         if not trusts_embeddings:
-            _log.info("the model's embeddings do not tell these documents apart; words come first")
+            _log.info("the model's embeddings do not separate these documents; words rank first")
         return _State(chunks, words, own, trusts_embeddings)
 
 

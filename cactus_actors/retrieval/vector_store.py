@@ -60,7 +60,7 @@ def _load(path: Path) -> dict[bytes, NDArray[np.float32]]:
     except FileNotFoundError:
         return {}
     except Exception as error:  # NumPy may raise any error for a damaged archive
-        _log.warning("%s is damaged and will be written anew: %s", path, error)
+        _log.warning("%s is damaged and is written again: %s", path, error)
         return {}
     return {name.tobytes(): vector for name, vector in zip(hashes, vectors, strict=True)}
 

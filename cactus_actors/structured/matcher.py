@@ -105,7 +105,7 @@ class GrammarMatcher:
         message = _first_line(matcher)
         if is_about_limits(message):
             return SchemaTooComplex(TOO_MUCH_WORK, param=param_of(self._grammar))
-        _log.error("a grammar and its text parted: %s", message)
+        _log.error("the generated text does not match its grammar: %s", message)
         return ModelFailure("the text left its grammar")
 
     def _ready(self) -> LLMatcher:

@@ -82,7 +82,7 @@ class AcceptedKeys:
         except (ConfigurationInvalid, OSError) as error:
             complaint = str(error)
             if complaint != self._complaint:
-                _log.error("the keys cannot be read again and stay as they were: %s", complaint)
+                _log.error("the key files cannot be reloaded, the loaded keys stay in use: %s", complaint)
         self._complaint = complaint
 
     def _read(self) -> None:

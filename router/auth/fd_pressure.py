@@ -56,7 +56,7 @@ class FdPressure:
             return
         if now >= self._next_log_at:
             self._next_log_at = now + LOG_INTERVAL_S
-            _log.warning("file descriptors run out at %d: silent connections are cut", self._limit)
+            _log.warning("the limit of %d file descriptors is almost reached: idle connections are closed", self._limit)
         silent = {name: self._silent_since.get(name, now) for name in self._silent()}
         for name, since in silent.items():
             if now - since >= PATIENCE_S:

@@ -72,5 +72,5 @@ class RateLimiter:
             self._cut.clear()
         self._cut.add(connection.name)
         self._refused["flood"] += 1
-        _log.warning("a connection that flooded the %s socket was cut", connection.domain)
+        _log.warning("closed a connection that exceeded the rate limit of the %s socket", connection.domain)
         connection.cut()

@@ -83,7 +83,7 @@ class UnfinishedMessages:
         num_cut = sum(self._connections.cut(name) for name in culprits)
         if num_cut:
             self._refused["unfinished"] += num_cut
-            _log.warning("%d connections that left messages unfinished or unread were cut", num_cut)
+            _log.warning("closed %d connections with unfinished or unread messages", num_cut)
         return bool(culprits)
 
     def _kept(self) -> dict[tuple[int, int], int]:

@@ -134,8 +134,8 @@ class EdgeProcess:
                         self._bound(message)
                         return message
         except EOFError:
-            raise Unavailable("the process for the sockets of clients ended while it started") from None
-        raise Unavailable(f"the process for the sockets of clients did not start in {START_LIMIT_S:g} s")
+            raise Unavailable("the edge process ended while it started") from None
+        raise Unavailable(f"the edge process did not start in {START_LIMIT_S:g} s")
 
     def publish(self, frames: Sequence[bytes]) -> None:
         """Publish topic, header and payload with the next flush."""
@@ -178,7 +178,7 @@ class EdgeProcess:
             self._silence, self._is_stalled = None, False
         for message in messages:
             if isinstance(message, BindFailed):
-                _log.error("the process for the sockets of clients cannot listen: %s", message.message)
+                _log.error("the edge process cannot listen: %s", message.message)
         return [it for it in messages if not isinstance(it, SocketsBound | BindFailed | Heartbeat)]
 
     def identity(self, identity: bytes) -> bytes:
@@ -229,7 +229,7 @@ class EdgeProcess:
         try:
             self._process, connection = start_child("cactus_actors.router.edge.edge_child", environment=ENVIRONMENT)
         except OSError as error:
-            _log.error("the process for the sockets of clients cannot be started: %s", error)
+            _log.error("the edge process cannot be started: %s", error)
             self._restart_at = now + RESTART_DELAYS_S[-1]
             return
         self._link = EdgeLink(connection, FromEdge)
@@ -251,7 +251,7 @@ class EdgeProcess:
         self._num_short_lives = 0 if now - self._started_at > LONG_LIFE_S else self._num_short_lives + 1
         delay = RESTART_DELAYS_S[min(self._num_short_lives, len(RESTART_DELAYS_S) - 1)]
         self._restart_at = now + delay
-        _log.warning("the process for the sockets of clients %s (exit status %s); another one starts", how, status)
+        _log.warning("the edge process %s (exit status %s); another one starts", how, status)
         self._on_lost()
 
     def _end(self) -> None:

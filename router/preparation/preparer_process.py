@@ -126,7 +126,7 @@ class PreparerProcess:
             except TimeoutError:
                 self._give_up_child("did not start in time")
                 break
-        raise Unavailable("the process that prepares requests does not start", retry_after=1.0)
+        raise Unavailable("the preparation process does not start", retry_after=1.0)
 
     def _running_child(self) -> _Child:
         with self._changing:
@@ -141,7 +141,7 @@ class PreparerProcess:
     def _give_up_child(self, what: str) -> None:
         with self._changing:
             if not self._is_closed:
-                _log.warning("the process that prepares requests %s; a new one starts", what)
+                _log.warning("the preparation process %s; another one starts", what)
             self._end_child()
 
     def _end_child(self) -> None:

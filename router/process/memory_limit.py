@@ -39,7 +39,7 @@ def limit_memory(max_bytes: int) -> None:
 
 def out_of_memory() -> None:
     """End the process at once."""
-    _log.critical("the limit of this process's memory is reached: it ends, and is started again")
+    _log.critical("the memory limit of this process is reached: it exits and is restarted")
     os._exit(EXIT_CODE)
 
 

@@ -82,17 +82,17 @@ class JobLog:
         try:
             if self._num_left_out:
                 self._append(LeftOut(ts=ts, count=self._num_left_out))
-                _log.warning("the job log is written again, %d lines are left out", self._num_left_out)
+                _log.warning("the job log is written again, %d lines were dropped", self._num_left_out)
                 self._num_left_out = 0
             self._append(line_of(report, ts))
         except OSError as error:
             if not self._num_left_out:
-                _log.warning("the job log cannot be written, lines are left out: %s", error)
+                _log.warning("the job log cannot be written, lines are dropped: %s", error)
             self._num_left_out += 1
 
     def dropped(self, count: int) -> None:
         if not self._num_left_out:
-            _log.warning("more jobs end than can be logged, lines are left out")
+            _log.warning("the job log cannot keep up with the jobs that end, lines are dropped")
         self._num_left_out += count
 
     def close(self) -> None:

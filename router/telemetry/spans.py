@@ -77,15 +77,17 @@ class CountedExporter(SpanExporter):
             result = self._exporter.export(spans)
         except Exception as error:
             result = SpanExportResult.FAILURE
-            _log.debug("the collector was not reached: %s", type(error).__name__)
+            _log.debug("no connection to the OpenTelemetry collector: %s", type(error).__name__)
         if result is SpanExportResult.SUCCESS:
             if self._is_failing:
-                _log.warning("the OpenTelemetry collector answers again, %d or more spans were lost", self.num_lost)
+                _log.warning(
+                    "the OpenTelemetry collector accepts spans again, at least %d spans were dropped", self.num_lost
+                )
             self._is_failing = False
         else:
             self.num_lost += len(spans)
             if not self._is_failing:
-                _log.warning("the OpenTelemetry collector does not take spans, they are left out and counted")
+                _log.warning("the OpenTelemetry collector accepts no spans, they are dropped and counted")
             self._is_failing = True
         return result
 

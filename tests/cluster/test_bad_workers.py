@@ -124,5 +124,5 @@ def test_a_worker_that_hangs_in_a_step_is_ended_and_replaced(
         after = {worker.pid for worker in status.workers if worker.kind == "local"}
         (hung,) = before - after
         until(lambda: not Path(f"/proc/{hung}").exists())
-        assert any("does not answer; it is ended" in line for line in running.lines)
+        assert any("does not answer; it is killed" in line for line in running.lines)
         assert status.jobs.failed == 0

@@ -149,7 +149,7 @@ async def test_a_batch_that_is_tried_again_later_holds_up_nobody_else(
     refuse(router, "ann", Unavailable("no worker"))
     async with tenants(tmp_path, router, limits=BatchLimits(service_lost_s=-1.0), retry_s=3600.0) as kept:
         blocked = await kept.create("ann")
-        await comes(lambda: f"{blocked.batch_id} waits" in caplog.text)
+        await comes(lambda: f"batch {blocked.batch_id} is retried" in caplog.text)
         other = await kept.create("bob")
         await comes(lambda: other.has_ended)
         assert (blocked.status, other.status) == ("in_progress", "completed")

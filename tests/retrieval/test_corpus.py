@@ -46,9 +46,9 @@ def test_a_change_is_seen_and_what_did_not_change_is_not_read_again(tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        pytest.param(b"\xff\xfe\x00text", "left out", id="not UTF-8"),
+        pytest.param(b"\xff\xfe\x00text", "is skipped", id="not UTF-8"),
         pytest.param(b"text\0text", "binary", id="binary"),
-        pytest.param(b"x" * 101, "over 100 bytes", id="too large"),
+        pytest.param(b"x" * 101, "more than 100 bytes", id="too large"),
     ],
 )
 def test_what_cannot_be_used_is_left_out_with_a_warning(

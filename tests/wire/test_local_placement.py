@@ -128,7 +128,7 @@ def test_a_flood_of_lines_is_cut_and_holds_up_nobody(placement: LocalPlacement, 
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     actor.ask("say", "\n".join(["line"] * 100_000)).done()
     assert actor.ask("divide", 1).result(SOON_S) == 1
-    until(lambda: "one: more lines are left out" in lines, SOON_S)
+    until(lambda: "one: more lines are dropped" in lines, SOON_S)
     assert len(lines) < 1000
 
 

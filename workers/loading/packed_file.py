@@ -78,7 +78,7 @@ def ensure_packed(path: Path, files: ModelFiles, layout: WeightLayout, on_progre
         if _is_whole(path, layout):
             return False
         if path.exists():
-            _log.warning("%s is damaged; the model is packed anew", path)
+            _log.warning("%s is damaged; the model is packed again", path)
         _write(path, files, layout, on_progress)
         for former in path.parent.glob(f"{glob.escape(_model_name(path))}-*.cactus"):
             if former != path:

@@ -200,10 +200,10 @@ class BatchQueue:
         try:
             await self._take_steps(record)
         except _PASSING as error:
-            _log.warning("%s waits: %s", record.batch_id, error.message)
+            _log.warning("batch %s is retried in %g s: %s", record.batch_id, self._retry_s, error.message)
             await asyncio.sleep(self._retry_s)
         except Exception:
-            _log.exception("%s waits", record.batch_id)
+            _log.exception("batch %s is retried in %g s", record.batch_id, self._retry_s)
             await asyncio.sleep(self._retry_s)
 
     async def _take_steps(self, record: BatchRecord) -> None:
@@ -221,7 +221,7 @@ class BatchQueue:
         except CactusError as error:
             await self._fail(record, BatchFault(code=error.type, message=error.message))
         except Exception:
-            _log.exception("%s failed", record.batch_id)
+            _log.exception("batch %s failed", record.batch_id)
             await self._fail(record, BatchFault(code="server_error", message="something went wrong here"))
 
     async def _validate(self, record: BatchRecord) -> None:

@@ -45,12 +45,12 @@ class ServedCertificate:
             self.context.load_cert_chain(self._certificate, self._key)
         except (OSError, ssl.SSLError) as error:
             _log.warning(
-                "TLS: %s changed, and is not used until it and its key can be: %s",
+                "TLS: the changed certificate %s cannot be loaded, the previous one stays in use: %s",
                 self._certificate,
                 reason_of(error),
             )
         else:
-            _log.warning("TLS: the certificate in %s is used from now on", self._certificate)
+            _log.warning("TLS: the changed certificate %s is in use", self._certificate)
 
     def _state(self) -> list[tuple[int, int, int]]:
         """File states that change when a file, or the target of a link, is written or replaced."""

@@ -55,4 +55,4 @@ class ActorOutput:
         if self._num_lines <= MAX_LINES_PER_SECOND:
             self._announce(f"{self._name}: {text}")
         elif self._num_lines == MAX_LINES_PER_SECOND + 1:
-            self._announce(f"{self._name}: more lines are left out")
+            self._announce(f"{self._name}: more lines are dropped")
