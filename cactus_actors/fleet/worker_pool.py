@@ -55,7 +55,7 @@ class WorkerPool:
 
     @property
     def loading_actors(self) -> list[Actor]:
-        """Those that are not ready."""
+        """The launched actors that are not ready."""
         return [self._handles[worker_id].actor for worker_id in self.loading]
 
     def unreported_exits(self) -> list[ActorExit]:

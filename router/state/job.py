@@ -72,17 +72,17 @@ class Job(SubmittedRequest):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is in the waiting queue: it has no local worker and its local run has not ended."""
+        """True in the waiting queue: it has no local worker and its local run has not ended."""
         return self.attempts.dispatch_id is None and self.local.ending is None
 
     @property
     def is_background(self) -> bool:
-        """Whether nobody waits for it: any priority below the usual one says so."""
+        """True if nobody waits for it: any priority below the usual one says so."""
         return self.reservation.is_background
 
     @property
     def is_preemptible(self) -> bool:
-        """Whether it may be taken from its worker and go on later; what a cloud works on is left alone."""
+        """True if it may be taken from its worker and continue later; a job at a cloud may not."""
         return self.cloud is None
 
     @property
@@ -98,17 +98,17 @@ class Job(SubmittedRequest):
 
     @property
     def length(self) -> int:
-        """How many items clients may see now."""
+        """The number of items that clients may see now."""
         return len(self.stream) if self.publication.is_released else 0
 
     @property
     def awaits_cloud(self) -> bool:
-        """Whether an answer of the cloud is still awaited."""
+        """True if an answer of the cloud is still awaited."""
         return self.cloud is not None and not self.cloud.failed and self.cloud.broke is None
 
     @property
     def cost(self) -> float:
-        """What its run may cost, in generated tokens."""
+        """The most that its run may cost, in generated tokens."""
         return cost_of(len(self.prepared.prompt_ids), self.prepared.params.max_tokens)
 
     @property
@@ -125,5 +125,5 @@ def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) 
 
 
 def share_owner(account: str, tenant: str, named: str | None) -> str:
-    """Who gets a share of the service; a name that a client chose divides no other tenant's."""
+    """The owner of a share of the service; a name that a client chose divides no other tenant's."""
     return account or tenant or named or ""

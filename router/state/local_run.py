@@ -15,7 +15,7 @@ SUSPECT_AFTER = 2
 
 @dataclass(frozen=True, slots=True)
 class JobEnding:
-    """How a job, or one source of its tokens, ended; an `error` goes with the reason `error`."""
+    """The end of a job, or of one source of its tokens; the reason `error` comes with an `error`."""
 
     reason: FinishReason
     stop_match: str | int | None = None
@@ -39,7 +39,7 @@ class Attempts(msgspec.Struct, eq=False, gc=False):
 
     @property
     def is_suspect(self) -> bool:
-        """Whether so many different workers were lost while they ran the job that it may be the reason."""
+        """True if SUSPECT_AFTER different workers were lost while they ran the job: it may be the reason."""
         return len(set(self.lost_workers)) >= SUSPECT_AFTER
 
 

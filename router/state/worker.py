@@ -1,4 +1,4 @@
-"""What the router knows of one worker, and of what it gave it."""
+"""The router's record of one worker and of its dispatches."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WorkerRecord:
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes jobs that do not run alone."""
+        """True if it takes jobs that do not run alone."""
         return self.is_local and not (self.is_draining or self.is_reserved or self.num_suspects)
 
     @property

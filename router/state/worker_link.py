@@ -25,7 +25,7 @@ class WorkerLink:
         self._acknowledged_at = now
 
     def silent_s(self, now: float) -> float:
-        """How long nothing was heard of it, less what it is excused for."""
+        """The seconds since its last message, less those that are excused."""
         return now - self.last_seen - self._excused_s
 
     def mark_alive(self, now: float) -> None:
@@ -52,7 +52,7 @@ class WorkerLink:
         self._num_reports += 1
 
     def credit(self, max_ahead: int) -> ReportsTaken | None:
-        """What to tell it of its reports, where it sends at most so many ahead; None if nothing."""
+        """The message that grants it more reports, at most `max_ahead` untaken ones; None if it needs none now."""
         if max_ahead <= 0 or 2 * (self._num_reports - self._num_reports_told) < max_ahead:
             return None
         self._num_reports_told = self._num_reports
@@ -60,7 +60,7 @@ class WorkerLink:
 
 
 class InFlight:
-    """What was sent to a worker, or preempted there, and is not in its last report yet.
+    """The dispatches and preemptions that a worker's last report does not show yet.
 
     `num_sent` and the report's `num_accepted` both count since its Hello. The worker frees what was preempted
     before it reads what is sent next.
