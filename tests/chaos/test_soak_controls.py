@@ -99,7 +99,7 @@ async def test_a_job_of_a_lost_worker_that_nobody_else_takes(tmp_path: Path, fau
 async def test_an_event_stream_that_begins_anew_where_it_broke_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resumes: bool
 ) -> None:
-    take: Callable[[Any, str], None] = Reading.take
+    take: Callable[[Any, str], Any] = Reading.take
     if not resumes:
         monkeypatch.setattr(Reading, "take", lambda self, line: line.startswith("id: ") or take(self, line))
     history = History(tmp_path / "history.jsonl")

@@ -57,7 +57,7 @@ def test_it_says_ready_serves_and_stops_on_a_signal(
 @pytest.mark.parametrize("place", ["ray"], indirect=True)
 def test_what_ray_has_to_say_is_not_taken_for_ours(place_options: list[str], ray_address: str, tmp_path: Path) -> None:
     from ray._private.utils import publish_error_to_driver
-    from ray._raylet import GcsClient
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
     with serving(tmp_path, *place_options) as (process, (first, *_)):
         assert first == "ready"

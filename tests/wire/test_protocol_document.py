@@ -21,7 +21,7 @@ from tests.support.text.documents import page
 DOCUMENT = page("reference/protocol.md")
 EXAMPLES = re.findall(r"^```(json|hex) (client|reply|stream|worker)\n(.*?)^```", DOCUMENT, re.M | re.S)
 SURE_PROBE = Probe(bias=1.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=0.0, length=0.0)
-DECODERS = {
+DECODERS: dict[str, Any] = {
     "client": wire.client_message_decoder(),
     "reply": wire.router_reply_decoder(),
     "stream": wire.stream_message_decoder(),

@@ -203,7 +203,7 @@ class SlowTokenizer(LetterTokenizer):
 class SlowModel(LetterModel):
     def __init__(self) -> None:
         super().__init__()
-        self.tokenizer = SlowTokenizer()
+        self.tokenizer: SlowTokenizer = SlowTokenizer()
 
 
 def test_the_router_answers_while_a_request_is_being_prepared() -> None:

@@ -49,7 +49,7 @@ CODE = {
         "required": ["id"],
     },
 }
-TOOLS = [WEATHER, TIME, NOTE, CODE]
+TOOLS: list[dict[str, Any]] = [WEATHER, TIME, NOTE, CODE]
 
 
 def as_forced(markup: str, text: str) -> str:

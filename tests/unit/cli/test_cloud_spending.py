@@ -38,7 +38,7 @@ def test_operators_see_what_each_tenant_spent_and_clients_what_all_did() -> None
 
 def test_what_is_told_anew_takes_the_place_of_what_was() -> None:
     router = spender()
-    [cloud] = router.workers.values() if isinstance(router.workers, dict) else router.workers
+    [cloud] = router.workers.values()
     router.say(cloud, msgspec.structs.replace(cloud.report(), spent=[ALL]))
     assert told(router).workers[0].spent == [ALL]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cactus_actors.config import CloudBudget, GatewaySettings, HandoffSettings, ServeConfig
@@ -22,6 +23,6 @@ def test_a_generated_page_is_current(name: str) -> None:
 
 
 @pytest.mark.parametrize("settings", [ServeConfig, HandoffSettings, GatewaySettings, CloudBudget])
-def test_every_setting_is_described_unless_the_service_fills_it_in(settings: type) -> None:
+def test_every_setting_is_described_unless_the_service_fills_it_in(settings: type[msgspec.Struct]) -> None:
     fields = config_fields(settings)
     assert {name for name, field in fields.items() if not field.text} == FILLED_IN.get(settings, set())

@@ -86,7 +86,7 @@ def test_every_directory_on_the_way_is_made_private(tmp_path: Path) -> None:
 
 
 def make_records(state_dir: Path) -> None:
-    RecordFiles(state_dir / "http" / "files", int)
+    RecordFiles(state_dir / "http" / "files", int)  # type: ignore[type-var]
 
 
 def make_journal(state_dir: Path) -> None:

@@ -62,6 +62,6 @@ def test_no_place_where_every_user_can_rename_what_others_have(parent: Path) -> 
 
 def test_shared_memory_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(private_ray, "SHARED_MEMORY", tmp_path / "missing")
-    monkeypatch.setattr(private_ray.sys, "platform", "linux")
+    monkeypatch.setattr("cactus_actors.placement.ray.private_ray.sys.platform", "linux")
     with pytest.raises(ConfigurationInvalid, match=f"{tmp_path}/missing: .*object store"):
         check_shared_memory()

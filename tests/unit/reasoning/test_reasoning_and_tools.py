@@ -9,8 +9,9 @@ import pytest
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning import MARKUPS, Split, split, splitter_of
 from cactus_actors.tools.call_rendering import render_calls
-from cactus_actors.tools.call_splitter import CallSplitter, Piece, parse_calls
+from cactus_actors.tools.call_splitter import CallSplitter, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS as TOOL_MARKUPS
+from cactus_actors.tools.pieces import Piece
 
 WEATHER, TIME = ToolCall("weather", {"city": "Paris"}), ToolCall("time", {"zone": "UTC"})
 TOOLS: list[dict[str, Any]] = [

@@ -13,7 +13,6 @@ import pytest
 
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.service import state_directory
 from cactus_actors.service.state_directory import LOCK, StateDirectory
 
 HOLDER = """
@@ -58,7 +57,7 @@ def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(tmp_pat
 
 def test_one_that_is_just_ending_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = StateDirectory(tmp_path, "tcp://127.0.0.1:1", lambda _: None)
-    monkeypatch.setattr(state_directory.time, "sleep", lambda _: first.close())
+    monkeypatch.setattr("cactus_actors.service.state_directory.time.sleep", lambda _: first.close())
     assert opened(tmp_path) == []
 
 
