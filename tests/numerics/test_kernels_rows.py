@@ -16,13 +16,17 @@ from tests.support.models.for_python import for_python
 
 add_row = for_python(rows.add_row)
 gate_gelu = for_python(rows.gate_gelu)
+gate_head = for_python(rows.gate_head)
 gate_silu = for_python(rows.gate_silu)
+growth_of_queries = for_python(rows.growth_of_queries)
 norm_head = for_python(rows.norm_head)
 rms_norm = for_python(rows.rms_norm)
 rotate = for_python(rows.rotate)
 scale_row = for_python(rows.scale_row)
 softcap_row = for_python(rows.softcap_row)
 choose_experts = for_python(experts.choose_experts)
+choose_experts_by_sigmoid = for_python(experts.choose_experts_by_sigmoid)
+score_experts = for_python(experts.score_experts)
 short_conv = for_python(convolution.short_conv)
 store_state = for_python(convolution.store_state)
 
@@ -269,6 +273,41 @@ def test_choose_experts(num_experts, top_k, normalised):
     shares = np.exp(logits.astype(np.float64) - logits.max())
     shares /= shares[ids].sum() if normalised else shares.sum()
     np.testing.assert_allclose(weights, shares[ids], rtol=2e-6)
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize(("num_experts", "top_k"), [(4, 1), (8, 2), (60, 4), (64, 20), (5, 5)])
+def test_choose_experts_by_sigmoid(num_experts, top_k, normalised):
+    logits, biases = numbers(num_experts, scale=2), numbers(num_experts, scale=0.3)
+    row = np.concatenate([between(logits, neighbour=NEIGHBOUR), np.full(num_experts + 9, CANARY, np.float32)])
+    start = len(row) - num_experts - 4
+    score_experts(row, 5, num_experts, biases, 0, row, start)
+    assert (row[[start - 1, start + num_experts]] == CANARY).all()
+    shares = 1 / (1 + np.exp(-logits.astype(np.float64)))
+    np.testing.assert_allclose(row[start : start + num_experts], shares + biases, rtol=1e-5, atol=1e-6)
+    expected = np.argsort(-row[start : start + num_experts], kind="stable")[:top_k]
+    ids, weights = np.full(top_k + 4, -5, np.int32), np.full(top_k + 4, CANARY, np.float32)
+    choose_experts_by_sigmoid(row, start, 5, num_experts, top_k, normalised, 2.5, ids, weights, 2)
+    assert np.array_equal(ids[2:-2], expected)
+    assert (weights[[0, 1, -2, -1]] == CANARY).all()
+    total = shares[expected].sum() + 1e-6 if normalised else 1
+    np.testing.assert_allclose(weights[2:-2], 2.5 * shares[expected] / total, rtol=2e-6)
+
+
+@pytest.mark.parametrize("head_dim", [2, 10, 16, 40])
+def test_gate_head(head_dim):
+    head = numbers(head_dim, scale=2)
+    row = between(head, neighbour=NEIGHBOUR)
+    gate_head(row, 5, head_dim, 0.7)
+    np.testing.assert_allclose(row[5 : 5 + head_dim], head / (1 + math.exp(-0.7)), rtol=2e-6)
+    assert (row[:5] == NEIGHBOUR).all()
+    assert (row[5 + head_dim :] == NEIGHBOUR).all()
+
+
+def test_growth_of_queries():
+    found = [growth_of_queries(position, 0.1, 16) for position in (0, 15, 16, 31, 160)]
+    assert found[:2] == [1, 1]
+    np.testing.assert_allclose(found[2:], 1 + 0.1 * np.log([2, 2, 11]), rtol=2e-7)
 
 
 def test_equal_experts_are_chosen_by_id():

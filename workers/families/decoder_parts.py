@@ -45,8 +45,12 @@ def gated_network(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) 
     return down(g, c, g.silu_gate(gate_and_up(g, c, h, f"{name}.mlp")), f"{name}.mlp")
 
 
-def experts(g: Graph, c: ModelConfig, h: Value, name: str, *, gate: str, up: str, down: str) -> Value:
+def experts(
+    g: Graph, c: ModelConfig, h: Value, name: str, *, gate: str, up: str, down: str, router: str = "gate"
+) -> Value:
     """A mixture of experts below `name`, whose projections have these names, (tokens, hidden)."""
     assert c.experts is not None, "the config describes them"
     names = [f"{name}.experts.{index}" for index in range(c.experts.num_experts)]
-    return g.experts(h, f"{name}.gate", [(f"{each}.{gate}", f"{each}.{up}", f"{each}.{down}") for each in names])
+    bias = f"{name}.expert_bias" if c.experts.has_bias else None
+    projections = [(f"{each}.{gate}", f"{each}.{up}", f"{each}.{down}") for each in names]
+    return g.experts(h, f"{name}.{router}", projections, bias=bias)

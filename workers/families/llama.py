@@ -24,15 +24,15 @@ def forward(
     feed_forward: Callable[[Graph, ModelConfig, Value, Layer, str], Value] = gated_network,
 ) -> None:
     """Pre-norm blocks of grouped-query attention and a SiLU-gated network; other families replace a part."""
-    x = g.embed("embed_tokens")  # (tokens, hidden)
+    x = g.embed("embed_tokens", scale=c.embedding_scale)  # (tokens, hidden)
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"
         h = g.rms_norm(x, f"{name}.input_layernorm")
         qkv = project(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
-        x = x + attention(g, c, qkv, layer, f"{name}.self_attn")
+        x = x + g.scaled(attention(g, c, qkv, layer, f"{name}.self_attn"), c.residual_scale)
 
         h = g.rms_norm(x, f"{name}.post_attention_layernorm")
-        x = x + feed_forward(g, c, h, layer, name)
+        x = x + g.scaled(feed_forward(g, c, h, layer, name), c.residual_scale)
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 

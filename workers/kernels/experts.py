@@ -50,6 +50,54 @@ def choose_experts(
 
 
 @internal(error_model="numpy")
+def score_experts(
+    logits: Any, start: int, num_experts: int, biases: Any, biases_start: int, scores: Any, scores_start: int
+) -> None:
+    """scores = sigmoid(logits) + biases, by which experts are chosen (Wang et al. 2024, loss-free balancing)."""
+    for expert in range(0, num_experts, 16):
+        count = min(16, num_experts - expert)
+        total = _sigmoid(load_first(logits, start + expert, count)) + load_first(biases, biases_start + expert, count)
+        store_first(scores, scores_start + expert, total, count)
+
+
+@internal(error_model="numpy")
+def choose_experts_by_sigmoid(
+    scores: Any,
+    scores_start: int,
+    logits_start: int,
+    num_experts: int,
+    top_k: int,
+    normalised: bool,
+    scale: float,
+    ids: Any,  # int32
+    weights: Any,
+    out_start: int,
+) -> None:
+    """The `top_k` experts of the highest scores, weighted by the sigmoids of their logits times `scale`.
+
+    Scores and logits are in one array. Normalised weights are divided by their sum plus 1e-6.
+    """
+    _choose(scores, scores_start, num_experts, top_k, ids, weights, out_start)
+    total = np.float32(0)
+    for rank in range(out_start, out_start + top_k):
+        weights[rank] = scores[logits_start + ids[rank]]
+    for rank in range(0, top_k, 16):
+        count = min(16, top_k - rank)
+        store_first(weights, out_start + rank, _sigmoid(load_first(weights, out_start + rank, count)), count)
+    for rank in range(out_start, out_start + top_k):
+        total += weights[rank]
+    divisor = total + np.float32(1e-6) if normalised else np.float32(1)
+    for rank in range(out_start, out_start + top_k):
+        weights[rank] = weights[rank] / divisor * np.float32(scale)
+
+
+@internal(error_model="numpy")
+def _sigmoid(x: Any) -> Any:
+    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
+    return divide(one, one + exponential(zero - x))
+
+
+@internal(error_model="numpy")
 def _choose(logits: Any, start: int, num_experts: int, top_k: int, ids: Any, weights: Any, out_start: int) -> None:
     """Insert one expert after the other into the chosen ones; `weights` holds their logits meanwhile."""
     for expert in range(num_experts):

@@ -132,6 +132,25 @@ gate_gelu = _make_gate(_gelu)
 
 
 @internal(error_model="numpy")
+def gate_head(values: Any, start: int, head_dim: int, gate: float) -> None:
+    """values *= sigmoid(gate), for one head in place."""
+    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
+    share = divide(one, one + exponential(zero - broadcast(np.float32(gate))))
+    whole, rest = head_dim // 16 * 16, head_dim % 16
+    for column in range(start, start + whole, 16):
+        store(values, column, load(values, column) * share)
+    if rest:
+        store_first(values, start + whole, load_first(values, start + whole, rest) * share, rest)
+
+
+@internal(error_model="numpy")
+def growth_of_queries(position: int, factor: float, period: int) -> Any:
+    """1 + factor * ln(1 + position // period) (Llama 4, 2025)."""
+    logarithm = np.float32(math.log(np.float64(1 + position // period)))
+    return np.float32(1) + np.float32(factor) * logarithm
+
+
+@internal(error_model="numpy")
 def add_row(target: Any, target_start: int, source: Any, source_start: int, num_columns: int) -> None:
     """target += source."""
     whole, rest = num_columns // 16 * 16, num_columns % 16

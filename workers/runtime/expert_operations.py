@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from cactus_actors.workers.kernels.experts import choose_experts
+from cactus_actors.workers.kernels.experts import choose_experts, choose_experts_by_sigmoid, score_experts
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import Matrix, encode_row, matmul, num_blocks
 from cactus_actors.workers.runtime.graph import OpCode, RowKind
 from cactus_actors.workers.runtime.step_arguments import NUM_TOKENS, ExpertChoices, PackedWeights, StepInputs, Workspace
 
-CHOOSE, GROUP, ENCODE_CHOSEN = map(int, (OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN))
+CHOOSE, SCORE = map(int, (OpCode.CHOOSE, OpCode.SCORE))
+GROUP, ENCODE_CHOSEN = map(int, (OpCode.GROUP, OpCode.ENCODE_CHOSEN))
 TOKENS = int(RowKind.TOKENS)
 
 
 @internal(error_model="numpy")
-def choose_or_combine(op: Any, row: int, source: int, target: int, choices: ExpertChoices, work: Workspace) -> None:
-    """Choose the experts of one token, or add up their results."""
+def choose_or_combine(
+    op: Any, row: int, source: int, target: int, vectors: Any, choices: ExpertChoices, work: Workspace
+) -> None:
+    """Score or choose the experts of one token, or add up their results."""
     first = row * choices.num_chosen
+    if op.code == SCORE:
+        score_experts(work.floats, source, op.num_columns, vectors, op.start, work.floats, target)
+        return
+    if op.code == CHOOSE and op.column == 1:
+        choose_experts_by_sigmoid(
+            work.floats,
+            source,
+            target,
+            op.num_columns,
+            op.count,
+            op.flag != 0,
+            op.scale,
+            choices.ids,
+            choices.weights,
+            first,
+        )
+        return
     if op.code == CHOOSE:
         choose_experts(
             work.floats,

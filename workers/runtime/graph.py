@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
-from cactus_actors.workers.spec.model_config import ModelConfig
+from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 
 
 class OpCode(IntEnum):
@@ -37,9 +37,14 @@ class OpCode(IntEnum):
     CHOOSE = 15
     COMBINE = 16
     LOGIT_STATS = 17
-    GROUP = 18  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 19
-    EXPERT_MATMUL = 20
+    NORM_COLUMNS = 18
+    SCALE = 19
+    SCALE_QUERIES = 20
+    GATE_HEADS = 21
+    SCORE = 22
+    GROUP = 23  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 24
+    EXPERT_MATMUL = 25
 
 
 class RowKind(IntEnum):
@@ -52,7 +57,7 @@ class RowKind(IntEnum):
 
 _MIXES_ROWS = {
     *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV),
-    *(OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
+    *(OpCode.SCORE, OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
 }
 """Operations on a row that need other tokens of the step."""
 
@@ -153,18 +158,28 @@ class Graph:
     def add(self, x: Value, y: Value) -> Value:
         """x + y in the place of x, which must not be used again."""
         last = self.operations[-1]
-        if last.code is OpCode.MATMUL and last.target is y:
+        if last.code is OpCode.MATMUL and last.target is y and not last.flag:
             last.target, last.flag = x, True  # the product is added in the matmul
         else:
             self._note(OpCode.ADD, source=y, target=x)
-        for for_head in (False, True):
-            self._encoded.pop((id(x), for_head), None)
+        self._forget_encoded(x)
         return x
 
     def norm_heads(self, qkv: Value, column: int, num_heads: int, name: str, *, plus_one: bool = False) -> None:
         """RMS norm of each of `num_heads` heads from `column` on, in place, with one gain for all."""
         gains = VectorRef((name,), (self.config.head_dim,), offset=float(plus_one))
         self._note(OpCode.NORM_HEADS, target=qkv, vector=gains, column=column, count=num_heads)
+
+    def norm_columns(self, x: Value, column: int, width: int, name: str) -> None:
+        """RMS norm of `width` columns from `column` on, in place."""
+        self._note(OpCode.NORM_COLUMNS, target=x, vector=VectorRef((name,), (width,)), column=column, count=width)
+
+    def scaled(self, x: Value, factor: float) -> Value:
+        """x * factor in the place of x, which must not be used again."""
+        if factor != 1:
+            self._note(OpCode.SCALE, source=x, target=x, scale=factor)
+            self._forget_encoded(x)
+        return x
 
     def attention(self, qkv: Value, *, rope: int | None = 0, window: int = 0) -> Value:
         """Causal grouped-query attention over the cache, (rows, heads * head_dim).
@@ -175,6 +190,9 @@ class Graph:
         self.num_attention_layers += 1
         if rope is not None:
             self._note(OpCode.ROTATE, target=qkv, rope=rope)
+        if config.query_growth is not None:
+            growth = config.query_growth
+            self._note(OpCode.SCALE_QUERIES, target=qkv, scale=growth.factor, count=growth.period)
         self._note(OpCode.STORE, source=qkv, layer=layer, column=config.query_size)
         attended = Value(self, config.query_size)
         self._note(
@@ -186,6 +204,11 @@ class Graph:
             scale=config.score_scale,
             softcap=config.attention_softcap,
         )
+        return attended
+
+    def gate_heads(self, attended: Value, gates: Value) -> Value:
+        """Each head of `attended` times the sigmoid of its column of `gates`, in place."""
+        self._note(OpCode.GATE_HEADS, source=gates, target=attended)
         return attended
 
     def silu_gate(self, gate_up: Value) -> Value:
@@ -214,15 +237,21 @@ class Graph:
         )
         return mixed
 
-    def experts(self, h: Value, router: str, names: Sequence[tuple[str, str, str]]) -> Value:
+    def experts(
+        self, h: Value, router: str, names: Sequence[tuple[str, str, str]], *, bias: str | None = None
+    ) -> Value:
         """The weighted sum of the chosen experts' SiLU-gated networks, (tokens, hidden).
 
-        `names` are the gate, up and down projections of each expert.
+        `names` are the gate, up and down projections of each expert. `bias` is added to the scores by which
+        experts are chosen, not to their weights.
         """
         experts = self.config.experts
         assert experts is not None, "a layer has experts, so the config describes them"
-        scores = self._product(h, MatrixRef((router,), (experts.num_experts,), h.width, is_head=True))
-        self._note(OpCode.CHOOSE, source=scores, count=experts.num_chosen, flag=experts.normalised)
+        logits = self._product(h, MatrixRef((router,), (experts.num_experts,), h.width, is_head=True))
+        if experts.has_sigmoid_scores:
+            self._choose_by_sigmoid(logits, experts, bias)
+        else:
+            self._note(OpCode.CHOOSE, source=logits, count=experts.num_chosen, flag=experts.normalised)
         self._note(OpCode.GROUP, count=experts.num_experts)
         chosen = Value(self, h.width, RowKind.CHOICES, is_encoded=True)
         self._note(OpCode.ENCODE_CHOSEN, source=h, target=chosen, count=experts.num_experts)
@@ -239,7 +268,7 @@ class Graph:
         """The requested logits and their statistics: the last norm, the head, and the soft cap."""
         self.hidden = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
         matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
-        self.logits = self._product(self.hidden, matrix)
+        self.logits = self.scaled(self._product(self.hidden, matrix), self.config.logit_scale)
         if self.config.logit_softcap:
             self._note(OpCode.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
         self.logit_stats = Value(self, logit_stats_width(self.logits.width), self.logits.rows)
@@ -272,6 +301,23 @@ class Graph:
     def num_weights(self) -> int:
         """Number of weights."""
         return sum(math.prod(shape) for shape in self.tensor_shapes.values())
+
+    def _choose_by_sigmoid(self, logits: Value, experts: Experts, bias: str | None) -> None:
+        """Sigmoids weigh the experts; with a bias they are chosen by other scores, computed first."""
+        scores = logits
+        if bias is not None:
+            scores = Value(self, logits.width, logits.rows)
+            self._note(OpCode.SCORE, source=logits, target=scores, vector=VectorRef((bias,), (logits.width,)))
+        # The choice reads both rows and writes neither: `target` keeps the logits alive until then.
+        self._note(
+            OpCode.CHOOSE,
+            source=scores,
+            target=logits,
+            count=experts.num_chosen,
+            flag=experts.normalised,
+            column=1,
+            scale=experts.scale,
+        )
 
     def _product(self, x: Value, matrix: MatrixRef) -> Value:
         product = Value(self, matrix.num_rows, x.rows)
@@ -322,6 +368,10 @@ class Graph:
             self._encoded[key] = Value(self, x.width, x.rows, is_encoded=True, for_head=for_head)
             self._note(OpCode.ENCODE, source=x, target=self._encoded[key], flag=for_head)
         return self._encoded[key]
+
+    def _forget_encoded(self, x: Value) -> None:
+        for for_head in (False, True):
+            self._encoded.pop((id(x), for_head), None)
 
     def _note(self, code: OpCode, **fields: object) -> None:
         self.operations.append(GraphOperation(code=code, **fields))  # type: ignore[arg-type]

@@ -58,8 +58,8 @@ _MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL}
 _READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
 """Operations that begin a run: they read rows written by other threads."""
 
-_BY_COLUMNS = {OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS}
-_BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.STORE}
+_BY_COLUMNS = {OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS, OpCode.SCALE}
+_BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.SCALE_QUERIES, OpCode.STORE, OpCode.GATE_HEADS}
 """Operations whose rows are cut when there are few: by columns, or by key-value heads with their queries."""
 
 _READS_BEYOND_ITS_SLICE = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.NORM, OpCode.GATE}

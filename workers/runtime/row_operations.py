@@ -10,7 +10,9 @@ from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_
 from cactus_actors.workers.kernels.row_kernels import (
     add_row,
     gate_gelu,
+    gate_head,
     gate_silu,
+    growth_of_queries,
     norm_head,
     rms_norm,
     rotate,
@@ -34,6 +36,8 @@ BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(
     int, (OpCode.BIAS, OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.STORE, OpCode.ADD)
 )
 SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_STATE, OpCode.CHOOSE, OpCode.COMBINE))
+NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
+SCALE_QUERIES, GATE_HEADS = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS))
 
 
 @internal(error_model="numpy", inline="always")
@@ -123,8 +127,21 @@ def work_on_row(
             floats[target + column] = floats[token + column]
     elif code == SOFTCAP:
         softcap_row(floats, target, op.target_width, op.softcap)
-    elif code in (CHOOSE, COMBINE):
-        choose_or_combine(op, row, source, target, choices, work)
+    elif code == NORM_COLUMNS:
+        norm_head(floats, target + op.column, weights.vectors, op.start, op.count, shape.norm_eps)
+    elif code == SCALE:
+        scale_row(floats, target + first, min(last, op.num_columns) - first, op.scale)
+    elif code == SCALE_QUERIES:
+        growth = growth_of_queries(step.positions[row], op.scale, op.count)
+        shared = shape.num_heads // shape.num_kv_heads * shape.head_dim
+        if growth != 1:
+            scale_row(floats, target + first_head * shared, (last_head - first_head) * shared, growth)
+    elif code == GATE_HEADS:
+        shared = shape.num_heads // shape.num_kv_heads
+        for head in range(first_head * shared, last_head * shared):
+            gate_head(floats, target + head * shape.head_dim, shape.head_dim, floats[source + head])
+    elif code in (SCORE, CHOOSE, COMBINE):
+        choose_or_combine(op, row, source, target, weights.vectors, choices, work)
     else:
         _convolve(op, row, source, target, weights, step, cache.states, floats)
 

@@ -26,6 +26,18 @@ class Experts:
     num_chosen: int
     ffn_size: int
     normalised: bool  # if the weights of the chosen experts add up to one
+    has_sigmoid_scores: bool = False  # in the place of a softmax
+    has_bias: bool = False  # added to the sigmoids by which experts are chosen, not to their weights
+    scale: float = 1.0  # of the weights, after sigmoids
+    shared_ffn_size: int = 0  # of a network that every token goes through as well
+
+
+@dataclass(frozen=True)
+class QueryGrowth:
+    """Queries at position p are scaled by 1 + factor * ln(1 + p // period) (Llama 4, 2025)."""
+
+    factor: float
+    period: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +65,12 @@ class ModelConfig:
     attention_scale: float | None = None  # 1 / sqrt(head_dim) if not given
     attention_softcap: float = 0.0
     logit_softcap: float = 0.0
+    query_growth: QueryGrowth | None = None
+    embedding_scale: float = 1.0
+    residual_scale: float = 1.0  # of what a part of a layer adds
+    logit_scale: float = 1.0
+    has_norms_after: bool = False  # if what a part of a layer adds is normed, in families that may do without
+    has_head_gates: bool = False  # if heads of the attention are gated, in families that may do without
     num_taps: int = 0  # of the short convolutions
     experts: Experts | None = None
 
