@@ -54,6 +54,8 @@ class Family:
 
     `architectures` and `model_types` are the names in config.json, `gguf_architectures` those in
     `general.architecture`. Canonical tensor names are those of Hugging Face without `model.` and `.weight`.
+    A tensor of `stacked_names` holds matrices of equal size below each other, which have these names; one of
+    three dimensions holds those of every expert, whose index replaces STACK.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Family:
     read_json: Callable[[ConfigKeys], ModelConfig]
     read_gguf: Callable[[ConfigKeys, GGUFFile], ModelConfig]
     forward: Callable[[Graph, ModelConfig], None]
+    stacked_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
     adjust_gguf: Adjust = unchanged
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -61,9 +61,10 @@ def _read_directory(directory: Path) -> ModelFiles:
             name = _name_of_hugging_face(stored_name)
             if name is None:
                 continue
-            if name in places:
-                raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
-            places[name] = SafetensorsTensor(shard, stored_name)
+            for part, place in _parts(SafetensorsTensor(shard, stored_name), name, family):
+                if part in places:
+                    raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
+                places[part] = place
     if config.tie_embeddings and HEAD in places and EMBEDDING not in places:
         places[EMBEDDING] = places.pop(HEAD)  # one matrix under either name
     if config.tie_embeddings and HEAD in places:
@@ -178,6 +179,19 @@ def _inside(directory: Path, name: str) -> Path:
     return path
 
 
+def _parts(tensor: SafetensorsTensor, name: str, family: Family) -> Iterator[tuple[str, SafetensorsTensor]]:
+    """The matrices that a tensor holds below each other, with their names; a stack holds those of each expert."""
+    match = re.fullmatch(r"(layers\.\d+\.)(.+)", name)
+    names = family.stacked_names.get(match[2]) if match else None
+    if match is None or names is None:
+        yield name, tensor
+        return
+    entries = enumerate(tensor.rows()) if len(tensor.shape) == 3 else [(None, tensor)]
+    for index, entry in entries:
+        for part, matrix in zip(names, entry.split(len(names)), strict=True):
+            yield match[1] + part.replace(STACK, f".{index}."), matrix
+
+
 def _name_of_hugging_face(stored: str) -> str | None:
     """The canonical name of a tensor; None for derived tensors and parts for images."""
     name = stored
@@ -200,6 +214,8 @@ def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
     if match is None:
         return stored
     layer, part, expert, kind = match.groups()
+    if f"{part}.{kind}" in names:  # under a name of its own
+        return f"layers.{layer}.{names[f'{part}.{kind}']}"
     name = names.get(part if expert is None else f"{part}.*")
     if name is None:
         return stored

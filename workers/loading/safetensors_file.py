@@ -39,7 +39,10 @@ class SafetensorsFile:
 
     def read_tensor(self, name: str) -> NDArray[np.float32]:
         """The tensor `name` as float32; a view of the mapped file if it is stored as float32."""
-        info = self.tensors[name]
+        return self.read_entry(self.tensors[name])
+
+    def read_entry(self, info: SafetensorsEntry) -> NDArray[np.float32]:
+        """The same for a tensor, or a part of one, by its place."""
         stored = np.frombuffer(
             self.content, dtype=np.uint8, count=prod(info.shape) * _ITEM_BYTES[info.dtype], offset=info.offset
         )
@@ -54,28 +57,50 @@ class SafetensorsFile:
 
 
 class SafetensorsTensor(NamedTuple):
-    """One tensor of an open file, by its name there."""
+    """One tensor of an open file, by its name there; or a part of it, if it has a place of its own."""
 
     file: SafetensorsFile
     name: str
+    part: SafetensorsEntry | None = None
+
+    @property
+    def entry(self) -> SafetensorsEntry:
+        """Type, shape and position."""
+        return self.file.tensors[self.name] if self.part is None else self.part
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.file.tensors[self.name].shape
+        return self.entry.shape
 
     def read(self) -> NDArray[np.float32]:
         """Its values, as `SafetensorsFile.read_tensor` gives them."""
-        return self.file.read_tensor(self.name)
+        return self.file.read_entry(self.entry)
+
+    def rows(self) -> list[SafetensorsTensor]:
+        """Its parts along the first axis, without that axis."""
+        parts = self.split(self.shape[0])
+        return [self._replace(part=part.entry._replace(shape=self.shape[1:])) for part in parts]
+
+    def split(self, num_parts: int) -> list[SafetensorsTensor]:
+        """So many parts along the first axis; itself if they would not be equal."""
+        dtype, shape, offset = self.entry
+        if not shape or shape[0] % max(num_parts, 1):
+            return [self] * num_parts
+        part_shape = (shape[0] // max(num_parts, 1), *shape[1:])
+        size = prod(part_shape) * _ITEM_BYTES[dtype]
+        return [
+            self._replace(part=SafetensorsEntry(dtype, part_shape, offset + index * size)) for index in range(num_parts)
+        ]
 
     def is_copy_of(self, other: SafetensorsTensor) -> bool:
         """True if the other tensor has the same type, shape and bytes."""
-        ours, theirs = self.file.tensors[self.name], other.file.tensors[other.name]
+        ours, theirs = self.entry, other.entry
         if ours._replace(offset=theirs.offset) != theirs:
             return False
         return all(map(eq, self._chunks(), other._chunks()))
 
     def _chunks(self) -> Iterator[bytes]:
-        info = self.file.tensors[self.name]
+        info = self.entry
         end = info.offset + prod(info.shape) * _ITEM_BYTES[info.dtype]
         for start in range(info.offset, end, CHUNK_BYTES):
             yield self.file.content[start : min(start + CHUNK_BYTES, end)]
