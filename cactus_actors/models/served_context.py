@@ -24,7 +24,13 @@ _CONTEXTS = {
     "Phi3ForCausalLM": 4_096,
     "SmolLM3ForCausalLM": 32_768,
     "Lfm2ForCausalLM": 128_000,
-    "gemma3_text": 131_072,  # the model type of the part for text
+    "Lfm2MoeForCausalLM": 128_000,
+    "Lfm3ForCausalLM": 128_000,
+    "Ministral3ForCausalLM": 262_144,
+    # the model types of parts for text
+    "gemma3_text": 131_072,
+    "ministral3": 262_144,
+    "mistral": 131_072,
 }
 """transformers' default for a missing `max_position_embeddings`."""
 _ORIGINAL_OF_PHI3 = 4_096

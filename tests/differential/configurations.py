@@ -50,6 +50,13 @@ EXPERTS = ("num_experts_per_tok", "output_router_logits", "router_jitter_noise")
 LONG = ("longrope", "longrope", "longrope", "longrope", "su", "yarn", "default", "linear")
 SMALL_HEADS = ("head_dim", lambda random, shape: random.choice([shape.head_dim, 8, 12]))
 
+MANY_EXPERTS = (
+    ("num_experts", one_of(3, 4, 7)),
+    ("num_experts_per_tok", one_of(1, 2, 3)),
+    ("moe_intermediate_size", one_of(6, 12, 31)),
+)
+CONVOLVING = ("conv", "full_attention")
+
 GEMMA3 = Family(
     "Gemma3ForCausalLM",
     "gemma3_text",
@@ -57,6 +64,26 @@ GEMMA3 = Family(
     always=(SMALL_HEADS,),
     instead=(("rope_parameters", ropes.rope_parameters_by_layer),),
     max_layers=7,
+)
+MINISTRAL3 = Family(
+    "Ministral3ForCausalLM",
+    "ministral3",
+    (*BASICS, "sliding_window", "hidden_act"),
+    always=(SMALL_HEADS, ("rope_parameters", ropes.growing_rope_parameters)),
+    instead=(
+        ("rope_parameters", ropes.growing_rope_parameters),
+        ("rope_scaling", ropes.growing_rope_parameters),
+    ),
+)
+GRANITE = Family(
+    "GraniteForCausalLM",
+    "granite",
+    (
+        *(*BASICS, "attention_bias", "mlp_bias", "hidden_act", "embedding_multiplier"),
+        *("attention_multiplier", "residual_multiplier", "logits_scaling"),
+    ),
+    always=(("attention_multiplier", one_of(0.1, 0.25, 0.4)),),
+    instead=(("logits_scaling", one_of(0.5, 1, 8.0)), ("residual_multiplier", one_of(0.22, 1.0, 2))),
 )
 FAMILIES = (
     Family("LlamaForCausalLM", "llama", (*BASICS, "attention_bias", "mlp_bias", "hidden_act")),
@@ -110,20 +137,77 @@ FAMILIES = (
         "Qwen3MoeForCausalLM",
         "qwen3_moe",
         (*BASICS, *WINDOWS, *EXPERTS, "norm_topk_prob", "mlp_only_layers", "decoder_sparse_step"),
-        always=(
-            ("num_experts", one_of(3, 4, 7)),
-            ("num_experts_per_tok", one_of(1, 2, 3)),
-            ("moe_intermediate_size", one_of(6, 12, 31)),
+        always=MANY_EXPERTS,
+    ),
+    Family("Olmo2ForCausalLM", "olmo2", (*BASICS, "attention_bias", "hidden_act")),
+    Family(
+        "Olmo3ForCausalLM",
+        "olmo3",
+        (*BASICS, *WINDOWS, "attention_bias", "hidden_act"),
+        instead=(("rope_parameters", ropes.rope_parameters_by_layer), ("rope_theta", one_of(500000, 10000.0))),
+        max_layers=6,
+    ),
+    MINISTRAL3,
+    Family("Mistral3ForConditionalGeneration", "mistral3", MINISTRAL3.own, MINISTRAL3.always, MINISTRAL3.instead),
+    Family(
+        "Exaone4ForCausalLM",
+        "exaone4",
+        (*BASICS, "sliding_window", "layer_types", "sliding_window_pattern", "hidden_act"),
+        max_layers=6,
+    ),
+    GRANITE,
+    Family(
+        "GraniteMoeForCausalLM",
+        "granitemoe",
+        (*GRANITE.own, *EXPERTS),
+        always=(*GRANITE.always, ("num_local_experts", one_of(2, 3, 5))),
+        instead=GRANITE.instead,
+    ),
+    Family(
+        "GraniteMoeSharedForCausalLM",
+        "granitemoeshared",
+        (*GRANITE.own, *EXPERTS, "shared_intermediate_size"),
+        always=(*GRANITE.always, ("num_local_experts", one_of(2, 3, 5))),
+        instead=GRANITE.instead,
+    ),
+    Family(
+        "Lfm2MoeForCausalLM",
+        "lfm2_moe",
+        (
+            *(*BASICS, *EXPERTS, "conv_L_cache", "norm_eps", "norm_topk_prob", "use_expert_bias"),
+            *("routed_scaling_factor", "num_dense_layers", "tie_embedding"),
         ),
+        always=(*MANY_EXPERTS, ("num_dense_layers", one_of(0, 1, 2)), ("layer_types", layer_kinds(*CONVOLVING))),
+        instead=(("layer_types", layer_kinds(*CONVOLVING)),),
+        max_layers=6,
+    ),
+    Family(
+        "Lfm3ForCausalLM",
+        "lfm3",
+        (
+            *("head_dim", "num_key_value_heads", "tie_word_embeddings", "max_position_embeddings", "norm_eps"),
+            *("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor", "sliding_window"),
+            *("layer_types", "conv_L_cache", "use_sandwich_norm", "use_attention_gate", "attention_bias"),
+        ),
+        always=(SMALL_HEADS,),
+        instead=(
+            ("layer_types", layer_kinds(*CONVOLVING, "sliding_attention")),
+            ("rope_parameters", ropes.proportional_rope_parameters_by_layer),
+        ),
+        max_layers=7,
     ),
 )
 ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
+TEXTS = {"gemma3": ("gemma3_text",), "mistral3": ("ministral3", "ministral3", "mistral")}
+"""The types of the text part beside images."""
+
+VISION = {
+    **{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1},
+    **{"image_size": 28, "patch_size": 14},
+}
 IMAGES = {
-    "vision_config": {
-        **{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1},
-        **{"image_size": 28, "patch_size": 14, "model_type": "siglip_vision_model"},
-    },
-    "mm_tokens_per_image": 4,
+    "gemma3": {"vision_config": {**VISION, "model_type": "siglip_vision_model"}, "mm_tokens_per_image": 4},
+    "mistral3": {"vision_config": {**VISION, "head_dim": 8, "model_type": "pixtral"}},
 }
 
 
@@ -161,7 +245,8 @@ def _whole(family: Family, config: dict[str, Any], random: Random) -> dict[str, 
     config |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
     model_type = random.choice(FAMILIES).model_type if random.random() < 0.03 else family.model_type
     named = {"architectures": [family.architecture], "model_type": model_type}
-    if model_type == "gemma3":
+    if model_type in TEXTS:
         above = {} if random.random() < 0.7 else {"tie_word_embeddings": random.choice([True, False])}
-        return named | IMAGES | above | {"text_config": config | {"model_type": "gemma3_text"}}
+        text_type = random.choice(TEXTS[model_type])
+        return named | IMAGES[model_type] | above | {"text_config": config | {"model_type": text_type}}
     return named | config

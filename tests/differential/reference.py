@@ -8,13 +8,15 @@ import resource
 import warnings
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, PreTrainedModel
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from tests.differential.configurations import Configuration
 
@@ -55,13 +57,21 @@ def write_checkpoint(configuration: Configuration, directory: Path, seed: int) -
 def _save_model(configuration: Configuration, directory: Path, seed: int) -> None:
     """Random weights of the shapes that transformers gives the model."""
     config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
-    model = AutoModelForCausalLM.from_config(config)
+    model = _class_for(directory).from_config(config)
     is_gemma = "gemma" in configuration.family.model_type
+    biases = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith("expert_bias")]
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for name, parameter in [*model.named_parameters(), *biases]:
             weights = random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma)
             parameter.copy_(torch.from_numpy(weights))
     model.to(getattr(torch, configuration.storage)).save_pretrained(directory)
+
+
+def _class_for(directory: Path) -> Any:
+    """The class that loads the model; models with images are not all among those of text."""
+    config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
+    is_of_text = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    return AutoModelForCausalLM if is_of_text else AutoModelForImageTextToText
 
 
 def _exchange_head(configuration: Configuration, path: Path) -> None:
@@ -105,7 +115,7 @@ def log_probabilities(
     Raises NoReference, for an incomplete checkpoint too: transformers fills what is missing with noise.
     """
     try:
-        model, found = AutoModelForCausalLM.from_pretrained(
+        model, found = _class_for(directory).from_pretrained(
             directory,
             dtype=dtype,
             attn_implementation="eager",

@@ -63,6 +63,30 @@ def rope_parameters_by_layer(random: Random, shape: Shape) -> dict[str, Any]:
     return kinds
 
 
+def growing_rope_parameters(random: Random, shape: Shape) -> dict[str, Any]:
+    """The value of `rope_parameters` where queries grow with the position."""
+    kind = random.choice(["yarn", "yarn", "yarn", "default", "linear", "llama3"])
+    section = rope_parameters(random, shape, kind)
+    return (
+        section
+        | {"llama_4_scaling_beta": random.choice([0, 0.1, 0.4])}
+        | some(random, original_max_position_embeddings=random.choice([4, 16, 4096]))
+    )
+
+
+def proportional_rope_parameters_by_layer(random: Random, shape: Shape) -> dict[str, Any]:
+    """The same by kind of layer, where some embeddings turn a part of the pairs."""
+    found = {}
+    for kind in ("full_attention", "sliding_attention"):
+        name = random.choice(["default", "proportional", "proportional", "yarn", "llama3", "linear", None])
+        if name == "proportional":
+            part = some(random, partial_rotary_factor=random.choice([*PARTS, 0.3]), factor=random.choice([1.0, 4]))
+            found[kind] = {"rope_type": name, "rope_theta": random.choice(THETAS)} | part
+        elif name is not None:
+            found[kind] = rope_parameters(random, shape, name)
+    return found
+
+
 def some(random: Random, **values: Any) -> dict[str, Any]:
     """About half of these keys."""
     return {key: value for key, value in values.items() if random.random() < 0.5}

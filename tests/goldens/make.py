@@ -80,8 +80,9 @@ def make(family: Family, directory: Path) -> None:
 def write_weights(family: Family, directory: Path, seed: int) -> None:
     """model.safetensors of random weights, under the names that published checkpoints have."""
     model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(directory, trust_remote_code=False))
+    biases = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith("expert_bias")]
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for name, parameter in [*model.named_parameters(), *biases]:
             parameter.copy_(torch.from_numpy(random_weights(name, tuple(parameter.shape), family, seed)))
     with tempfile.TemporaryDirectory() as scratch:
         model.to(getattr(torch, family.storage)).save_pretrained(scratch)

@@ -32,8 +32,25 @@ ARCHITECTURES = {
     "Gemma3ForCausalLM": "gemma3",
     "Phi3ForCausalLM": "phi3",
     "Lfm2ForCausalLM": "lfm2",
+    "Lfm2MoeForCausalLM": "lfm2moe",
+    "Olmo2ForCausalLM": "olmo2",
+    "Olmo3ForCausalLM": "olmo2",
+    "Ministral3ForCausalLM": "mistral3",
+    "Exaone4ForCausalLM": "exaone4",
+    "GraniteForCausalLM": "granite",
+    "GraniteMoeSharedForCausalLM": "granitemoe",
 }
-INTERLEAVED = ("llama", "smollm3")  # keep the two halves of each rotated head row by row
+INTERLEAVED = (
+    "llama",
+    "smollm3",
+    "mistral3",
+    "granite",
+    "granitemoe",
+)  # keep the two halves of each rotated head row by row
+HALVES = {
+    "block_sparse_moe.input_linear": ("block_sparse_moe.experts.w1", "block_sparse_moe.experts.w3"),
+    "shared_mlp.input_linear": ("mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj"),
+}
 
 
 def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
@@ -91,8 +108,11 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     if architecture in (*INTERLEAVED, "phi3"):
         writer.add_rope_dimension_count(int(config.get("partial_rotary_factor", 1.0) * head_dim))
 
-    if architecture == "lfm2":
-        kinds = [i in config["full_attn_idxs"] for i in range(config["num_hidden_layers"])]
+    if architecture.startswith("lfm2"):
+        idxs = config.get("full_attn_idxs") or [
+            i for i, kind in enumerate(config["layer_types"]) if kind == "full_attention"
+        ]
+        kinds = [i in idxs for i in range(config["num_hidden_layers"])]
         writer.add_head_count_kv([num_kv_heads if attends else 0 for attends in kinds])
         writer.add_feed_forward_length(tensors["model.layers.0.feed_forward.w1.weight"].shape[0])
         writer.add_shortconv_l_cache(config["conv_L_cache"])
@@ -102,10 +122,22 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     if num_experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(num_experts)
         writer.add_expert_used_count(config["num_experts_per_tok"])
-    if architecture == "qwen3moe":
+    if architecture in ("qwen3moe", "lfm2moe"):
         writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
     if (window := config.get("sliding_window")) and config.get("use_sliding_window", True):
         writer.add_sliding_window(window)
+    if architecture in ("olmo2", "exaone4") and "layer_types" in config:
+        writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config["layer_types"]])
+    if architecture == "lfm2moe":
+        writer.add_leading_dense_block_count(config["num_dense_layers"])
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    if architecture.startswith("granite"):
+        writer.add_attention_scale(config["attention_multiplier"])
+        writer.add_embedding_scale(config["embedding_multiplier"])
+        writer.add_residual_scale(config["residual_multiplier"])
+        writer.add_logit_scale(config["logits_scaling"])
+    if shared := config.get("shared_intermediate_size"):
+        writer.add_expert_shared_feed_forward_length(shared)
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
@@ -114,12 +146,28 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     if rope.get("rope_type") == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(rope["factor"])
+    if rope.get("rope_type") == "yarn":
+        write_yarn(writer, rope)
     if architecture == "phi3":
         original = config["original_max_position_embeddings"]
         writer.add_rope_scaling_orig_ctx_len(original)
         if rope.get("rope_type") == "longrope":
             factor = config["max_position_embeddings"] / original
             writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(factor) / math.log(original)))
+
+
+def write_yarn(writer: gguf.GGUFWriter, rope: dict[str, Any]) -> None:
+    writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    writer.add_rope_scaling_factor(rope["factor"])
+    writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    writer.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
+    writer.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
+    if "attention_factor" in rope:
+        writer.add_rope_scaling_yarn_attn_factor(rope["attention_factor"])
+    if "mscale_all_dim" in rope:
+        writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
+    if "llama_4_scaling_beta" in rope:
+        writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
 
 
 def rope_parameters(config: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +208,7 @@ def stored_tensors(
     kind = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
     names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
-    for name, values in with_stacked_experts(tensors).items():
+    for name, values in with_halves(with_stacked_experts(tensors)).items():
         projection = name.split(".")[-2]
         if architecture in INTERLEAVED and projection in heads:
             values = interleaved(values, heads[projection])
@@ -168,6 +216,8 @@ def stored_tensors(
             values = values + np.float32(1.0)
         if projection == "conv":
             values = values[:, 0, :]
+        if projection == "feed_forward" and name.endswith("expert_bias"):
+            name += ".bias"
         stored_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert stored_name is not None, f"{architecture} has no tensor {name}"
         yield stored_name, values
@@ -183,6 +233,20 @@ def interleaved(values: NDArray[np.float32], num_heads: int) -> NDArray[np.float
     """Rows (or biases) of each head reordered: element i of its first half, element i of its second, ..."""
     halves = values.reshape(num_heads, 2, -1, *values.shape[1:])
     return halves.swapaxes(1, 2).reshape(values.shape)
+
+
+def with_halves(tensors: Tensors) -> Tensors:
+    """Granite's matrices of gate and up as two tensors."""
+    found: Tensors = {}
+    for name, values in tensors.items():
+        layer, _, part = name.removesuffix(".weight").rpartition(".layers.")[2].partition(".")
+        if part not in HALVES:
+            found[name] = values
+            continue
+        halves = np.split(values, 2, axis=-2)
+        for half_name, half in zip(HALVES[part], halves, strict=True):
+            found[f"model.layers.{layer}.{half_name}.weight"] = half
+    return found
 
 
 def with_stacked_experts(tensors: Tensors) -> Tensors:

@@ -20,7 +20,7 @@ from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
-from cactus_actors.workers.spec.model_config import Experts, Layer
+from cactus_actors.workers.spec.model_config import Experts, Layer, QueryGrowth
 
 # 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
 LLAMA = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")
@@ -32,7 +32,17 @@ QWEN3_MOE = replace(
     layers=(EXPERTS, Layer(), EXPERTS),
     experts=Experts(num_experts=5, num_chosen=2, ffn_size=36, normalised=False),
 )
-END_IDS = {"Llama": 160, "LFM2": 100, "Qwen3 MoE": 95}  # each ends some of the answers
+LFM3 = replace(
+    LLAMA,
+    family="LFM3",
+    layers=(CONV, Layer(window=21), CONV, Layer(rope=1)),
+    ropes=(*LLAMA.ropes, replace(LLAMA.ropes[0], theta=100.0)),
+    query_growth=QueryGrowth(0.3, period=16),
+    num_taps=4,
+    has_norms_after=True,
+    has_head_gates=True,
+)
+END_IDS = {"Llama": 160, "LFM2": 100, "Qwen3 MoE": 95, "LFM3": 100}  # each ends some of the answers
 
 
 class LetterTokenizer:
@@ -159,13 +169,15 @@ def make_dispatches() -> list[Dispatch]:
 
 
 def weight_of(name: str) -> np.float32:
-    """Layers of LFM2 add little to the stream here, so that answers have loops for drafts to come true in."""
+    """Layers of LFM2 and 3 add little to the stream here, so that answers have loops for drafts to come true in."""
+    if name.endswith(("post_operator_norm", "post_ffn_norm")):
+        return np.float32(0.2)
     return np.float32(0.5 if name.endswith(("conv.out_proj", "feed_forward.w2")) else 1)
 
 
 @pytest.fixture(
     scope="module",
-    params=[(LLAMA, "float32"), (LLAMA, "int8"), (LFM2, "int8"), (QWEN3_MOE, "int8")],
+    params=[(LLAMA, "float32"), (LLAMA, "int8"), (LFM2, "int8"), (QWEN3_MOE, "int8"), (LFM3, "int8")],
     ids=lambda param: f"{param[0].family}-{param[1]}",
 )
 def models(request: pytest.FixtureRequest) -> Iterator[dict[int, Model]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.decoder_parts import queries_keys_values
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
@@ -20,28 +22,40 @@ DEFAULTS = {
     "block_multiple_of": 256,
     "conv_L_cache": 3,
 }
+KV_HEADS = "attention.head_count_kv"
 
 
-def forward(g: Graph, c: ModelConfig) -> None:
+def feed_forward(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) -> Value:
+    """A SiLU-gated network, (tokens, hidden); `name` is that of the layer."""
+    gate_up = g.linear(  # (tokens, 2 ffn)
+        h, [f"{name}.feed_forward.w1", f"{name}.feed_forward.w3"], [c.ffn_size] * 2
+    )
+    return g.linear(g.silu_gate(gate_up), [f"{name}.feed_forward.w2"], [c.hidden_size])
+
+
+def forward(
+    g: Graph,
+    c: ModelConfig,
+    *,
+    feed_forward: Callable[[Graph, ModelConfig, Value, Layer, str], Value] = feed_forward,
+) -> None:
     """Pre-norm blocks of a short convolution or grouped-query attention, and a SiLU-gated network."""
     x = g.embed("embed_tokens")  # (tokens, hidden)
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"
         h = g.rms_norm(x, f"{name}.operator_norm")
         if layer.kind == "conv":
-            x = x + _short_conv(g, c, h, f"{name}.conv")
+            x = x + short_conv(g, c, h, f"{name}.conv")
         else:
             x = x + _attention(g, c, h, layer, f"{name}.self_attn")
 
         h = g.rms_norm(x, f"{name}.ffn_norm")
-        gate_up = g.linear(  # (tokens, 2 ffn)
-            h, [f"{name}.feed_forward.w1", f"{name}.feed_forward.w3"], [c.ffn_size] * 2
-        )
-        x = x + g.linear(g.silu_gate(gate_up), [f"{name}.feed_forward.w2"], [c.hidden_size])
+        x = x + feed_forward(g, c, h, layer, name)
     g.output(x, "embedding_norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
-def _short_conv(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
+def short_conv(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
+    """A gated convolution along the positions, between two projections, (tokens, hidden)."""
     projected = g.linear(h, [f"{name}.in_proj"], [3 * c.hidden_size])  # B, C and x of each token
     mixed = g.short_conv(projected, f"{name}.conv")  # (tokens, hidden)
     return g.linear(mixed, [f"{name}.out_proj"], [c.hidden_size])
@@ -99,21 +113,43 @@ def _layers_where(attends: list[bool]) -> tuple[Layer, ...]:
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `lfm2.`; layers without key-value heads are convolutions."""
-    key = "attention.head_count_kv"
-    num_layers = keys.integer("block_count", "num_layers")
-    given = keys.get(key)  # one for each layer, unless all have the same
-    counts = given if isinstance(given, list) else [given] * num_layers
-    heads = {count for count in counts if count != 0}
-    is_valid = len(counts) == num_layers and len(heads) == 1 and all(type(count) is int for count in counts)
-    keys.require(is_valid, key, f"0 or one number for each of {num_layers} layers")
+    attends, num_kv_heads = attention_layers_of_gguf(keys)
     return decoder_from_gguf(
-        keys.replaced(**{key: heads.pop()}),
+        keys.replaced(**{KV_HEADS: num_kv_heads}),
         file,
         FAMILY.name,
-        layers=_layers_where([count > 0 for count in counts]),
+        layers=_layers_where(attends),
         num_taps=keys.integer("shortconv.l_cache", "num_taps"),
     )
 
+
+def attention_layers_of_gguf(keys: ConfigKeys) -> tuple[list[bool], int]:
+    """True for each layer with attention, and the number of their key-value heads."""
+    num_layers = keys.integer("block_count", "num_layers")
+    given = keys.get(KV_HEADS)  # one for each layer, unless all have the same
+    counts = given if isinstance(given, list) else [given] * num_layers
+    heads = {count for count in counts if count != 0}
+    is_valid = len(counts) == num_layers and len(heads) == 1 and all(type(count) is int for count in counts)
+    keys.require(is_valid, KV_HEADS, f"0 or one number for each of {num_layers} layers")
+    return [count > 0 for count in counts], heads.pop()
+
+
+NAMES_OF_GGUF = {
+    **GGUF_NAMES,
+    "token_embd_norm": "embedding_norm",
+    "output_norm": "embedding_norm",
+    "attn_norm": "operator_norm",
+    "attn_q_norm": "self_attn.q_layernorm",
+    "attn_k_norm": "self_attn.k_layernorm",
+    "attn_output": "self_attn.out_proj",
+    "shortconv.in_proj": "conv.in_proj",
+    "shortconv.conv": "conv.conv",
+    "shortconv.out_proj": "conv.out_proj",
+    "ffn_norm": "ffn_norm",
+    "ffn_gate": "feed_forward.w1",
+    "ffn_up": "feed_forward.w3",
+    "ffn_down": "feed_forward.w2",
+}
 
 FAMILY = Family(
     name="LFM2",
@@ -124,20 +160,5 @@ FAMILY = Family(
     read_json=read_json,
     read_gguf=read_gguf,
     forward=forward,
-    gguf_names={
-        **GGUF_NAMES,
-        "token_embd_norm": "embedding_norm",
-        "output_norm": "embedding_norm",
-        "attn_norm": "operator_norm",
-        "attn_q_norm": "self_attn.q_layernorm",
-        "attn_k_norm": "self_attn.k_layernorm",
-        "attn_output": "self_attn.out_proj",
-        "shortconv.in_proj": "conv.in_proj",
-        "shortconv.conv": "conv.conv",
-        "shortconv.out_proj": "conv.out_proj",
-        "ffn_norm": "ffn_norm",
-        "ffn_gate": "feed_forward.w1",
-        "ffn_up": "feed_forward.w3",
-        "ffn_down": "feed_forward.w2",
-    },
+    gguf_names=NAMES_OF_GGUF,
 )

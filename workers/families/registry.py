@@ -8,12 +8,19 @@ from pathlib import Path
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families import (
+    exaone4,
     gemma2,
     gemma3,
+    granite,
+    granite_moe,
     lfm2,
+    lfm2_moe,
+    lfm3,
     llama,
+    ministral3,
     mistral,
     mixtral,
+    olmo,
     phi3,
     qwen2,
     qwen3,
@@ -25,6 +32,7 @@ from cactus_actors.workers.families.family import Family
 FAMILIES: tuple[Family, ...] = (
     llama.FAMILY,
     mistral.FAMILY,
+    ministral3.FAMILY,
     qwen2.FAMILY,
     qwen3.FAMILY,
     gemma2.FAMILY,
@@ -32,6 +40,13 @@ FAMILIES: tuple[Family, ...] = (
     phi3.FAMILY,
     smollm3.FAMILY,
     lfm2.FAMILY,
+    lfm2_moe.FAMILY,
+    lfm3.FAMILY,
+    olmo.FAMILY,
+    olmo.WITH_WINDOWS,
+    exaone4.FAMILY,
+    granite.FAMILY,
+    granite_moe.FAMILY,
     mixtral.FAMILY,
     qwen3_moe.FAMILY,
 )

@@ -29,6 +29,9 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "norm_eps": (1e-12, 0.1),
     "softcap": (0.0, 1e6),
     "factor": (1e-6, 1e6),
+    "growth": (0.0, 1e3),
+    "num_dense_layers": (0, 1 << 12),
+    "shared_ffn_size": (0, 1 << 19),
 }
 
 

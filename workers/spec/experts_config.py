@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Experts
 
@@ -22,6 +24,30 @@ def experts_from_gguf(keys: ConfigKeys, size_key: str, *, normalised: bool) -> E
     keys.require_one_of("expert_weights_scale", 0.0, 1.0, None)
     keys.require_one_of("expert_weights_norm", normalised, None)
     return _experts(keys, "expert_count", "expert_used_count", size_key, normalised)
+
+
+def sigmoid_experts_from_json(keys: ConfigKeys, *, has_bias: bool) -> Experts:
+    """Experts weighted by sigmoids; `routed_scaling_factor` multiplies the weights."""
+    normalised = keys.boolean("norm_topk_prob", default=True)
+    return replace(
+        experts_from_json(keys, "num_experts", "moe_intermediate_size", normalised=normalised),
+        has_sigmoid_scores=True,
+        has_bias=has_bias,
+        scale=keys.number("routed_scaling_factor", "factor", 1.0),
+    )
+
+
+def sigmoid_experts_from_gguf(keys: ConfigKeys, *, has_bias: bool) -> Experts:
+    """The same from GGUF metadata; the weights are normalised."""
+    keys.require_one_of("expert_gating_func", 2)  # sigmoid
+    scale = keys.get("expert_weights_scale")
+    others = keys.replaced(expert_gating_func=None, expert_weights_scale=None)
+    return replace(
+        experts_from_gguf(others, "expert_feed_forward_length", normalised=True),
+        has_sigmoid_scores=True,
+        has_bias=has_bias,
+        scale=1.0 if scale in (None, 0.0) else keys.number("expert_weights_scale", "factor"),
+    )
 
 
 def stack_names(experts: str, *, gate: str, up: str, down: str) -> dict[str, str]:

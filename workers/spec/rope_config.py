@@ -18,6 +18,7 @@ from cactus_actors.workers.spec.rope_scaling import (
     LinearScaling,
     Llama3Scaling,
     LongRopeScaling,
+    ProportionalScaling,
     RopeScaling,
     YarnScaling,
 )
@@ -67,6 +68,8 @@ def _rotary_dim(keys: ConfigKeys, parameters: ConfigKeys, head_dim: int, rotates
     source = parameters if parameters.get(key) is not None else keys
     part = 1.0 if source.get(key) is None else source.get(key)
     source.require(is_finite(part) and 0 < part <= 1, key, "0 to 1")
+    if _kind(parameters) == "proportional":
+        return head_dim
     if not rotates_part:
         source.require(part == 1 or _kind(parameters) in (None, "default"), key, "1 beside a scaling")
         return head_dim
@@ -123,6 +126,9 @@ def _scaling(keys: ConfigKeys, scaling: ConfigKeys, *, is_nested: bool) -> RopeS
             return None
         case "linear":
             return LinearScaling(number("factor"))
+        case "proportional" if is_nested:
+            part = scaling.get("partial_rotary_factor")
+            return ProportionalScaling(1.0 if part is None else float(part), number("factor", 1.0))
         case "llama3":
             return Llama3Scaling(
                 number("factor"),
@@ -184,6 +190,8 @@ def _scaling_of_gguf(keys: ConfigKeys, file: GGUFFile) -> RopeScaling | None:
                 original_context=keys.integer("rope.scaling.original_context_length", "max_context"),
                 beta_fast=keys.number("rope.scaling.yarn_beta_fast", "factor", 32.0),
                 beta_slow=keys.number("rope.scaling.yarn_beta_slow", "factor", 1.0),
+                mscale=1.0,
+                mscale_all_dim=keys.number("rope.scaling.yarn_log_multiplier", "growth", 0.0),
             )
         case other:
             keys.require(False, "rope.scaling.type", "none, linear, yarn")

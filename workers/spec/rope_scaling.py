@@ -50,6 +50,23 @@ class LinearScaling(RopeScaling):
 
 
 @dataclass(frozen=True)
+class ProportionalScaling(RopeScaling):
+    """The first `part` of the pairs turn, at their frequencies divided by `factor`; the others do not."""
+
+    part: float
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require_positive(self.factor)
+        _require(0 <= self.part <= 1, "partial_rotary_factor must be 0 to 1")
+
+    def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
+        num_turning = int(self.part * 2 * len(wavelengths) // 2)
+        turning = ONE / wavelengths / np.float32(self.factor)
+        return np.where(np.arange(len(wavelengths)) < num_turning, turning, np.float32(0))
+
+
+@dataclass(frozen=True)
 class FactorsScaling(RopeScaling):
     """Every frequency divided by a factor of its own (`rope_freqs.weight` in GGUF files)."""
 
