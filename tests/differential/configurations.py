@@ -171,6 +171,17 @@ FAMILIES = (
         instead=GRANITE.instead,
     ),
     Family(
+        "GraniteMoeHybridForCausalLM",
+        "granitemoehybrid",
+        (*GRANITE.own, *EXPERTS, "shared_intermediate_size", "position_embedding_type"),
+        always=(
+            *GRANITE.always,
+            *(("num_local_experts", one_of(0, 0, 3, 5)), ("position_embedding_type", one_of("rope", "nope"))),
+            *(("layer_types", layer_kinds("attention")), ("mamba_n_heads", one_of(2))),
+        ),
+        instead=(*GRANITE.instead, ("layer_types", layer_kinds("attention", "attention", "attention", "mamba"))),
+    ),
+    Family(
         "Lfm2MoeForCausalLM",
         "lfm2_moe",
         (

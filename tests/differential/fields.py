@@ -73,6 +73,7 @@ FIELDS: Mapping[str, Draw] = {
     "original_max_position_embeddings": one_of(16, 32, 64, 4096),
     "output_router_logits": one_of(True),
     "partial_rotary_factor": one_of(*ropes.PARTS),
+    "position_embedding_type": one_of("rope", "nope", None),
     "pretraining_tp": one_of(1, 2),
     "qk_layernorm": one_of(True, False),
     "query_pre_attn_scalar": one_of(4, 8, 12, 144),

@@ -39,6 +39,7 @@ ARCHITECTURES = {
     "Exaone4ForCausalLM": "exaone4",
     "GraniteForCausalLM": "granite",
     "GraniteMoeSharedForCausalLM": "granitemoe",
+    "GraniteMoeHybridForCausalLM": "granite",  # without Mamba layers and experts
 }
 INTERLEAVED = (
     "llama",
@@ -49,6 +50,7 @@ INTERLEAVED = (
 )  # keep the two halves of each rotated head row by row
 HALVES = {
     "block_sparse_moe.input_linear": ("block_sparse_moe.experts.w1", "block_sparse_moe.experts.w3"),
+    "mlp.input_linear": ("mlp.gate_proj", "mlp.up_proj"),
     "shared_mlp.input_linear": ("mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj"),
 }
 
@@ -118,7 +120,8 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_shortconv_l_cache(config["conv_L_cache"])
     else:
         writer.add_head_count_kv(num_kv_heads)
-        writer.add_feed_forward_length(config["intermediate_size"])
+        is_dense_hybrid = config["model_type"] == "granitemoehybrid"
+        writer.add_feed_forward_length(config["shared_intermediate_size" if is_dense_hybrid else "intermediate_size"])
     if num_experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(num_experts)
         writer.add_expert_used_count(config["num_experts_per_tok"])
@@ -136,7 +139,8 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_embedding_scale(config["embedding_multiplier"])
         writer.add_residual_scale(config["residual_multiplier"])
         writer.add_logit_scale(config["logits_scaling"])
-    if shared := config.get("shared_intermediate_size"):
+        writer.add_rope_scaling_finetuned(config.get("position_embedding_type", "rope") == "rope")
+    if architecture == "granitemoe" and (shared := config.get("shared_intermediate_size")):
         writer.add_expert_shared_feed_forward_length(shared)
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
@@ -208,6 +212,9 @@ def stored_tensors(
     kind = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
     names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
+    if config["model_type"] == "granitemoehybrid":
+        tensors = {name.replace("shared_mlp.output_linear", "mlp.down_proj"): each for name, each in tensors.items()}
+        tensors = {name.replace("shared_mlp.input_linear", "mlp.input_linear"): each for name, each in tensors.items()}
     for name, values in with_halves(with_stacked_experts(tensors)).items():
         projection = name.split(".")[-2]
         if architecture in INTERLEAVED and projection in heads:

@@ -8,7 +8,7 @@ from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
-from cactus_actors.workers.spec.model_config import ModelConfig
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 # What GraniteConfig and GraniteMoeConfig of transformers assume where a key is missing.
 DEFAULTS = {"max_position_embeddings": 2048, "rms_norm_eps": 1e-6}
@@ -32,13 +32,20 @@ def factors_from_json(keys: ConfigKeys) -> dict[str, Any]:
 
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
-    """The metadata below `granite.`."""
-    return decoder_from_gguf(keys, file, FAMILY.name, biases="all", **factors_from_gguf(keys))
+    """The metadata below `granite.`, which Granite 4 without Mamba layers has as well."""
+    return decoder_from_gguf(
+        keys, file, FAMILY.name, layers=layers_from_gguf(keys), biases="all", **factors_from_gguf(keys)
+    )
+
+
+def layers_from_gguf(keys: ConfigKeys, *, has_experts: bool = False) -> tuple[Layer, ...]:
+    """All layers are alike; `rope.scaling.finetuned` is false if they have no rotary embedding."""
+    rotates = keys.boolean("rope.scaling.finetuned", default=True)
+    return (Layer(rope=0 if rotates else None, has_experts=has_experts),) * keys.integer("block_count", "num_layers")
 
 
 def factors_from_gguf(keys: ConfigKeys) -> dict[str, Any]:
     """The four factors of a GGUF file."""
-    keys.require_one_of("rope.scaling.finetuned", True, None)  # false means no rotary embedding
     has_scale = keys.get("attention.scale") not in (None, 0.0)
     return {
         "embedding_scale": keys.number("embedding_scale", "factor", 1.0),

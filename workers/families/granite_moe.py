@@ -25,9 +25,13 @@ def feed_forward(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) -
     mixed = experts(g, c, h, f"{name}.block_sparse_moe", gate="gate", up="up", down="down", router="router.layer")
     if not c.experts.shared_ffn_size:
         return mixed
-    shared = f"{name}.shared_mlp"
-    gate_up = g.linear(h, [f"{shared}.gate", f"{shared}.up"], [c.experts.shared_ffn_size] * 2)
-    return mixed + g.linear(g.silu_gate(gate_up), [f"{shared}.down"], [c.hidden_size])
+    return mixed + shared_network(g, c, h, c.experts.shared_ffn_size, name)
+
+
+def shared_network(g: Graph, c: ModelConfig, h: Value, ffn_size: int, name: str) -> Value:
+    """A SiLU-gated network of this width, (tokens, hidden); `name` is that of the layer."""
+    gate_up = g.linear(h, [f"{name}.shared_mlp.gate", f"{name}.shared_mlp.up"], [ffn_size] * 2)
+    return g.linear(g.silu_gate(gate_up), [f"{name}.shared_mlp.down"], [c.hidden_size])
 
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
@@ -53,6 +57,7 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
         keys,
         file,
         FAMILY.name,
+        layers=granite.layers_from_gguf(keys, has_experts=True),
         experts=replace(common, shared_ffn_size=shared_ffn_size),
         biases="attention",
         **granite.factors_from_gguf(keys),

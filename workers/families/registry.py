@@ -12,6 +12,7 @@ from cactus_actors.workers.families import (
     gemma2,
     gemma3,
     granite,
+    granite4,
     granite_moe,
     lfm2,
     lfm2_moe,
@@ -47,6 +48,7 @@ FAMILIES: tuple[Family, ...] = (
     exaone4.FAMILY,
     granite.FAMILY,
     granite_moe.FAMILY,
+    granite4.FAMILY,
     mixtral.FAMILY,
     qwen3_moe.FAMILY,
 )
