@@ -78,12 +78,12 @@ async def bench_http(
     limits = httpx.Limits(max_keepalive_connections=0)  # a server may close one just as it is used again
     async with httpx.AsyncClient(base_url=root, timeout=None, limits=limits) as client:
 
-        async def keep_asking() -> None:
+        async def send_requests() -> None:
             for prompt in prompts:
                 await load.request(client, prompt)
 
         started = time.perf_counter()
-        await asyncio.gather(*(keep_asking() for _ in range(concurrency)))
+        await asyncio.gather(*(send_requests() for _ in range(concurrency)))
         seconds = time.perf_counter() - started
     return ServiceRecord(
         requests=requests,

@@ -148,8 +148,8 @@ class RouterActor:
         self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, refused)
         self._unfinished = UnfinishedMessages(self._authenticator.connections, refused)
         self._preparation_pool = self._start_preparing(model, path, corpus)
-        wish = _listen(self._settings, self._edge_limits)
-        self._edge = EdgeProcess(wish, self.core.owners, self._on_edge_lost, self._edge_limits)
+        bind_request = _bind_request_of(self._settings, self._edge_limits)
+        self._edge = EdgeProcess(bind_request, self.core.owners, self._on_edge_lost, self._edge_limits)
         self._traffic = ClientTraffic(self._edge, self.core, refused, self._perform)
         try:
             self._edge.begin()
@@ -197,9 +197,9 @@ class RouterActor:
             if self._mailbox.fileno() in ready:
                 self._mailbox.run_pending()
             if not ready.keys().isdisjoint(self._authenticator.sources):
-                self._attend()
+                self._process_auth_events()
             if self._edge.fileno() in ready:
-                self._traffic.hear()
+                self._traffic.handle_requests()
             self._traffic.answer()
             if self._workers in ready:
                 self._take_worker_messages()  # before the tick, which looks for silent workers
@@ -246,8 +246,8 @@ class RouterActor:
     def _set_stopping(self) -> None:
         self._is_stopping = True
 
-    def _attend(self) -> None:
-        for revoked in self._authenticator.attend():
+    def _process_auth_events(self) -> None:
+        for revoked in self._authenticator.process_events():
             self._perform(self.core.on_revoked(revoked, time.monotonic()))
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
@@ -288,7 +288,7 @@ class RouterActor:
         self._fd_pressure.on_tick(now)
         is_alarmed = self._unfinished.on_tick(now)
         self._edge.on_tick(now)
-        self._attend()
+        self._process_auth_events()
         self._perform(self.core.on_tick(now))
         self._health = RouterHealth(
             self._health.epoch,
@@ -356,7 +356,7 @@ class RouterActor:
         self._mailbox.close()
 
 
-def _listen(settings: RouterSettings, limits: EdgeLimits) -> BindSockets:
+def _bind_request_of(settings: RouterSettings, limits: EdgeLimits) -> BindSockets:
     return BindSockets(
         settings.jobs_endpoint,
         settings.stream_endpoint,

@@ -17,7 +17,7 @@ from dataclasses import replace
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, Unavailable
 from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
-from cactus_actors.protocol.wire import Concerns, Encoding
+from cactus_actors.protocol.wire import Encoding, MessageIds
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.effects import Effect
 from cactus_actors.router.lifecycle.admission import Admission
@@ -143,11 +143,9 @@ class RouterCore:
         self._admission.on_journal_failed(job_ids, reason)
         return self._outbox.drain()
 
-    def on_bad_frames(
-        self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns
-    ) -> list[Effect]:
+    def on_bad_frames(self, identity: bytes, error: CactusError, encoding: Encoding, ids: MessageIds) -> list[Effect]:
         """Answer a client's frames that are not a message, or that it may not send."""
-        self._client_messages.refuse_frames(identity, error, encoding, concerns)
+        self._client_messages.refuse_frames(identity, error, encoding, ids)
         return self._outbox.drain()
 
     def on_bad_worker_frames(self) -> None:
@@ -233,7 +231,7 @@ class RouterCore:
         self._escalations.pump(now)
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         self._streams.on_tick(self.state.jobs.live, now)
-        self._dispatcher.look_again(now)
+        self._dispatcher.reconsider(now)
         self._pump(now)
         return self._outbox.drain()
 

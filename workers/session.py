@@ -68,7 +68,7 @@ class WorkerSession:
 
     def begin(self, now: float) -> list[WorkerMessage]:
         """Request a session, at the start and whenever the last one may be broken; running dispatches are void."""
-        self._void()
+        self._drop_sequences()
         self._is_welcome = False
         self._said_hello_at = now
         return [self._hello]
@@ -121,7 +121,7 @@ class WorkerSession:
             is_due = now - self._reported_at >= HEARTBEAT_S
             if self._reports.may_report or is_due:
                 report = self._report(self._reports.take() if self._reports.may_report else [])
-                if is_due or self._is_news(report):
+                if is_due or self._has_changed(report):
                     self._last_report, self._reported_at = report, now
                     self._reports.on_sent()
                     messages.append(report)
@@ -129,7 +129,7 @@ class WorkerSession:
             messages += self.leave()
         return messages
 
-    def _is_news(self, report: Report) -> bool:
+    def _has_changed(self, report: Report) -> bool:
         """True if the report differs from the last one in more than `num_taken`."""
         last = self._last_report
         return last is None or report != replace(last, num_taken=report.num_taken)
@@ -139,11 +139,11 @@ class WorkerSession:
         is_answer = not self._is_welcome or now - self._said_hello_at < HEARTBEAT_S
         if not is_answer:
             return self.begin(now)
-        self._void()
+        self._drop_sequences()
         self._is_welcome = True
         return [Draining()] if self._is_draining else []
 
-    def _void(self) -> None:
+    def _drop_sequences(self) -> None:
         self._engine.abort_all()
         self._engine.counters.reset()
         self._engine.republish_cache_events()

@@ -39,10 +39,10 @@ def reasoning_request(given: Mapping[str, Any]) -> ReasoningRequest:
 
 
 def _reasoning_request(given: Mapping[str, Any], variables: dict[str, Any]) -> ReasoningRequest:
-    effort = _said_once(given, variables, "reasoning_effort")
+    effort = _given_once(given, variables, "reasoning_effort")
     if effort is not None and effort not in EFFORTS:
         raise InvalidRequest(f"reasoning_effort must be one of {', '.join(EFFORTS)}", param="reasoning_effort")
-    budget = _said_once(given, variables, "thinking_budget")
+    budget = _given_once(given, variables, "thinking_budget")
     lowest, highest = RANGES["thinking_budget"]
     if budget is not None and not lowest <= budget <= highest:
         raise InvalidRequest(
@@ -77,7 +77,7 @@ def _check_variables(variables: Mapping[str, Any]) -> None:
             )
 
 
-def _said_once(given: Mapping[str, Any], variables: Mapping[str, Any], name: str) -> Any:
+def _given_once(given: Mapping[str, Any], variables: Mapping[str, Any], name: str) -> Any:
     """An option that may also be a variable of the template."""
     said = {value for value in (given.get(name), variables.get(name)) if value is not None}
     if len(said) > 1:
@@ -89,7 +89,7 @@ def _said_once(given: Mapping[str, Any], variables: Mapping[str, Any], name: str
 
 def _enabled(given: Mapping[str, Any], variables: dict[str, Any], effort: str | None) -> bool | None:
     """The switch, under each of its names; an effort other than `none` enables reasoning, too."""
-    enabled: bool | None = _said_once(given, variables, "enable_thinking")
+    enabled: bool | None = _given_once(given, variables, "enable_thinking")
     named = variables.pop("thinking", None)
     variables.pop("enable_thinking", None)
     if named is not None and enabled not in (None, named):

@@ -69,7 +69,7 @@ async def run_batch(
         if paths.output.exists() and not is_unfinished and not request.overwrite:
             return await asyncio.to_thread(finished_before, request, form, wanted, begun)
         if begun is None and not request.overwrite:
-            paths.check_none_is_lost()
+            paths.check_journal_exists()
         if is_unfinished and not (request.overwrite or request.resume or retries):
             raise OutputRefused(
                 f"{paths.journal}: an unfinished run is there; continue it with --resume, "
@@ -148,7 +148,7 @@ class _Runner:
         )
 
     async def run(self) -> BatchProgress:
-        self._tell(None, None)
+        self._notify_observer(None, None)
         with PromptFile(self.request.source) as file:
             lines = PendingLines(file, self.form, self.scanned, self.output.has, self.request.limits.max_ahead_bytes)
             try:
@@ -183,9 +183,9 @@ class _Runner:
         self._progress.num_failed += not outcome.succeeded
         for result in outcome.results:
             self._progress.completion_tokens += result.usage.completion_tokens
-        self._tell(line, outcome.results[0] if outcome.results else None)
+        self._notify_observer(line, outcome.results[0] if outcome.results else None)
 
-    def _tell(self, line: PromptLine | None, result: Result | None) -> None:
+    def _notify_observer(self, line: PromptLine | None, result: Result | None) -> None:
         if self.observe is not None:
             self.observe(self._progress, line, result)
 

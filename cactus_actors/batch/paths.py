@@ -44,7 +44,7 @@ class BatchPaths:
             for path in (self.output, self.errors, self.journal, self.partial_output, self.partial_errors):
                 _check_replaceable(path, self.source)
 
-    def check_none_is_lost(self) -> None:
+    def check_journal_exists(self) -> None:
         """Raise OutputRefused if there are result files without a journal."""
         for path in (self.errors, self.partial_output, self.partial_errors):
             if path.exists() and path.stat().st_size:

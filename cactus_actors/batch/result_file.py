@@ -45,7 +45,7 @@ class ResultFile:
         with naming_file(path):
             self._descriptor = open_locked(path)
             try:
-                self._size = self._keep_what_counts()
+                self._size = self._keep_valid_lines()
                 # data of a killed run may still be in the kernel's cache
                 os.fsync(self._descriptor)
             except BaseException:
@@ -98,7 +98,7 @@ class ResultFile:
         with contextlib.suppress(OSError):
             os.ftruncate(self._descriptor, size)
 
-    def _keep_what_counts(self) -> int:
+    def _keep_valid_lines(self) -> int:
         """Add valid lines to `done` and drop everything else; returns the remaining size."""
         size = 0
         has_gap = False
@@ -109,12 +109,12 @@ class ResultFile:
                 has_gap |= line.offset != size
                 size += len(line.content)
         if has_gap:
-            self._write_anew()
+            self._rewrite()
         else:
             os.ftruncate(self._descriptor, size)
         return size
 
-    def _write_anew(self) -> None:
+    def _rewrite(self) -> None:
         """Rewrite the file with its valid lines, so that damage costs only the affected lines."""
         path = self.path.with_name(f"{self.path.name}.new")
         path.unlink(missing_ok=True)

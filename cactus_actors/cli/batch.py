@@ -155,7 +155,7 @@ class _Run:
                 ) as client:
                     return await run_batch(self._request, client, observe)
 
-            return await interruptible(work(), say_how_it_ends)
+            return await interruptible(work(), print_how_to_resume)
 
     def so_far(self) -> str:
         """The number of finished lines, and how to continue."""
@@ -167,7 +167,7 @@ class _Run:
         )
 
 
-def say_how_it_ends() -> None:
+def print_how_to_resume() -> None:
     text = "interrupted: cancelling lines in flight and saving finished ones; a second signal ends at once"
     # rich prints lines of sys.stderr above its bar; click would write into the bar
     print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)

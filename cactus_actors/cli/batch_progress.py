@@ -55,13 +55,13 @@ class ProgressLog:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._told_at: float | None = None
+        self._logged_at: float | None = None
 
     def line(self, progress: BatchProgress, now: float) -> str | None:
         """The line to write at `now`, a monotonic time."""
-        if self._told_at is not None and now - self._told_at < LOG_EVERY_S:
+        if self._logged_at is not None and now - self._logged_at < LOG_EVERY_S:
             return None
-        self._told_at = now
+        self._logged_at = now
         parts = [f"{progress.num_done} of {progress.num_lines} lines"]
         if progress.num_failed:
             parts.append(f"{progress.num_failed} failed")

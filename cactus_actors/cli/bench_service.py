@@ -89,12 +89,12 @@ async def bench_service(
         vocab_size = (await client.status()).vocab_size
         prompts = _prompts(random.Random(seed), vocab_size, requests, prompt_tokens)  # noqa: S311
 
-        async def keep_asking() -> None:
+        async def send_requests() -> None:
             for prompt in prompts:
                 await load.request(client, prompt, max_tokens)
 
         started = time.perf_counter()
-        await asyncio.gather(*(keep_asking() for _ in range(concurrency)))
+        await asyncio.gather(*(send_requests() for _ in range(concurrency)))
         seconds = time.perf_counter() - started
     if not load.results and load.last_error is not None:
         raise load.last_error

@@ -58,11 +58,11 @@ def chat(
         raising_interrupted(),
         Client(endpoint, stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file) as client,
     ):
-        _greet(client.status())
+        _print_greeting(client.status())
         ChatSession(client, system, options, show_reasoning).run(reader())
 
 
-def _greet(status: Status) -> None:
+def _print_greeting(status: Status) -> None:
     """Print the model's name at a terminal; raises NotSupported for a model without chat template."""
     if not status.has_chat_template:
         raise NotSupported(
@@ -71,7 +71,7 @@ def _greet(status: Status) -> None:
             param="messages",
         )
     if is_conversation():
-        _whisper(f"{status.model} · /help for commands")
+        _print_dimmed(f"{status.model} · /help for commands")
 
 
 class ChatSession:
@@ -99,15 +99,15 @@ class ChatSession:
             elif command in ("/exit", "/quit"):
                 return
             else:
-                self._obey(command, rest.strip())
+                self._run_command(command, rest.strip())
 
-    def _obey(self, command: str, rest: str) -> None:
+    def _run_command(self, command: str, rest: str) -> None:
         match command:
             case "/help":
-                _whisper(HELP)
+                _print_dimmed(HELP)
             case "/reset":
                 self._turns = list(self._opening)
-                _whisper("the conversation starts again")
+                _print_dimmed("the conversation starts again")
             case "/system":
                 self._set_system(rest)
             case "/set":
@@ -117,14 +117,14 @@ class ChatSession:
             case "/save":
                 self._save(rest)
             case _:
-                _whisper(f"no command {command}; /help lists them")
+                _print_dimmed(f"no command {command}; /help lists them")
 
     def _set_system(self, text: str) -> None:
         if text:
             turns = self._turns[len(self._opening) :]
             self._opening = [{"role": "system", "content": text}]
             self._turns = [*self._opening, *turns]
-        _whisper(f"system: {self._opening[0]['content'] if self._opening else '-'}")
+        _print_dimmed(f"system: {self._opening[0]['content'] if self._opening else '-'}")
 
     def _set_option(self, name: str, value: str) -> None:
         """Change an option by name; an invalid value is reported and ignored."""
@@ -136,32 +136,32 @@ class ChatSession:
             try:
                 resolve_options(_known_options(name, changed))
             except CactusError as error:
-                _whisper(f"/set {name}: {error}")
+                _print_dimmed(f"/set {name}: {error}")
                 return
             self._options = changed
         told = ", ".join(f"{name} {value}" for name, value in sorted(self._options.items()))
-        _whisper(f"options: {told or '-'}")
+        _print_dimmed(f"options: {told or '-'}")
 
     def _retry(self) -> None:
         asked = self._turns[:-1] if self._turns and self._turns[-1]["role"] == "assistant" else self._turns
         if not asked or asked[-1]["role"] != "user":
-            _whisper("nothing was asked yet")
+            _print_dimmed("nothing was asked yet")
             return
         self._turns = asked[:-1]
         self._take_turn(str(asked[-1]["content"]))
 
     def _save(self, name: str) -> None:
         if not name:
-            _whisper("/save FILE")
+            _print_dimmed("/save FILE")
             return
         path = Path(name).expanduser()
         try:
             with path.open("xb") as file:
                 file.write(msgspec.json.format(msgspec.json.encode({"messages": self._turns}), indent=2))
         except OSError as error:
-            _whisper(f"{path}: {error.strerror}")
+            _print_dimmed(f"{path}: {error.strerror}")
             return
-        _whisper(f"{len(self._turns)} messages are in {path}")
+        _print_dimmed(f"{len(self._turns)} messages are in {path}")
 
     def _take_turn(self, said: str) -> None:
         asked = [*self._turns, {"role": "user", "content": said}]
@@ -174,22 +174,22 @@ class ChatSession:
                 WaitNotice(self._client) as notice,
             ):
                 for delta in stream:
-                    notice.came()
+                    notice.stop()
                     answer += delta.text
                     reasoning += delta.reasoning_content
                     writer.add(delta.text, delta.reasoning_content)
                 result = stream.result()
             writer.end()
-            _whisper(summary(result))
+            _print_dimmed(summary(result))
         except KeyboardInterrupt:  # leaving the stream has cancelled the job
             writer.end()
-            _whisper("stopped")
+            _print_dimmed("stopped")
             if not answer:
                 return
         except (Unavailable, NotSupported):  # later turns would fail as well
             raise
         except ContextExceeded as error:
-            _whisper(f"{error.message}; /reset starts again")
+            _print_dimmed(f"{error.message}; /reset starts again")
             return
         except CactusError as error:
             if answer:
@@ -217,5 +217,5 @@ def _value(text: str) -> Any:
         return text
 
 
-def _whisper(text: str) -> None:
+def _print_dimmed(text: str) -> None:
     typer.secho(text, dim=True, err=True)

@@ -98,7 +98,7 @@ def _answer(client: Client, request: dict[str, Any], writer: AnswerWriter, *, st
         return
     with client.stream(**request) as deltas, WaitNotice(client) as notice:
         for delta in deltas:
-            notice.came()
+            notice.stop()
             if as_json:
                 print_json(delta)
             else:

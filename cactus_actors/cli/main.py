@@ -83,7 +83,7 @@ def main() -> None:
     try:
         app()
     except CactusError as error:
-        _say(error.message)
+        _print_error(error.message)
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
@@ -96,11 +96,11 @@ def main() -> None:
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
-        _say(f"unexpected {type(error).__name__}: {error} ({TRACEBACK_VARIABLE}=1 shows where)")
+        _print_error(f"unexpected {type(error).__name__}: {error} ({TRACEBACK_VARIABLE}=1 shows where)")
         sys.exit(EXIT_FAILED)
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     typer.secho(f"error: {' '.join(message.split())}", fg=typer.colors.RED, err=True)
 
 

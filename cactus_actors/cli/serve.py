@@ -116,7 +116,7 @@ def run_service(config: ServeConfig) -> None:
     """Serve until SIGINT or SIGTERM, then let running jobs finish; a second signal ends the process at once."""
     from cactus_actors.service.service import Service
 
-    announce = _say_with_time if config.log_format == "text" else _say_as_json
+    announce = _print_with_time if config.log_format == "text" else _print_as_json
     stdout = sys.stdout
 
     def tell(line: str) -> None:
@@ -135,7 +135,7 @@ def run_service(config: ServeConfig) -> None:
     signal.signal(signal.SIGTERM, on_early_signal)
     with _start_display(config) as show_phase:
         os.umask(0o077)  # all files of a service are private to this user, databases too
-        service = Service(config, announce, log_line=_say, show_phase=show_phase)
+        service = Service(config, announce, log_line=_print_line, show_phase=show_phase)
         service.start()
     signal.signal(signal.SIGINT, on_signal)
     signal.signal(signal.SIGTERM, on_signal)
@@ -169,17 +169,17 @@ def _start_display(config: ServeConfig) -> AbstractContextManager[ShowPhase | No
     return StartDisplay()
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     """Write one line to standard error, atomically for several threads."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
-def _say_with_time(message: str) -> None:
-    _say(f"{time.strftime('%H:%M:%S')} {message}")
+def _print_with_time(message: str) -> None:
+    _print_line(f"{time.strftime('%H:%M:%S')} {message}")
 
 
-def _say_as_json(message: str) -> None:
+def _print_as_json(message: str) -> None:
     from cactus_actors.router.telemetry.job_log import timestamp
 
     line = {
@@ -188,4 +188,4 @@ def _say_as_json(message: str) -> None:
         "event": "service",
         "message": message[:MAX_MESSAGE],
     }
-    _say(msgspec.json.encode(line).decode())
+    _print_line(msgspec.json.encode(line).decode())

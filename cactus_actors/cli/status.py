@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cactus_actors.cli.shared_options import FIRST_ANSWER_S, AsJson, Endpoint, KeyFile
-from cactus_actors.cli.status_page import num_local, status_page, workers_told
+from cactus_actors.cli.status_page import num_local, status_page, workers_summary
 from cactus_actors.cli.terminal import counted, print_json, wide_console
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import Unavailable
@@ -119,7 +119,7 @@ def scale(
             time.sleep(LOOK_AGAIN_S)
             before, num_running = num_running, _still_desired(client, desired)
             if num_running != before and not as_json:
-                typer.echo(workers_told(num_running, desired))
+                typer.echo(workers_summary(num_running, desired))
     if as_json:
         print_json({"num_workers": desired, "num_running": num_running})
 
@@ -128,7 +128,7 @@ def _scaled(num_running: int, desired: int, *, waits: bool) -> str:
     if num_running == desired:
         return f"{counted(desired, 'worker')} desired, and running"
     hint = "" if waits else " (`cactus status` shows them, --wait waits)"
-    return f"{counted(desired, 'worker')} desired: {workers_told(num_running, desired)}{hint}"
+    return f"{counted(desired, 'worker')} desired: {workers_summary(num_running, desired)}{hint}"
 
 
 def _still_desired(client: Client, desired: int) -> int:

@@ -53,13 +53,13 @@ def status_page(answer: Status, before: Status | None = None, seconds: float = 0
     return Group(*parts)
 
 
-def workers_told(num_running: int, num_wished: int) -> str:
+def workers_summary(num_running: int, num_desired: int) -> str:
     """The number of workers, and of those that are starting or leaving."""
-    if num_running == num_wished:
+    if num_running == num_desired:
         return counted(num_running, "worker") if num_running else "no worker"
-    if num_running < num_wished:
-        return f"{num_running} of {counted(num_wished, 'worker')}, {num_wished - num_running} to come"
-    return f"{counted(num_running, 'worker')}, {num_running - num_wished} to go"
+    if num_running < num_desired:
+        return f"{num_running} of {counted(num_desired, 'worker')}, {num_desired - num_running} to come"
+    return f"{counted(num_running, 'worker')}, {num_running - num_desired} to go"
 
 
 def num_local(answer: Status) -> int:
@@ -108,7 +108,7 @@ class _Workers:
 
 def _heading(answer: Status) -> str:
     state = "draining" if answer.draining else "serving"
-    workers = workers_told(num_local(answer), answer.desired_workers)
+    workers = workers_summary(num_local(answer), answer.desired_workers)
     uptime = _long_time(answer.uptime_s)
     return f"{answer.model} · {state} for {uptime} · context {answer.max_context} · {workers}"
 

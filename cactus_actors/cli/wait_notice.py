@@ -18,7 +18,7 @@ NOTICE_AFTER_S = 1.0
 
 
 class WaitNotice:
-    """A context for the wait for one job; `came` ends it early."""
+    """A context for the wait for one job; `stop` ends it early."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -32,9 +32,9 @@ class WaitNotice:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.came()
+        self.stop()
 
-    def came(self) -> None:
+    def stop(self) -> None:
         """Print no notice from now on."""
         self._timer.cancel()
         with self._lock:

@@ -134,7 +134,7 @@ class JobFollower:
                 self._on_epoch(message.epoch, now)
                 self._on_replay(message, now)
             case Finished():
-                self._on_finished(message, now, nothing_follows=from_stream)
+                self._on_finished(message, now, is_last=from_stream)
             case Rejected():
                 self._on_rejected(message, now)
             case Pending():
@@ -208,7 +208,7 @@ class JobFollower:
                 index: delta for index, delta in self._out_of_order.items() if index > self._next_index
             }
         if replay.finished is not None:
-            self._on_finished(replay.finished, now, nothing_follows=True)
+            self._on_finished(replay.finished, now, is_last=True)
         elif replay.deltas:
             self._resume_if_behind(replay.length, now)
 
@@ -259,11 +259,11 @@ class JobFollower:
         else:
             self.outcome = error
 
-    def _on_finished(self, finished: Finished, now: float, *, nothing_follows: bool) -> None:
+    def _on_finished(self, finished: Finished, now: float, *, is_last: bool) -> None:
         if self._finished is None:
             self._finished = finished
             self._complete_at = now + REORDER_S
-        if nothing_follows or not self.streamed or self._next_index >= finished.length:
+        if is_last or not self.streamed or self._next_index >= finished.length:
             self._complete(finished)
 
     def _complete(self, finished: Finished) -> None:

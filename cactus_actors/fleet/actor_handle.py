@@ -45,14 +45,14 @@ class ActorHandle:
         self.has_answered = False
         self._timeouts = timeouts
         self._question: ActorFuture | None = None
-        self._asked_at = float("-inf")
+        self._requested_at = float("-inf")
         self._late: FairSeconds | None = None
 
     def health(self, now: float, interval_s: float = HEALTH_INTERVAL_S) -> Any | None:
         """A new answer to `health`, which is requested every `interval_s`; None if there is no new one."""
         if self._question is None:
-            if self.actor.is_placed and now - self._asked_at >= interval_s:
-                self._question, self._asked_at = self.actor.ask("health"), now
+            if self.actor.is_placed and now - self._requested_at >= interval_s:
+                self._question, self._requested_at = self.actor.ask("health"), now
             return None
         if not self._question.done():
             return None
@@ -65,7 +65,7 @@ class ActorHandle:
 
     def is_hung(self, now: float) -> bool:
         """True if an answer is overdue by `hung_s`: the process is stopped, or holds its interpreter."""
-        if self._question is None or now - self._asked_at < LATE_AFTER_S:
+        if self._question is None or now - self._requested_at < LATE_AFTER_S:
             return False
         if self._late is None:
             self._late = FairSeconds(self.actor.pid, now, MAX_STEP_S)

@@ -82,7 +82,7 @@ class GatewayContext:
         """Raise Unavailable for new jobs if no worker can answer or the journal cannot be written."""
         await self.check_serves()
         # A status requested before the router refused a job does not show the refusal.
-        has_failed_since = self._storage_failed_at >= self.status.asked_at
+        has_failed_since = self._storage_failed_at >= self.status.requested_at
         status = self.status.newest
         if has_failed_since or (status is not None and status.storage_error):
             raise Unavailable("the journal cannot be written", retry_after=5.0)

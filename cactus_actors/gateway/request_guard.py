@@ -113,7 +113,7 @@ class RequestGuard:
             return ANONYMOUS
         authorizations = [value for name, value in headers if name == b"authorization"]
         tenant = self._keys.tenant(authorizations[0] if len(authorizations) == 1 else None)
-        if self._gateway.is_draining and scope["method"] == "POST" and not _comes_back(headers):
+        if self._gateway.is_draining and scope["method"] == "POST" and not _may_retry(headers):
             raise stopping_error()
         return tenant
 
@@ -147,6 +147,6 @@ def _schemes_of(settings: GatewaySettings) -> tuple[str, ...]:
     return ("http",) if settings.tls_cert is None else ("https",)
 
 
-def _comes_back(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+def _may_retry(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """True if the request may be about a known job; the router decides, and accepts no new one."""
     return any(name in (b"idempotency-key", b"last-event-id") for name, _ in headers)

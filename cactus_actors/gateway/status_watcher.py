@@ -22,20 +22,20 @@ class StatusWatcher:
         self._tasks = tasks
         self._timeouts = timeouts
         self._newest: Status | None = None
-        self._asked_at = -math.inf
+        self._requested_at = -math.inf
         self._asking: asyncio.Task[None] | None = None
         self._asking_totals: asyncio.Task[Status] | None = None
 
     @property
     def newest(self) -> Status | None:
         """The last status; None if it is too old."""
-        is_valid = time.monotonic() - self._asked_at < self._timeouts.status_valid_s
+        is_valid = time.monotonic() - self._requested_at < self._timeouts.status_valid_s
         return self._newest if is_valid else None
 
     @property
-    def asked_at(self) -> float:
+    def requested_at(self) -> float:
         """Time of the last status request; the status reflects nothing later."""
-        return self._asked_at
+        return self._requested_at
 
     async def fresh(self) -> Status | None:
         """The status now; None if the service does not answer in time."""
@@ -61,7 +61,7 @@ class StatusWatcher:
             await asyncio.sleep(self._timeouts.status_interval_s)
 
     async def _ask(self) -> None:
-        asked_at = time.monotonic()
+        requested_at = time.monotonic()
         with contextlib.suppress(CactusError):
             self._newest = await self._client.status()
-            self._asked_at = asked_at
+            self._requested_at = requested_at

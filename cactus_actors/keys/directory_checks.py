@@ -25,7 +25,7 @@ def check_private(directory: Path) -> None:
             f"others can write in {directory} (mode {stat.S_IMODE(status.st_mode):04o}); "
             "run chmod go-w on it, after a check of its content"
         )
-    check_way_to(directory)
+    check_parents(directory)
 
 
 def is_own_group(gid: int) -> bool:
@@ -37,7 +37,7 @@ def is_own_group(gid: int) -> bool:
     return gid != 0 and group.gr_name == user and set(group.gr_mem) <= {user}
 
 
-def check_way_to(path: Path) -> None:
+def check_parents(path: Path) -> None:
     """Raise ConfigurationInvalid if another user can rename a parent directory of `path`.
 
     Write permission on a directory allows renaming its entries, unless it is sticky (inode(7)).

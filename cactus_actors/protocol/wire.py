@@ -109,19 +109,19 @@ def _refuse_extension(code: int, _: memoryview) -> object:
     raise msgspec.ValidationError(f"Extension type {code} has no meaning here")
 
 
-class Concerns(msgspec.Struct, frozen=True):
+class MessageIds(msgspec.Struct, frozen=True):
     """Ids that the reply to an unreadable message repeats, so that only that request fails at the client."""
 
     job_id: str | None = None
     request_id: str | None = None
 
 
-def concerns_of(frames: Sequence[bytes]) -> Concerns:
+def message_ids_of(frames: Sequence[bytes]) -> MessageIds:
     """The readable ids of invalid frames; any may be missing."""
     try:
-        return Decoder[Concerns](Concerns).decode(frames)
+        return Decoder[MessageIds](MessageIds).decode(frames)
     except InvalidMessage:
-        return Concerns()
+        return MessageIds()
 
 
 def job_id_within(payload: memoryview) -> str | None:

@@ -74,7 +74,7 @@ class ChannelSplitter(ReasoningSplitter):
         self._held = rest
         if " to=" in heading:
             self._enter("call")
-            self._tell("call", heading.removeprefix("<|start|>assistant") + mark)
+            self._add_text("call", heading.removeprefix("<|start|>assistant") + mark)
         else:
             self._enter("reasoning" if _ANALYSIS.search(heading) else "answer")
         return True
@@ -91,18 +91,18 @@ class ChannelSplitter(ReasoningSplitter):
         found = _ENDS.find(self._held)
         if found is None:
             num_certain = len(self._held) - (0 if is_over else _ENDS.num_unfinished(self._held))
-            self._tell(kind, self._held[:num_certain])
+            self._add_text(kind, self._held[:num_certain])
             self._held = self._held[num_certain:]
             return False
         begins_heading = _HEADINGS.at_start(found[0]) is not None
-        self._tell(kind, self._held[: found.start()])
+        self._add_text(kind, self._held[: found.start()])
         self._held = self._held[found.start() if begins_heading else found.end() :]
         if kind == "call" and found[0] == "<|call|>":
-            self._tell(kind, found[0])
+            self._add_text(kind, found[0])
         self._phase = "begin"
         return True
 
-    def _tell(self, kind: Kind, text: str) -> None:
+    def _add_text(self, kind: Kind, text: str) -> None:
         if kind == "reasoning":
             self._reasoning.append(self._trimmed.add(text))
         elif text:

@@ -49,13 +49,13 @@ class ReasoningSplitter(ABC):
     def feed(self, text: str) -> Split:
         """The parts that are certain after `text`."""
         self._held += text
-        return self._told(is_over=False)
+        return self._split_held(is_over=False)
 
     def finish(self) -> Split:
         """The rest, at the end of the text; unclosed reasoning stays reasoning."""
-        return self._told(is_over=True)
+        return self._split_held(is_over=True)
 
-    def _told(self, *, is_over: bool) -> Split:
+    def _split_held(self, *, is_over: bool) -> Split:
         while self._held and self._advance(is_over=is_over):
             pass
         told = Split("".join(self._reasoning), "".join(self._text))

@@ -83,7 +83,7 @@ class LocalBackend:
         self._must_stop = threading.Event()
         self._on_delta: OnDelta | None = None
         self._answer: Finished | Rejected | None = None
-        self._hear(self._worker.begin(now), now)
+        self._handle_messages(self._worker.begin(now), now)
 
     @property
     def model(self) -> str:
@@ -99,13 +99,13 @@ class LocalBackend:
             self._perform(self._core.on_subscribed(submit.job_id, now)[1], now)
         try:
             self._perform(self._core.on_client(_CLIENT, submit, MSGPACK, now), now)
-            answer = self._pumped(submit.job_id)
+            answer = self._run_until_answered(submit.job_id)
         except BaseException as error:  # from on_delta, or an interrupt
             self._on_delta = None
             self._cancel(submit.job_id)
             if not isinstance(error, Exception):
                 # It may have interrupted a step: reset the worker.
-                self._hear(self._worker.begin(now), now)
+                self._handle_messages(self._worker.begin(now), now)
             raise
         finally:
             self._core.on_unsubscribed(submit.job_id)
@@ -130,20 +130,20 @@ class LocalBackend:
             self._cloud = CloudLink(self._handoff, os.environ)
             self._perform(self._core.on_worker(_CLOUD, self._cloud.hello, now), now)
 
-    def _pumped(self, job_id: str) -> Finished | Rejected:
+    def _run_until_answered(self, job_id: str) -> Finished | Rejected:
         """Run worker and router alternately until the job has an answer."""
         while (answer := self._answer) is None:
             if self._must_stop.is_set():
                 self._cancel(job_id)
                 continue
-            self._hear(self._worker.on_tick(time.monotonic()), time.monotonic())
+            self._handle_messages(self._worker.on_tick(time.monotonic()), time.monotonic())
             now = time.monotonic()
             if self._cloud is not None:
-                self._hear_cloud(self._cloud, now)
+                self._handle_cloud_messages(self._cloud, now)
             self._perform(self._core.on_tick(now), now)
         return answer
 
-    def _hear_cloud(self, cloud: CloudLink, now: float) -> None:
+    def _handle_cloud_messages(self, cloud: CloudLink, now: float) -> None:
         for report in cloud.reports(0.0 if self._worker.has_work else CLOUD_WAIT_S):
             self._perform(self._core.on_worker(_CLOUD, report, now), now)
         if not cloud.is_alive:
@@ -154,7 +154,7 @@ class LocalBackend:
         now = time.monotonic()
         self._perform(self._core.on_client(_CLIENT, Cancel(job_id=job_id), MSGPACK, now), now)
 
-    def _hear(self, messages: Sequence[WorkerMessage], now: float) -> None:
+    def _handle_messages(self, messages: Sequence[WorkerMessage], now: float) -> None:
         for message in messages:
             self._perform(self._core.on_worker(_WORKER, message, now), now)
 
@@ -168,7 +168,7 @@ class LocalBackend:
         for effect in effects:
             match effect:
                 case SendWorker(identity, command) if identity == _WORKER:
-                    self._hear(self._worker.on_command(command, now), now)
+                    self._handle_messages(self._worker.on_command(command, now), now)
                 case SendWorker(_, command) if self._cloud is not None:
                     self._cloud.send(command)
                 case Publish(_, Delta() as delta) if self._on_delta is not None:

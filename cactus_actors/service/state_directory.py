@@ -133,7 +133,7 @@ def _close_to_others(directory: Path, announce: Callable[[str], None]) -> None:
     mode = stat.S_IMODE(directory.stat().st_mode)
     if not mode & 0o077:
         return
-    if not _is_services_own(directory):
+    if not _belongs_to_service(directory):
         announce(
             f"others can enter {directory} (mode {mode:04o}), which is not changed, "
             "because it holds files that are not the service's"
@@ -144,7 +144,7 @@ def _close_to_others(directory: Path, announce: Callable[[str], None]) -> None:
         announce(f"others could enter {directory} (mode {mode:04o}): its mode is 0700 now")
 
 
-def _is_services_own(directory: Path) -> bool:
+def _belongs_to_service(directory: Path) -> bool:
     if directory == DEFAULT_STATE_DIR.expanduser():
         return True
     names = [path.name for path in directory.iterdir()]

@@ -51,7 +51,7 @@ class GrammarMatcher:
         self._matcher: LLMatcher | None = None
         self._mask = np.zeros((num_tokens + 31) // 32, dtype=np.int32)
         self._is_masked = False
-        self._is_asked = False  # True if the mask of this position was requested: a replay requests none
+        self._is_mask_requested = False  # True if the mask of this position was requested: a replay requests none
         later(self._prepare)
 
     def accept(self, token_id: int) -> None:
@@ -64,15 +64,15 @@ class GrammarMatcher:
             if not matcher.consume_token(token_id):
                 raise self._failure(matcher)
             self._is_masked = False
-            is_wanted = self._is_asked and not matcher.is_stopped()
-            self._is_asked = False
+            is_wanted = self._is_mask_requested and not matcher.is_stopped()
+            self._is_mask_requested = False
         if is_wanted:
             self._later(self._prepare)
 
     def bitmask(self) -> NDArray[np.int32]:
         """The tokens that may be next: bit i % 32 of word i // 32 is token i; valid until `accept`."""
         with self._lock:
-            self._is_asked = True
+            self._is_mask_requested = True
             self._compute()
             return self._mask
 

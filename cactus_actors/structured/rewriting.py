@@ -42,7 +42,7 @@ def rewritten(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     _close_what_is_left(plain)
     parts = _settled_condition(plain)
     for keyword in list(plain):
-        said = _in_other_words(keyword, plain[keyword])
+        said = _equivalent_schemas(keyword, plain[keyword])
         if said is not None:
             del plain[keyword]
             parts += said
@@ -89,7 +89,7 @@ def _close_what_is_left(schema: dict[str, Any]) -> None:
         schema.setdefault(keyword, schema.pop("unevaluatedItems"))
 
 
-def _in_other_words(keyword: str, value: Any) -> list[Any] | None:
+def _equivalent_schemas(keyword: str, value: Any) -> list[Any] | None:
     """Schemas that together are equivalent to a keyword, None if there are none."""
     match keyword, value:
         case "not", bool():

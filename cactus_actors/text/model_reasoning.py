@@ -36,14 +36,14 @@ def reasoning_of(source: str, template: ChatTemplate, tokenizer: Tokenizer) -> M
     """
     markup = markup_in_template(source)
     if markup is not None:
-        return ModelReasoning(markup, reasoning_tokens_of(markup, tokenizer), _reasons_unasked(template))
+        return ModelReasoning(markup, reasoning_tokens_of(markup, tokenizer), _reasons_by_default(template))
     markup = markup_in_vocabulary(tokenizer)
     if markup is not None:
         return ModelReasoning(markup, reasoning_tokens_of(markup, tokenizer), unasked=False)
     return None
 
 
-def _reasons_unasked(template: ChatTemplate) -> bool:
+def _reasons_by_default(template: ChatTemplate) -> bool:
     """True if the template's prompt is the same with its switches unset as with them on."""
     if not template.reasoning_switches:
         return True

@@ -32,13 +32,13 @@ def tool_prompt(
     """
     messages = tool_prompting.with_call_ids(messages, markup)
     if not abilities.shows_calls:
-        messages = tool_prompting.with_calls_told(messages, tools, markup, shield)
+        messages = tool_prompting.with_calls_in_text(messages, tools, markup, shield)
     if not abilities.shows_results:
-        messages = tool_prompting.with_results_told(messages)
+        messages = tool_prompting.with_results_in_text(messages)
     if abilities.lacks_content:
         messages = tool_prompting.without_empty_content(messages)
     if not tools or abilities.tools_name is not None:
         return ToolPrompt(messages, abilities.given(tools) or None)
     if abilities.tools_in_system:
         return ToolPrompt(tool_prompting.with_tools_in_system(messages, tools), None)
-    return ToolPrompt(tool_prompting.with_tools_told(messages, tools, markup, shield), None)
+    return ToolPrompt(tool_prompting.with_tools_in_text(messages, tools, markup, shield), None)

@@ -97,7 +97,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
             if calls.is_open or calls.num_calls == num_before:
                 raise
         if calls.num_calls == num_before:
-            _tell(calls, name, arguments)
+            _write_call(calls, name, arguments)
         calls.settle()
 
     def write(self, call: ToolCall, _parameters: Any) -> str:
@@ -151,7 +151,7 @@ def _captured_text(source: StreamedText) -> Reading[str]:
     return text
 
 
-def _tell(calls: CallWriter, name: str, arguments: str) -> None:
+def _write_call(calls: CallWriter, name: str, arguments: str) -> None:
     """Emit a call whose arguments came before its name, or as the text of an object."""
     if arguments.startswith('"'):
         arguments = whole_value(json.loads(arguments), JSON)

@@ -36,7 +36,7 @@ def first_openings(markup: Markup, names: Iterable[str], others: Iterable[str]) 
     lead = "|".join(map(escaped, markup.hidden_first))
     bare = [_opening(form, any_name) for form in markup.bare if not form.mark]
     calls = "|".join(dict.fromkeys([*bare, _json_opening(any_name)]))
-    begins = [rf"({lead})?[,;]?\s*({calls})", *_behind_tokens(markup), *map(escaped, others)]
+    begins = [rf"({lead})?[,;]?\s*({calls})", *_after_tokens(markup), *map(escaped, others)]
     return "|".join(begins)
 
 
@@ -61,7 +61,7 @@ def _json_opening(names: str) -> str:
     return rf"(\[\s*)?\{{\s*\"({named}|({_OTHER_KEYS})\"|{_ESCAPED})"
 
 
-def _behind_tokens(markup: Markup) -> list[str]:
+def _after_tokens(markup: Markup) -> list[str]:
     """The text after the control tokens with which marks may begin."""
     behind = [
         form.mark.removeprefix(token) for form in markup.forms for token in markup.tokens if form.mark.startswith(token)

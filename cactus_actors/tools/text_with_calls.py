@@ -79,13 +79,13 @@ class _TextWithCalls:
         ways: list[str] = []
         for form, functions in ((first, own), (json_form, others)):
             if functions and is_certain(form):
-                ways.append(self._behind_mark(form, functions))
+                ways.append(self._after_mark(form, functions))
             else:
                 tail = self._tail(form, functions)
-                ways += [self._behind_head(form, one, tail) for one in functions]
+                ways += [self._after_head(form, one, tail) for one in functions]
         return ways
 
-    def _behind_mark(self, form: Form, functions: Sequence[Function]) -> str:
+    def _after_mark(self, form: Form, functions: Sequence[Function]) -> str:
         """Calls whose mark alone proves them."""
         literal = self._rules.literal
         head = ("".join(form.open) + form.begin).lstrip()
@@ -99,7 +99,7 @@ class _TextWithCalls:
             return f"(TEXT)? {literal(form.mark)} {rest}"
         return f"{self._head(f'BEFORE /{escaped(form.mark)}/')} {rest}"
 
-    def _behind_head(self, form: Form, function: Function, tail: str) -> str:
+    def _after_head(self, form: Form, function: Function, tail: str) -> str:
         """Calls that only the name of a function distinguishes from text."""
         head, rest = _parts(form, function, self._rules)
         pieces = [escaped(piece.strip()) for piece in (*form.open, form.begin) if piece]

@@ -39,7 +39,7 @@ def mentions_tools(messages: Sequence[Message]) -> bool:
     return any(message.get("role") == "tool" or message.get("tool_calls") for message in messages)
 
 
-def with_tools_told(
+def with_tools_in_text(
     messages: Sequence[Message], tools: Sequence[Tool], markup: str, shield: Callable[[str], str]
 ) -> list[Message]:
     """The conversation with the tools described in the system message, or else in the first user's."""
@@ -67,7 +67,7 @@ def with_tools_in_system(messages: Sequence[Message], tools: Sequence[Tool]) -> 
     return [{"role": "system", "content": _SYSTEM, "tools": told}, *messages]
 
 
-def with_calls_told(
+def with_calls_in_text(
     messages: Sequence[Message], tools: Sequence[Tool], markup: str, shield: Callable[[str], str]
 ) -> list[Message]:
     """The conversation with calls as text of the assistant, as the model writes them."""
@@ -81,7 +81,7 @@ def with_calls_told(
     return turns
 
 
-def with_results_told(messages: Sequence[Message]) -> list[Message]:
+def with_results_in_text(messages: Sequence[Message]) -> list[Message]:
     """The conversation with results as messages of the user, consecutive ones joined."""
     turns: list[Message] = []
     results: list[str] = []

@@ -55,30 +55,30 @@ class Authenticator(abc.ABC):
         self.connections = PeerConnections()
         self._refused = refused
         self._domains: dict[Socket, str] = {}
-        self._floods = RateLimiter(refused)
+        self._rate_limiter = RateLimiter(refused)
 
     @property
     def sources(self) -> Sequence[Socket]:
-        """Sockets to poll beside the guarded ones; call `attend` when one is readable."""
+        """Sockets to poll beside the guarded ones; call `process_events` when one is readable."""
         return ()
 
     def guard(self, socket: Socket, domain: str) -> None:
         """Take charge of a socket that is not bound yet."""
         self._domains[socket] = domain
 
-    def attend(self) -> Sequence[RevokedKey]:
+    def process_events(self) -> Sequence[RevokedKey]:
         """Decide on waiting connections, and cut those whose key was revoked.
 
         The caller must end the subscriptions and requests of the returned connections.
         """
-        self.connections.look_again()
+        self.connections.forget_checks()
         return ()
 
     def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
         """The messages that are there already, at most `limit`, without those that are not admitted."""
         for frames in _waiting(lambda: _message(socket), limit):
             caller, connection = self._caller(socket, frames)
-            if self.connections.is_cut(connection) or _is_too_much(self._floods, caller, connection, frames):
+            if self.connections.is_cut(connection) or _exceeds_rate(self._rate_limiter, caller, connection, frames):
                 continue
             if admits(caller, frames):
                 yield caller, [frame.bytes for frame in frames]
@@ -152,8 +152,8 @@ class CurveAuthenticator(Authenticator):
         self._monitored.append(socket)
         self._monitors.append(monitor)
 
-    def attend(self) -> Sequence[RevokedKey]:
-        self.connections.look_again()
+    def process_events(self) -> Sequence[RevokedKey]:
+        self.connections.forget_checks()
         for request in _waiting(lambda: self._requests.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
             self._requests.send_multipart(self._answer(request))
         for monitor in self._monitors:
@@ -226,19 +226,19 @@ class CurveAuthenticator(Authenticator):
             _log.warning("a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason)
 
 
-def _is_too_much(
-    floods: RateLimiter, caller: Caller | None, connection: PeerConnection | None, frames: Sequence[zmq.Frame]
+def _exceeds_rate(
+    rate_limiter: RateLimiter, caller: Caller | None, connection: PeerConnection | None, frames: Sequence[zmq.Frame]
 ) -> bool:
     """Count a message; True if its connection was cut for this or an earlier one."""
     if connection is None or connection.domain != "stream":
-        return floods.is_stopped(connection)
+        return rate_limiter.is_stopped(connection)
     # A topic that is no job id costs more: ZeroMQ takes memory for each of its bytes.
     subscription = frames[-1].bytes
     cost = 1.0 if len(subscription) == 1 + JOB_ID_LENGTH else BAD_TOPIC_COST
-    if floods.is_stopped(connection, cost):
+    if rate_limiter.is_stopped(connection, cost):
         return True
     max_topics = 0 if caller is None else caller.max_topics
-    return floods.listens_to_too_much(connection, subscription[:1] == b"\1", max_topics)
+    return rate_limiter.exceeds_subscriptions(connection, subscription[:1] == b"\1", max_topics)
 
 
 def _of_peer(socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[bytes, Sequence[zmq.Frame]]:

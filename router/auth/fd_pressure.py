@@ -51,7 +51,7 @@ class FdPressure:
 
     def on_tick(self, now: float) -> None:
         """Cut silent connections if descriptors are scarce; called several times a second, cheap otherwise."""
-        if not self._is_crowded():
+        if not self._is_under_pressure():
             self._silent_since.clear()
             return
         if now >= self._next_log_at:
@@ -63,7 +63,7 @@ class FdPressure:
                 self._cut(name[0])
         self._silent_since = silent
 
-    def _is_crowded(self) -> bool:
+    def _is_under_pressure(self) -> bool:
         """True if the lowest free descriptor, which the next file gets, is one of the last."""
         try:
             lowest = os.dup(0)

@@ -58,7 +58,7 @@ class PeerConnections:
         self._cut: set[tuple[int, int]] = set()
         self._looked_at: set[int] = set()
 
-    def look_again(self) -> None:
+    def forget_checks(self) -> None:
         """Check descriptors again, which may be those of other connections by now; called several times a second.
 
         Asking the system at each message would take longer than reading the message.

@@ -51,7 +51,7 @@ class RateLimiter:
         self._end(connection)
         return True
 
-    def listens_to_too_much(self, connection: PeerConnection | None, subscribes: bool, max_topics: int) -> bool:
+    def exceeds_subscriptions(self, connection: PeerConnection | None, subscribes: bool, max_topics: int) -> bool:
         """Count a subscription, or its end; True if the connection was cut for too many refused ones.
 
         ZeroMQ keeps refused subscriptions for as long as the connection lasts.

@@ -25,6 +25,6 @@ class CloudShare:
         """A job is handed off."""
         self._credit -= 1.0
 
-    def give_back(self) -> None:
+    def refund(self) -> None:
         """A job was not handed off after all."""
         self._credit = min(BURST, self._credit + 1.0)

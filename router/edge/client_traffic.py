@@ -10,8 +10,8 @@ from cactus_actors.protocol.errors import AuthenticationFailed, CactusError
 from cactus_actors.protocol.wire import (
     answer_encoding_of,
     client_message_decoder,
-    concerns_of,
     encoding_of,
+    message_ids_of,
 )
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.edge_messages import (
@@ -55,7 +55,7 @@ class ClientTraffic:
         """True if `answer` can answer a request now."""
         return bool(self._waiting) and not self._edge.is_congested
 
-    def hear(self) -> None:
+    def handle_requests(self) -> None:
         """Receive messages; requests wait for `answer`."""
         for message in self._edge.receive():
             self._on_message(message)
@@ -101,7 +101,7 @@ class ClientTraffic:
                 raise AuthenticationFailed("this key is not accepted any more")
             message = self._decode(frames)
         except CactusError as error:
-            effects = self._core.on_bad_frames(identity, error, answer_encoding_of(frames), concerns_of(frames))
+            effects = self._core.on_bad_frames(identity, error, answer_encoding_of(frames), message_ids_of(frames))
         else:
             now, encoding = time.monotonic(), encoding_of(frames[0])
             effects = self._core.on_client(identity, message, encoding, now, request.caller)

@@ -24,16 +24,16 @@ from cactus_actors.router.process.memory_limit import limit_memory, out_of_memor
 
 def serve(link: EdgeLink[ToEdge]) -> None:
     """Serve the sockets that the router names, until its Close; raises EOFError once the router is gone."""
-    wish = _first(link)
+    bind_request = _first(link)
     try:
-        server = EdgeServer(link, wish)
+        server = EdgeServer(link, bind_request)
         link.put(server.bind())
     except ConfigurationInvalid as error:
         link.put(BindFailed(error.message))
         link.flush()
         return
     link.flush()
-    limit_memory(wish.max_memory_bytes)
+    limit_memory(bind_request.max_memory_bytes)
     server.run()
     server.close()
 

@@ -74,12 +74,12 @@ class EdgeProcess:
 
     def __init__(
         self,
-        wish: BindSockets,
+        bind_request: BindSockets,
         owners: Callable[[], Iterable[tuple[str, str]]],
         on_lost: Callable[[], None],
         limits: EdgeLimits,
     ) -> None:
-        self._wish = wish
+        self._bind_request = bind_request
         self._owners = owners
         self._on_lost = on_lost
         self._limits = limits
@@ -88,9 +88,9 @@ class EdgeProcess:
         self._generation = 0
         self._published: list[bytes] = []
         self._num_short_lives = 0
-        self._started_at = self._heard_at = 0.0
+        self._started_at = self._last_message_at = 0.0
         self._silence: FairSeconds | None = None
-        self._took_at, self._is_stalled = 0.0, False
+        self._last_taken_at, self._is_stalled = 0.0, False
         self._restart_at: float | None = None
 
     @property
@@ -162,7 +162,7 @@ class EdgeProcess:
         with contextlib.suppress(EOFError):  # the next `receive` notices it
             self._link.flush()
         if self._link.num_bytes_sent != num_sent:
-            self._took_at, self._is_stalled = time.monotonic(), False
+            self._last_taken_at, self._is_stalled = time.monotonic(), False
 
     def receive(self) -> list[FromEdge]:
         """The messages of the process; none while there is no process."""
@@ -174,7 +174,7 @@ class EdgeProcess:
             self._lose("ended")
             return []
         if messages:
-            self._heard_at = self._took_at = time.monotonic()
+            self._last_message_at = self._last_taken_at = time.monotonic()
             self._silence, self._is_stalled = None, False
         for message in messages:
             if isinstance(message, BindFailed):
@@ -189,13 +189,13 @@ class EdgeProcess:
         """Start a missing process, and end a silent one; called often."""
         limits = self._limits
         if self._link is None or not self._link.is_congested:
-            self._took_at = now
-        elif now - self._took_at > limits.stalled_s:
+            self._last_taken_at = now
+        elif now - self._last_taken_at > limits.stalled_s:
             self._is_stalled = True
         if self._link is None:
             if self._restart_at is not None and now >= self._restart_at:
                 self._start(now)
-        elif now - self._heard_at > limits.quiet_s:
+        elif now - self._last_message_at > limits.quiet_s:
             if self._silence is None:
                 self._silence = FairSeconds(self.pid, now, limits.quiet_s)
             elif self._silence.look(now) > limits.silent_s - limits.quiet_s:
@@ -222,7 +222,7 @@ class EdgeProcess:
 
     def _start(self, now: float) -> None:
         self._generation += 1
-        self._started_at = self._heard_at = self._took_at = now
+        self._started_at = self._last_message_at = self._last_taken_at = now
         self._is_stalled = False
         self._silence = None
         self._restart_at = None
@@ -233,14 +233,16 @@ class EdgeProcess:
             self._restart_at = now + RESTART_DELAYS_S[-1]
             return
         self._link = EdgeLink(connection, FromEdge)
-        self._link.put(self._wish)
+        self._link.put(self._bind_request)
         for job_id, tenant in self._owners():
             self._link.put(JobOwner(job_id, tenant))
         self.flush()
 
     def _bound(self, listening: SocketsBound) -> None:
         """Later processes listen at the endpoints of the first one."""
-        self._wish = msgspec.structs.replace(self._wish, jobs_endpoint=listening.jobs, stream_endpoint=listening.stream)
+        self._bind_request = msgspec.structs.replace(
+            self._bind_request, jobs_endpoint=listening.jobs, stream_endpoint=listening.stream
+        )
 
     def _lose(self, how: str) -> None:
         """End the process, if it has not ended, and schedule the next one."""

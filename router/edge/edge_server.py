@@ -61,14 +61,14 @@ class EdgeServer:
     Raises ConfigurationInvalid for keys that cannot be read.
     """
 
-    def __init__(self, link: EdgeLink[ToEdge], wish: BindSockets) -> None:
+    def __init__(self, link: EdgeLink[ToEdge], bind_request: BindSockets) -> None:
         self._link = link
-        self._wish = wish
+        self._bind_request = bind_request
         self._refused: Counter[str] = Counter()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._authenticator = self._make_gate()
+        self._authenticator = self._make_authenticator()
         self._jobs = jobs_socket(self._context)
-        self._stream = stream_socket(self._context, wish.max_unread, wish.send_buffer)
+        self._stream = stream_socket(self._context, bind_request.max_unread, bind_request.send_buffer)
         self._authenticator.guard(self._jobs, "jobs")
         self._authenticator.guard(self._stream, "stream")
         self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, self._refused)
@@ -84,7 +84,7 @@ class EdgeServer:
     def bind(self) -> SocketsBound:
         """Bind both sockets; raises ConfigurationInvalid naming the endpoint that cannot be bound."""
         listening = SocketsBound(
-            bind(self._jobs, self._wish.jobs_endpoint), bind(self._stream, self._wish.stream_endpoint)
+            bind(self._jobs, self._bind_request.jobs_endpoint), bind(self._stream, self._bind_request.stream_endpoint)
         )
         self._fd_pressure.watch([listening.jobs, listening.stream])
         self._unfinished.watch([listening.jobs, listening.stream])
@@ -105,7 +105,7 @@ class EdgeServer:
             if self._jobs in ready:
                 self._take_requests()
             if not ready.keys().isdisjoint(self._authenticator.sources):
-                self._attend()
+                self._process_auth_events()
             self._tick()
             self._link.flush()
 
@@ -116,10 +116,11 @@ class EdgeServer:
         self._stream.close()
         self._context.term()
 
-    def _make_gate(self) -> Authenticator:
-        if self._wish.keys_dir is None:
+    def _make_authenticator(self) -> Authenticator:
+        keys_dir = self._bind_request.keys_dir
+        if keys_dir is None:
             return OpenAuthenticator(self._refused)
-        return CurveAuthenticator(self._context, AcceptedKeys(KeyStore(Path(self._wish.keys_dir))), self._refused)
+        return CurveAuthenticator(self._context, AcceptedKeys(KeyStore(Path(keys_dir))), self._refused)
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
         """The ready sources, at the next tick at the latest; sources without room for their messages are not polled."""
@@ -128,8 +129,8 @@ class EdgeServer:
         poller.register(self._jobs, zmq.POLLIN if self._may_take_requests() else 0)
         return dict(poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000))))
 
-    def _attend(self) -> None:
-        for revoked in self._authenticator.attend():
+    def _process_auth_events(self) -> None:
+        for revoked in self._authenticator.process_events():
             self._link.put(Revocation(revoked))
 
     def _may_take_requests(self) -> bool:
@@ -243,7 +244,7 @@ class EdgeServer:
         is_alarmed = self._unfinished.on_tick(now)
         self._next_tick = now + (ALARMED_S if is_alarmed else TICK_S)
         self._fd_pressure.on_tick(now)
-        self._attend()
+        self._process_auth_events()
         if now >= self._next_alive:
             self._next_alive = now + ALIVE_S
             self._link.put(Heartbeat())

@@ -14,7 +14,7 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
-from cactus_actors.protocol.wire import Concerns, Encoding
+from cactus_actors.protocol.wire import Encoding, MessageIds
 from cactus_actors.router.auth.request_rate_limits import RequestRateLimits
 from cactus_actors.router.lifecycle.admission import Admission
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
@@ -55,7 +55,7 @@ class ClientMessages:
         try:
             self._rate_limits.check(requester_of(caller, identity), message, now)
         except CactusError as error:
-            self._reject(identity, error, encoding, _concerns(message))
+            self._reject(identity, error, encoding, _ids_of(message))
         else:
             self._handle(DeferredMessage(identity, message, encoding, caller), now)
 
@@ -76,10 +76,10 @@ class ClientMessages:
         self._unprepared.drop(identities)
         self.loader.waiting.drop(identities)
 
-    def refuse_frames(self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns) -> None:
+    def refuse_frames(self, identity: bytes, error: CactusError, encoding: Encoding, ids: MessageIds) -> None:
         """Answer frames that are not a message, or that this client may not send."""
         self._state.counters.bad_frames[error.type] += 1
-        self._reject(identity, error, encoding, concerns)
+        self._reject(identity, error, encoding, ids)
 
     def _handle(self, asked: DeferredMessage, now: float) -> None:
         """Answer or defer a message; an invalid one is answered with Rejected."""
@@ -93,7 +93,7 @@ class ClientMessages:
                 case _:
                     self._answer(asked, now)
         except CactusError as error:
-            self._reject(asked.identity, error, asked.encoding, _concerns(message))
+            self._reject(asked.identity, error, asked.encoding, _ids_of(message))
 
     def _answer(self, asked: DeferredMessage, now: float) -> None:
         identity, encoding, caller = asked.identity, asked.encoding, asked.caller
@@ -125,11 +125,11 @@ class ClientMessages:
             pending = Pending(job_id=job.job_id, state=job.state, length=job.length)
             self._state.outbox.reply(identity, pending, encoding)
 
-    def _reject(self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns) -> None:
+    def _reject(self, identity: bytes, error: CactusError, encoding: Encoding, ids: MessageIds) -> None:
         self._state.jobs.count("rejected")
         self._state.counters.rejected[error.type] += 1
-        job_id = concerns.job_id and concerns.job_id[:64]
-        self._state.outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
+        job_id = ids.job_id and ids.job_id[:64]
+        self._state.outbox.reject(identity, error, encoding, job_id=job_id, request_id=ids.request_id)
 
     def _is_pending(self, job_id: str, caller: Caller) -> bool:
         pending = self._state.pending.get(job_id)
@@ -147,7 +147,7 @@ class ClientMessages:
         return is_own or self._state.topics.is_free(job_id, tenant)
 
 
-def _concerns(message: ClientMessage) -> Concerns:
+def _ids_of(message: ClientMessage) -> MessageIds:
     if isinstance(message, StatusRequest | Scale | Restart):
-        return Concerns(request_id=message.request_id)
-    return Concerns(job_id=message.job_id)
+        return MessageIds(request_id=message.request_id)
+    return MessageIds(job_id=message.job_id)

@@ -123,7 +123,7 @@ class Escalations:
             assert job.cloud is not None
             assert self._max_wait_s is not None
             is_awaited = self._jobs.is_live(job) and job.awaits_cloud and not job.publication.is_seen
-            if is_awaited and now - job.cloud.asked_at < self._max_wait_s:
+            if is_awaited and now - job.cloud.requested_at < self._max_wait_s:
                 return
             del self._asked[job_id]
             if is_awaited:
@@ -136,7 +136,7 @@ class Escalations:
         """Send a job to the cloud or give it up; False if it must wait."""
         assert job.cloud is not None
         decision = self._refusal()
-        if decision is None and now - job.cloud.asked_at > CLOUD_WAIT_S:
+        if decision is None and now - job.cloud.requested_at > CLOUD_WAIT_S:
             decision = HandoffDecision("suppressed", f"no cloud slot came free in {CLOUD_WAIT_S:.0f} s")
         if decision is not None:
             self._give_up(job, decision, now)
@@ -163,7 +163,7 @@ class Escalations:
             job.publication.is_released = True
             return False
         self._share.spend()
-        job.cloud = CloudAttempt(asked_at=now)
+        job.cloud = CloudAttempt(requested_at=now)
         job.publication.restart(is_released=False)
         self._waiting[job.job_id] = job
         if self._max_wait_s is not None:
@@ -186,14 +186,14 @@ class Escalations:
             self._counters.cloud_attempts["completed"] += 1
             self._dispatcher.workers.release(assignment)
             job.cloud.dispatch_id = None
-            latency_ms = round((now - job.cloud.asked_at) * 1000.0, 3)
+            latency_ms = round((now - job.cloud.requested_at) * 1000.0, 3)
             job.handoff.decision = HandoffDecision("completed", gate_failure.gate, finish.provider, latency_ms)
             job.attempts.worker = assignment.worker.worker_id
             self._finisher.finish(job, JobEnding(finish.reason, finish.stop_match), now)
 
     def _on_refusal(self, assignment: Assignment, reason: str, now: float) -> None:
         """Return to the local answer: a budget of the job's owner did not allow the cloud request."""
-        self._share.give_back()
+        self._share.refund()
         self._dispatcher.release_cloud(assignment.job)
         self._give_up(assignment.job, HandoffDecision("suppressed", reason), now)
 

@@ -27,7 +27,7 @@ class Subscribers:
         else:
             refusal = self._topics.subscribe(topic, caller)
         if refusal is None:
-            self._tell_length(topic, now)
+            self._publish_length(topic, now)
         else:
             self._refused[refusal] += 1
         return refusal is None
@@ -36,12 +36,12 @@ class Subscribers:
         """Record a subscription that the edge process granted or refused."""
         if refusal is None:
             self._topics.subscribe(topic, caller)
-            self._tell_length(topic, now)
+            self._publish_length(topic, now)
         else:
             self._topics.refuse(topic, caller, refusal)
             self._refused[refusal] += 1
 
-    def _tell_length(self, topic: str, now: float) -> None:
+    def _publish_length(self, topic: str, now: float) -> None:
         job = self._jobs.live.get(topic)
         if job is not None:
             if job.length:

@@ -66,7 +66,7 @@ def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMess
     if thoughts and message.role != "assistant":
         raise InvalidRequest("a part of type thinking is for an assistant's message", param=path)
     texts = [_text_of(part, path, model) for part in message.content if part.type != "thinking"]
-    thought = "".join(_thought_of(part.thinking, path) for part in thoughts)
+    thought = "".join(_reasoning_text(part.thinking, path) for part in thoughts)
     return msgspec.structs.replace(message, content="".join(texts), reasoning_content=reasoning or thought or None)
 
 
@@ -78,7 +78,7 @@ def _text_of(part: ContentPart, path: str, model: PromptModel) -> str:
     return part.text
 
 
-def _thought_of(thinking: object, path: str) -> str:
+def _reasoning_text(thinking: object, path: str) -> str:
     match thinking:
         case str():
             return thinking

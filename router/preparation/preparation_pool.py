@@ -64,7 +64,7 @@ class PreparationPool:
         """Set while requests may wait for the main thread; wakes the spare one."""
         self._held: tuple[str, float] | None = None
         """The line of the request in the main thread, and its start time."""
-        self._aside: str | None = None
+        self._skipped_user: str | None = None
         """The line of the request in the spare thread."""
         self._slow_until: dict[str, float] = {}
         self._threads = [
@@ -119,14 +119,14 @@ class PreparationPool:
         while (request := self._overtaking()) is not None:
             self._have_prepared(self._spare, request)
             with self._changed:
-                self._aside = None
+                self._skipped_user = None
                 self._changed.notify()
         return True
 
     def _next(self) -> PrepareRequest | None:
         """Wait for the main thread's next request; None after `close`, when none is left."""
         with self._changed:
-            while (request := self._turns.take(lambda user: user != self._aside)) is None:
+            while (request := self._turns.take(lambda user: user != self._skipped_user)) is None:
                 if self._closing.is_set() and not self._turns:
                     return None
                 self._changed.wait()
@@ -141,7 +141,7 @@ class PreparationPool:
         """The next request that need not wait for the main thread; None while that is not blocked."""
         with self._changed:
             request = self._turns.take(self._overtakers())
-            self._aside = None if request is None else _line_of(request)
+            self._skipped_user = None if request is None else _line_of(request)
             return request
 
     def _overtakers(self) -> Callable[[str], bool]:

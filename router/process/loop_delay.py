@@ -19,16 +19,16 @@ class LoopDelay:
         self._pressure = pressure or MachinePressure()
         self._looked_at = 0.0
         self._measured_at = 0.0
-        self._told_s = 0.0
+        self._excused_s = 0.0
         """The seconds excused since the pressure was measured."""
 
     def excused_s(self, now: float, planned_s: float) -> float:
         """Seconds since the last call that do not count as silence; `planned_s` is the planned interval."""
         elapsed, self._looked_at = now - (self._looked_at or now), now
         excused_s = late_s if (late_s := elapsed - planned_s - self._grace_s) > 0 else 0.0
-        self._told_s += excused_s
+        self._excused_s += excused_s
         if now - self._measured_at >= PRESSURE_INTERVAL_S:
             stalled_s = min(self._pressure.stalled_s(), now - (self._measured_at or now))
-            excused_s += max(0.0, (1 - STALLED_WEIGHT) * stalled_s - self._told_s)
-            self._measured_at, self._told_s = now, 0.0
+            excused_s += max(0.0, (1 - STALLED_WEIGHT) * stalled_s - self._excused_s)
+            self._measured_at, self._excused_s = now, 0.0
         return excused_s

@@ -62,12 +62,12 @@ class Dispatcher:
         late, self._late = self._late, []
         return late
 
-    def look_again(self, now: float) -> None:
+    def reconsider(self, now: float) -> None:
         """Check again after time has passed: a preemption that was impossible may be possible now."""
         self.user_jobs.is_settled = False
         self.user_jobs.slot_releases.mark_stale()
         self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.workers.local.values())
-        self.forecast.look_at_running(now)
+        self.forecast.update_running(now)
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Record the state that a worker reports."""
@@ -173,7 +173,7 @@ class Dispatcher:
             self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
             self._counters.attempts["yielded"] += 1
             assignment.job.attempts.dispatch_id = None
-            self.queue.put_back(assignment.job)
+            self.queue.reinsert(assignment.job)
         self.queue.take(plan.job, now)
         self._send(plan.job, plan.worker, now)
         return True
@@ -183,7 +183,7 @@ class Dispatcher:
         if users.background:
             plan = plan_preemption(self.queue.urgent(LOOKAHEAD), users.background_latest_first, users)
         if plan is None and users.some_run_several:
-            plan = plan_preemption(self.queue.newcomers(LOOKAHEAD), users.several_latest_first, users)
+            plan = plan_preemption(self.queue.first_jobs_of_idle_users(LOOKAHEAD), users.several_latest_first, users)
         return plan
 
     def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:

@@ -77,7 +77,7 @@ class Forecast:
             return None
         return self._uncontended_seconds.value / self._uncontended_work.value
 
-    def look_at_running(self, now: float) -> None:
+    def update_running(self, now: float) -> None:
         """Estimate the duration of work from the running jobs, while none has ended."""
         if self._work.is_known:
             return

@@ -119,9 +119,9 @@ class JobQueue:
     def add(self, job: Job) -> None:
         if not job.attempts.is_retry:
             job.virtual_start = self._shares.virtual_start_of(job)
-        self.put_back(job)
+        self.reinsert(job)
 
-    def put_back(self, job: Job) -> None:
+    def reinsert(self, job: Job) -> None:
         """Queue a preempted job again, at the turn that it had."""
         key = queue_position(job)
         assert key not in self._jobs
@@ -135,9 +135,9 @@ class JobQueue:
         """The jobs among the first `count` that clients wait for."""
         return [self._jobs[key] for key in self._keys[:count] if not key[0]]
 
-    def newcomers(self, count: int) -> list[Job]:
+    def first_jobs_of_idle_users(self, count: int) -> list[Job]:
         """The first jobs of the first `count` users who run nothing, without background work."""
-        return [self._jobs[key] for key in self._user_jobs.newcomers(count)]
+        return [self._jobs[key] for key in self._user_jobs.first_jobs_of_idle_users(count)]
 
     def take(self, job: Job, now: float) -> None:
         """Remove a job that is being dispatched."""

@@ -27,16 +27,18 @@ class PreemptionPlan:
     worker: WorkerRecord
 
 
-def plan_preemption(waiting: Sequence[Job], givers: Iterable[Assignment], users: UserJobs) -> PreemptionPlan | None:
+def plan_preemption(
+    waiting: Sequence[Job], preemptible: Iterable[Assignment], users: UserJobs
+) -> PreemptionPlan | None:
     """A plan that gives a slot to the first waiting job for which one can be freed; none of them is background.
 
-    `givers` are dispatches that may be preempted, the likeliest first. If no slot can be freed, because a job
+    `preemptible` are dispatches that may be preempted, the likeliest first. If no slot can be freed, because a job
     needs more blocks than preemption frees, it takes the place on deck of background work: the next slot is
     for that job.
     """
     if not waiting:
         return None
-    candidates = _candidate_workers(givers)
+    candidates = _candidate_workers(preemptible)
     refused: set[str] = set()  # users; if one job of a user gets no slot, the next one gets none either
     for job in waiting:
         if job.user in refused:
@@ -51,10 +53,10 @@ def plan_preemption(waiting: Sequence[Job], givers: Iterable[Assignment], users:
     return None
 
 
-def _candidate_workers(givers: Iterable[Assignment]) -> list[_CandidateWorker]:
+def _candidate_workers(preemptible: Iterable[Assignment]) -> list[_CandidateWorker]:
     """The open workers of these dispatches, those with most free slots first."""
     workers: dict[str, WorkerRecord] = {}
-    for assignment in givers:
+    for assignment in preemptible:
         if assignment.worker.is_open:
             workers[assignment.worker.worker_id] = assignment.worker
             if len(workers) == MAX_CANDIDATE_WORKERS:
@@ -86,7 +88,7 @@ class _CandidateWorker:
         background, others = [*self._background], [*self._others]
         taken: list[Assignment] = []
         while num_slots < 1 or (num_blocks > num_free and len(taken) < len(self.worker.assignments)):
-            victim = background.pop() if background else _pop_of_richer(others, taken, job.user, users)
+            victim = background.pop() if background else _pop_of_user_with_more_running(others, taken, job.user, users)
             if victim is None:
                 return []
             taken.append(victim)
@@ -95,7 +97,7 @@ class _CandidateWorker:
         return taken
 
 
-def _pop_of_richer(
+def _pop_of_user_with_more_running(
     others: list[Assignment], taken: Sequence[Assignment], user: str, users: UserJobs
 ) -> Assignment | None:
     """Remove and return the last dispatch of a user who runs several, for a user who runs none; None without one.

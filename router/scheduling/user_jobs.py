@@ -27,7 +27,7 @@ class UserJobs:
         self._waiting: dict[str, list[QueuePosition]] = {}
         self._running: dict[str, dict[int, Assignment]] = {}
         self._several: list[tuple[int, str]] = []  # (running jobs, user) of users who run more than one
-        self._newcomers: list[QueuePosition] = []  # first waiting jobs of users who run nothing
+        self._first_jobs_of_idle_users: list[QueuePosition] = []  # first waiting jobs of users who run nothing
 
     def num_running(self, user: str) -> int:
         """The running jobs of that user, without background work."""
@@ -49,30 +49,30 @@ class UserJobs:
     def some_run_several(self) -> bool:
         return bool(self._several)
 
-    def newcomers(self, count: int) -> list[QueuePosition]:
+    def first_jobs_of_idle_users(self, count: int) -> list[QueuePosition]:
         """The first waiting jobs of at most `count` users who run nothing, in the queue's order."""
-        return list(islice(self._newcomers, count))
+        return list(islice(self._first_jobs_of_idle_users, count))
 
     def on_queued(self, job: Job, key: QueuePosition) -> None:
         """A job joined the queue."""
         self.is_settled = False
         if not job.is_background:
             user = job.user
-            self._leave_lists(user)
+            self._remove_from_lists(user)
             insort(self._waiting.setdefault(user, []), key)
-            self._join_lists(user)
+            self._add_to_lists(user)
 
     def on_dequeued(self, job: Job, key: QueuePosition) -> None:
         """A job left the queue."""
         self.is_settled = False
         if not job.is_background:
             user = job.user
-            self._leave_lists(user)
+            self._remove_from_lists(user)
             keys = self._waiting[user]
             del keys[bisect_left(keys, key)]
             if not keys:
                 del self._waiting[user]
-            self._join_lists(user)
+            self._add_to_lists(user)
 
     def on_started(self, assignment: Assignment) -> None:
         """A worker was given a job."""
@@ -82,9 +82,9 @@ class UserJobs:
             return
         self.slot_releases.on_started(assignment)
         user = assignment.job.user
-        self._leave_lists(user)
+        self._remove_from_lists(user)
         self._running.setdefault(user, {})[assignment.dispatch_id] = assignment
-        self._join_lists(user)
+        self._add_to_lists(user)
 
     def on_stopped(self, assignment: Assignment) -> None:
         """A job no longer runs, or its worker takes no other; a second time changes nothing."""
@@ -97,22 +97,22 @@ class UserJobs:
         if running is None or assignment.dispatch_id not in running:
             return
         self.slot_releases.on_stopped(assignment)
-        self._leave_lists(user)
+        self._remove_from_lists(user)
         del running[assignment.dispatch_id]
         if not running:
             del self._running[user]
-        self._join_lists(user)
+        self._add_to_lists(user)
 
-    def _leave_lists(self, user: str) -> None:
+    def _remove_from_lists(self, user: str) -> None:
         num_running = len(self._running.get(user, ()))
         if num_running > 1:
             del self._several[bisect_left(self._several, (num_running, user))]
         elif num_running == 0 and (keys := self._waiting.get(user)):
-            del self._newcomers[bisect_left(self._newcomers, keys[0])]
+            del self._first_jobs_of_idle_users[bisect_left(self._first_jobs_of_idle_users, keys[0])]
 
-    def _join_lists(self, user: str) -> None:
+    def _add_to_lists(self, user: str) -> None:
         num_running = len(self._running.get(user, ()))
         if num_running > 1:
             insort(self._several, (num_running, user))
         elif num_running == 0 and (keys := self._waiting.get(user)):
-            insort(self._newcomers, keys[0])
+            insort(self._first_jobs_of_idle_users, keys[0])

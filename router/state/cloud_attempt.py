@@ -49,7 +49,7 @@ class CloudAttempt:
     answer that is told beside it is whole. `finish` is the cloud worker's last word.
     """
 
-    asked_at: float
+    requested_at: float
     dispatch_id: int | None = None
     log: TokenLog = field(default_factory=TokenLog)
     finish: Finish | None = None

@@ -92,11 +92,11 @@ def job_reporter_of(settings: RouterSettings, version: str) -> JobReporter | Non
         )
         sinks.append(JobLog(file))
     if settings.otlp_endpoint is not None:
-        sinks += _told(settings.otlp_endpoint, version)
+        sinks += _exporters(settings.otlp_endpoint, version)
     return JobReporter(sinks) if sinks else None
 
 
-def _told(endpoint: str, version: str) -> list[ReportSink]:
+def _exporters(endpoint: str, version: str) -> list[ReportSink]:
     check_collector(endpoint)
     try:
         from cactus_actors.router.telemetry.genai_metrics import GenAIMetrics

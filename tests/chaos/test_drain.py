@@ -95,8 +95,8 @@ def seconds_until_unready(service: RestartableService, number: signal.Signals) -
     """How long after the signal /readyz says 503, less what any answer takes just then."""
 
     def seconds_of_an_answer(status: int) -> float:
-        asked_at = time.monotonic()
-        return (http.get("/readyz").status_code == status) * (time.monotonic() - asked_at)
+        requested_at = time.monotonic()
+        return (http.get("/readyz").status_code == status) * (time.monotonic() - requested_at)
 
     with service.http() as http:
         answers = [seconds_of_an_answer(200) for _ in range(20)]

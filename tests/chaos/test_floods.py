@@ -277,9 +277,9 @@ def test_large_messages_without_pause_neither_end_the_edge_nor_keep_others_out(s
         until_time = time.monotonic() + 6.0
         with Client(service.jobs, service.stream, timeout=60.0) as client:
             while time.monotonic() < until_time:
-                asked_at = time.monotonic()
+                requested_at = time.monotonic()
                 client.complete("Hi", max_tokens=2)
-                answered.append(time.monotonic() - asked_at)
+                answered.append(time.monotonic() - requested_at)
                 watch.look()
                 time.sleep(0.05)
     finally:
@@ -321,9 +321,9 @@ async def test_silent_connections_leave_the_connected_alone_and_soon_room_for_ot
             answered: list[float] = []
             while time.monotonic() - since < 5.0 or not waiting.done():
                 assert time.monotonic() - since < 60.0
-                asked_at = time.monotonic()
+                requested_at = time.monotonic()
                 assert (await client.complete("Still there?", max_tokens=8)).attempts == 1
-                answered.append(time.monotonic() - asked_at)
+                answered.append(time.monotonic() - requested_at)
                 await asyncio.sleep(0.1)
             await waiting
             status = await client.status()

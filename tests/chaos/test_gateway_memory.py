@@ -141,9 +141,9 @@ def test_many_bodies_of_many_small_values_hold_up_nobody_and_are_forgotten(gatew
 
     def look() -> None:
         while not is_over.is_set():
-            asked_at = time.monotonic()
+            requested_at = time.monotonic()
             httpx.get(f"{gateway.url}/healthz", timeout=60)
-            answered.append(time.monotonic() - asked_at)
+            answered.append(time.monotonic() - requested_at)
             time.sleep(0.05)
 
     looking = threading.Thread(target=look)

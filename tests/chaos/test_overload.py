@@ -40,9 +40,9 @@ async def test_what_does_not_fit_is_refused_at_once_and_the_rest_is_done(target:
         flooding = asyncio.create_task(flood.run(4.0))
         questions: list[float] = []
         while not flooding.done():
-            asked_at = time.perf_counter()
+            requested_at = time.perf_counter()
             await client.status()
-            questions.append(time.perf_counter() - asked_at)
+            questions.append(time.perf_counter() - requested_at)
             await asyncio.sleep(0.02)
         await flooding
     assert len(flood.refused_s) > len(flood.accepted_s) > 0

@@ -101,10 +101,10 @@ async def test_without_any_of_ray_the_service_ends_by_itself_and_the_next_one_ha
             os.kill(head.pid("raylet"), signal.SIGKILL)
             await until(lambda: not router.exists(), 60.0)
             async with AsyncClient(jobs, stream, timeout=2.0) as client:
-                asked_at = time.monotonic()
+                requested_at = time.monotonic()
                 with pytest.raises(Unavailable):
                     await client.complete("hello")
-                assert time.monotonic() - asked_at < 30.0
+                assert time.monotonic() - requested_at < 30.0
             assert is_deaf(f"{service.http}/health")
             assert service.ends(ENDS_WITHIN_S) == EXIT_UNAVAILABLE
             assert "control_plane_down" in service.log.read_text().splitlines()[-1]

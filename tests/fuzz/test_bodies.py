@@ -21,7 +21,7 @@ from cactus_actors.gateway.http.stream_positions import read_event_id
 from cactus_actors.gateway.routes.batches import BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody, inputs_of
 from cactus_actors.gateway.routes.infill import InfillBody, infill_ids
-from cactus_actors.gateway.routes.llama_cpp import in_our_words
+from cactus_actors.gateway.routes.llama_cpp import with_native_fields
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
 from cactus_actors.handoff.answer_reader import AnswerReader
 from cactus_actors.handoff.cloud_failures import CloudFailure, parse_retry_after
@@ -159,7 +159,7 @@ LLAMA_CPP = {
 def test_llama_cpp_bodies(raw: bytes) -> None:
     body = answer(strict_json, raw)
     if isinstance(body, dict):
-        ours = answer(in_our_words, body)
+        ours = answer(with_native_fields, body)
         if not isinstance(ours, CactusError):
             answer(request_from_body, "/v1/completions", ours, lambda _: new_job_id())
 

@@ -47,4 +47,4 @@ def test_damaged_messages_are_messages_or_refused(side: str, data: st.DataObject
         assert isinstance(decoded, InvalidMessage)
     else:
         wire.encode(decoded) if encodable(decoded) else None
-    wire.concerns_of(frames)
+    wire.message_ids_of(frames)

@@ -25,7 +25,7 @@ class ReasoningTracker:
         self._is_whole = True
         self._flags = bytearray()
         self._num_uncertain = 0
-        self._first_untold: int | None = None
+        self._first_unreported: int | None = None
 
     @property
     def forced_id(self) -> int | None:
@@ -71,23 +71,23 @@ class ReasoningTracker:
 
     def take_flags(self) -> list[int]:
         """1 for each reasoning token, 0 for others, from the first token whose flag is new or changed."""
-        flags = [] if self._first_untold is None else list(self._flags[self._first_untold :])
-        self._first_untold = None
+        flags = [] if self._first_unreported is None else list(self._flags[self._first_unreported :])
+        self._first_unreported = None
         return flags
 
     def _note(self, *, is_reasoning: bool, is_certain: bool) -> None:
         self._flags.append(is_reasoning)
         self._num_uncertain += not is_certain
         if is_reasoning:
-            self._tell_from(len(self._flags) - 1)
+            self._report_from(len(self._flags) - 1)
 
     def _settle(self, *, is_reasoning: bool) -> None:
         """Settle the flags of uncertain tokens."""
         if self._num_uncertain and not is_reasoning:
             first = len(self._flags) - self._num_uncertain
             self._flags[first:] = bytes(self._num_uncertain)
-            self._tell_from(first)
+            self._report_from(first)
         self._num_uncertain = 0
 
-    def _tell_from(self, index: int) -> None:
-        self._first_untold = index if self._first_untold is None else min(index, self._first_untold)
+    def _report_from(self, index: int) -> None:
+        self._first_unreported = index if self._first_unreported is None else min(index, self._first_unreported)

@@ -141,7 +141,7 @@ class YarnScaling(RopeScaling):
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:
         num_pairs = len(wavelengths)
-        low, high = (self._pair_that_turns(beta, num_pairs, theta) for beta in (self.beta_fast, self.beta_slow))
+        low, high = (self._pair_with_rotations(beta, num_pairs, theta) for beta in (self.beta_fast, self.beta_slow))
         if self.truncate:
             low, high = math.floor(low), math.ceil(high)
         low, high = max(low, 0), min(high, 2 * num_pairs - 1)
@@ -153,7 +153,7 @@ class YarnScaling(RopeScaling):
         blend: Floats = divided * (1 - kept) + ONE / wavelengths * kept
         return blend
 
-    def _pair_that_turns(self, turns: float, num_pairs: int, theta: float) -> float:
+    def _pair_with_rotations(self, turns: float, num_pairs: int, theta: float) -> float:
         """The (fractional) pair that turns `turns` times in the original context."""
         wavelength = self.original_context / (turns * 2 * math.pi)
         return num_pairs * math.log(wavelength) / math.log(theta)

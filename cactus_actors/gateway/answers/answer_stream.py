@@ -65,7 +65,7 @@ class AnswerStream:
         self._seen = identity.positions_of(len(submits))
         self._positions = [StreamPosition() for _ in submits]
         self._first: list[StreamEvent] = []
-        self._told_at = 0.0
+        self._counted_at = 0.0
         self._rendered_at = time.monotonic()
         self._is_quiet = False
         self._timer: asyncio.TimerHandle | None = None
@@ -164,11 +164,11 @@ class AnswerStream:
 
     def _observe(self, num_tokens: int) -> None:
         now = time.monotonic()
-        if not self._told_at:
+        if not self._counted_at:
             self._gateway.metrics.note_first_token(now - self._identity.received_at)
         elif num_tokens:
-            self._gateway.metrics.note_tokens(num_tokens, now - self._told_at)
-        self._told_at = now
+            self._gateway.metrics.note_tokens(num_tokens, now - self._counted_at)
+        self._counted_at = now
 
 
 def _local_answer(failure: Exception) -> dict[str, Any]:

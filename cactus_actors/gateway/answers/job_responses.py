@@ -37,7 +37,7 @@ def json_response(value: Any) -> ASGIResponse:
     return ASGIResponse(body=_encode(value))
 
 
-def model_asked_for(gateway: GatewayContext, name: str | None) -> str:
+def requested_model(gateway: GatewayContext, name: str | None) -> str:
     """The model that a body names, by default the served one.
 
     A service of one model accepts any name; raises ModelNotFound for an impossible one.
@@ -52,7 +52,7 @@ def with_model(gateway: GatewayContext, body: dict[str, Any]) -> dict[str, Any]:
     name = body.get("model")
     if name is not None and not isinstance(name, str):
         return body  # its reader says so
-    return body | {"model": model_asked_for(gateway, name)}
+    return body | {"model": requested_model(gateway, name)}
 
 
 async def check_serves(gateway: GatewayContext, identity: Identity) -> None:

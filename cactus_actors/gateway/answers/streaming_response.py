@@ -49,7 +49,7 @@ class ByteStreamResponse(ASGIResponse):
             reader.release()
             await send(_body(b"", is_more=False))
         except asyncio.CancelledError:
-            if reader.is_gone and not sending.uncancel():
+            if reader.is_disconnected and not sending.uncancel():
                 raise ClientDisconnected from None
             raise
         finally:
@@ -69,7 +69,7 @@ class _Reader:
     """Cancels the sending task when its reader has left."""
 
     def __init__(self, sending: asyncio.Task[Any], receive: Receive) -> None:
-        self.is_gone = False
+        self.is_disconnected = False
         self._sending = sending
         self._watching = asyncio.create_task(wait_for_disconnect(receive))
         self._watching.add_done_callback(self._leave)
@@ -80,7 +80,7 @@ class _Reader:
         self._watching.cancel()
 
     def _leave(self, _: asyncio.Task[None]) -> None:
-        self.is_gone = True
+        self.is_disconnected = True
         self._sending.cancel()
 
 

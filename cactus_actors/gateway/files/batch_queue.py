@@ -248,7 +248,7 @@ class BatchQueue:
                 with self._slots.share() as share:
                     await run_batch(self._request(record), self._client, observe, share)
         except TimeoutError:
-            await _to_its_end(lambda: self._write_off(record))
+            await _uninterrupted(lambda: self._expire_lines(record))
             await self._finalize(record, "expired")
         else:
             self._enter(record, "finalizing")
@@ -269,7 +269,7 @@ class BatchQueue:
             limits=self._limits,
         )
 
-    def _write_off(self, record: BatchRecord) -> None:
+    def _expire_lines(self, record: BatchRecord) -> None:
         """Write an error for every line that did not run within the batch's window."""
         request = self._request(record)
         output = BatchOutput(request.paths)
@@ -313,7 +313,7 @@ class BatchQueue:
     async def _count(self, record: BatchRecord) -> None:
         """Count the lines of the files: the record may have been saved before the last ones were written."""
         paths = self._request(record).paths
-        num_completed, num_failed = await _to_its_end(lambda: num_results(paths))
+        num_completed, num_failed = await _uninterrupted(lambda: num_results(paths))
         if num_completed is not None:
             record.num_completed = num_completed
         if num_failed is not None:
@@ -340,7 +340,7 @@ def _id_for(path: Path) -> str | None:
     return new_file_id() if path.exists() and path.stat().st_size else None
 
 
-async def _to_its_end(work: Callable[[], T]) -> T:
+async def _uninterrupted(work: Callable[[], T]) -> T:
     """Run a function in a thread; a cancelled call ends only when the thread does."""
     doing = asyncio.create_task(asyncio.to_thread(work))
     try:

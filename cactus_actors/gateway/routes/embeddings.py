@@ -15,7 +15,7 @@ from cactus_actors.api.conversion import typed
 from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.openai.prompt_field import Prompt, prompts_of
 from cactus_actors.client.submit import EncodedSubmit, encoded
-from cactus_actors.gateway.answers.job_responses import check_serves, hold_bytes, model_asked_for, whole_answer
+from cactus_actors.gateway.answers.job_responses import check_serves, hold_bytes, requested_model, whole_answer
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
@@ -50,7 +50,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
 
     def convert(body: dict[str, Any]) -> tuple[str, EncodingFormat, list[EncodedSubmit]]:
         asked = typed(body, EmbeddingsBody)
-        model = model_asked_for(gateway, asked.model)
+        model = requested_model(gateway, asked.model)
         with errors_name_fields_as_given(_NAMES):
             jobs = _jobs(asked, model, identity)
         return model, asked.encoding_format or "float", jobs

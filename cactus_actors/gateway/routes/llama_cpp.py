@@ -46,7 +46,7 @@ async def complete(
         names = given_names(body, ALIASES) | {"prompt": prompt_name}
         profile, strict = settings.completions_profile, settings.strict
         with errors_name_fields_as_given(names):
-            body = with_model(gateway, in_our_words(body))
+            body = with_model(gateway, with_native_fields(body))
             return request_from_completion(body, identity.job_id, profile=profile, strict=strict), names
 
     jobs = await read_jobs(gateway, request, identity, convert)
@@ -63,7 +63,7 @@ async def complete(
     return await whole_answer(gateway, request, identity, jobs.submits, render, names=jobs.names)
 
 
-def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
+def with_native_fields(body: dict[str, Any]) -> dict[str, Any]:
     """The equivalent body of /v1/completions; raises InvalidRequest for a field given twice."""
     ours = {name: value for name, value in body.items() if name not in ALIASES and name != "return_tokens"}
     for theirs, name in ALIASES.items():

@@ -92,7 +92,7 @@ async def apply_template(request: HttpRequest) -> ASGIResponse:
         chat = gateway.text.chat_text(messages, submit.tools, thinking=asked.enabled, variables=asked.variables)
         return chat.text.replace(BREAK, "")
 
-    return json_response({"prompt": await _aside(request, work, num_characters)})
+    return json_response({"prompt": await _in_text_queue(request, work, num_characters)})
 
 
 def _check_length(length: int, param: str) -> None:
@@ -110,10 +110,10 @@ def _piece(text: TextModel, token: int) -> dict[str, Any]:
 
 async def _done(request: HttpRequest, work: Callable[[], T], length: int) -> T:
     """Result of `work` on a text of `length` characters or ids."""
-    return await _aside(request, work, length) if length > LONG_TEXT else work()
+    return await _in_text_queue(request, work, length) if length > LONG_TEXT else work()
 
 
-async def _aside(request: HttpRequest, work: Callable[[], T], length: int) -> T:
+async def _in_text_queue(request: HttpRequest, work: Callable[[], T], length: int) -> T:
     return await gateway_of(request).text_queue.result(request.scope["state"]["caller"], length, work)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from cactus_actors.placement.ray.ray_directory import OPEN, make_ray_directory
 from cactus_actors.placement.ray.ray_environment import RAY_TIMEOUTS
 from cactus_actors.placement.ray.ray_output import RayOutput
-from cactus_actors.placement.ray.reaper import Reaper, dead_child
+from cactus_actors.placement.ray.reaper import Reaper, exited_child
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 START_TIMEOUT_S = 600.0
@@ -87,8 +87,8 @@ class PrivateRay:
     def _failure(self) -> str:
         """The reason why this start has failed; "" while it may still succeed."""
         if self.has_ended():
-            return self._output.last_words()[:MAX_REASON] or f"exit status {self._process.returncode}"
-        name = dead_child(self._process.pid, PARTS)
+            return self._output.last_line()[:MAX_REASON] or f"exit status {self._process.returncode}"
+        name = exited_child(self._process.pid, PARTS)
         return f"{name} has ended" if name else ""
 
 

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from cactus_actors.keys.directory_checks import check_way_to
+from cactus_actors.keys.directory_checks import check_parents
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 PREFIX, OPEN = "cactus-", "ray"
@@ -38,7 +38,7 @@ def make_ray_directory(environment: Mapping[str, str] = os.environ) -> Path:
         reason = error.strerror or error
         raise ConfigurationInvalid(f"{parent}: {reason}; Ray needs a directory there, or in RAY_TMPDIR") from None
     try:
-        check_way_to(path)
+        check_parents(path)
     except ConfigurationInvalid:
         path.rmdir()
         raise

@@ -67,7 +67,7 @@ class RayOutput(io.TextIOBase):
     def flush(self) -> None:
         self._others.flush()
 
-    def last_words(self) -> str:
+    def last_line(self) -> str:
         """The last line of the file that is not blank."""
         lines = self.path.read_text(errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")

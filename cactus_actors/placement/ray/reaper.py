@@ -57,7 +57,7 @@ def start_of(pid: int) -> str:
     return fields[_START] if fields else ""
 
 
-def dead_child(parent: int, names: Collection[str]) -> str:
+def exited_child(parent: int, names: Collection[str]) -> str:
     """The name of an ended child of `parent` among `names`; "" if there is none."""
     for process in PROCESSES.glob("[0-9]*"):
         fields = _stat(process)

@@ -70,10 +70,10 @@ class _Rows:
             places = self._by_lexeme(row)
             self._spend(len(places) ** 2)
             for complete in places:
-                after = self._kinds(self._behind(places[complete]))
+                after = self._kinds(self._following(places[complete]))
                 takers |= {taker for taker in places if self._meeting(complete, taker)[0] & after}
-            pending += [self._behind(union(places[node] for node in group)) for group in self._groups(places)]
-            pending += [self._places.behind[place] for place in self._tokens(row, bool(places))]
+            pending += [self._following(union(places[node] for node in group)) for group in self._groups(places)]
+            pending += [self._places.following[place] for place in self._tokens(row, bool(places))]
         return frozenset(takers)
 
     def _spend(self, num_pairs: int) -> None:
@@ -103,8 +103,8 @@ class _Rows:
                 places.append(place)
         return places
 
-    def _behind(self, places: int) -> int:
-        return union(self._places.behind[place] for place in bits(places))
+    def _following(self, places: int) -> int:
+        return union(self._places.following[place] for place in bits(places))
 
     def _kinds(self, row: int) -> Kinds:
         """The possible first characters of a row."""

@@ -25,9 +25,9 @@ class Positions:
         self._places = {id(leaf): place for place, leaf in enumerate(self.leaves)}
         self._nullable: set[RuleKey] = set()
         self._first: dict[RuleKey, int] = dict.fromkeys(shapes, 0)
-        self._behind_rule: dict[RuleKey, int] = dict.fromkeys(shapes, 0)
-        self.behind = [0] * len(self.leaves)
-        for grow in (self._grow_firsts, self._grow_behind):
+        self._following_rule: dict[RuleKey, int] = dict.fromkeys(shapes, 0)
+        self.following = [0] * len(self.leaves)
+        for grow in (self._grow_firsts, self._grow_following):
             num_steps = 0
             while grow():
                 num_steps += len(self.leaves) + len(shapes)
@@ -43,11 +43,11 @@ class Positions:
             self._first[key] |= self._first_of(shape)
         return before != (len(self._nullable), list(self._first.values()))
 
-    def _grow_behind(self) -> bool:
-        before = list(self._behind_rule.values()), list(self.behind)
+    def _grow_following(self) -> bool:
+        before = list(self._following_rule.values()), list(self.following)
         for key, shape in self._shapes.items():
-            self._walk(shape, self._behind_rule[key])
-        return before != (list(self._behind_rule.values()), self.behind)
+            self._walk(shape, self._following_rule[key])
+        return before != (list(self._following_rule.values()), self.following)
 
     def _is_nullable(self, shape: Shape) -> bool:
         return has_text_of(shape, self._is_nullable_leaf)
@@ -78,18 +78,18 @@ class Positions:
             case Repeat(item):
                 return self._first_of(item)
 
-    def _walk(self, shape: Shape, behind: int) -> None:
+    def _walk(self, shape: Shape, following: int) -> None:
         match shape:
             case Lexeme() | Token():
-                self.behind[self._places[id(shape)]] |= behind
+                self.following[self._places[id(shape)]] |= following
             case Rule(key):
-                self._behind_rule[key] |= behind
+                self._following_rule[key] |= following
             case Concatenation(items):
                 for item in reversed(items):
-                    self._walk(item, behind)
-                    behind = self._first_of(item) | (behind if self._is_nullable(item) else 0)
+                    self._walk(item, following)
+                    following = self._first_of(item) | (following if self._is_nullable(item) else 0)
             case Choice(items):
                 for item in items:
-                    self._walk(item, behind)
+                    self._walk(item, following)
             case Repeat(item, _, most):
-                self._walk(item, behind if most == 1 else behind | self._first_of(item))
+                self._walk(item, following if most == 1 else following | self._first_of(item))

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from cactus_actors.batch import BatchProgress
-from cactus_actors.cli.batch import say_how_it_ends
+from cactus_actors.cli.batch import print_how_to_resume
 from cactus_actors.cli.batch_progress import shown_progress
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -32,7 +32,7 @@ def test_the_message_of_an_interrupt_begins_a_line(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COLUMNS", "80")
     with shown_progress("questions.txt", terminal) as show:
         show(BatchProgress(400, 100, 0, 0, completion_tokens=9, started=time.monotonic() - 1))
-        say_how_it_ends()
+        print_how_to_resume()
     lines = re.split(r"[\r\n]", ESCAPE.sub("", terminal.screen.getvalue().decode()))
     assert any("questions.txt" in line for line in lines)
     [told] = [line for line in lines if "interrupted" in line]
@@ -40,7 +40,7 @@ def test_the_message_of_an_interrupt_begins_a_line(monkeypatch: pytest.MonkeyPat
 
 
 def test_in_a_log_it_has_no_colour(capsys: pytest.CaptureFixture[str]) -> None:
-    say_how_it_ends()
+    print_how_to_resume()
     shown = capsys.readouterr().err
     assert shown.startswith("interrupted: cancelling")
     assert "\x1b" not in shown

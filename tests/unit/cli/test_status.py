@@ -17,7 +17,7 @@ import pytest
 import typer.testing
 from rich.console import Console
 
-from cactus_actors.cli.status_page import status_page, workers_told
+from cactus_actors.cli.status_page import status_page, workers_summary
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Status, WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter, until
@@ -96,7 +96,7 @@ def test_long_names_go_on_in_the_next_line(router: ScriptedRouter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("num_running", "num_wished", "told"),
+    ("num_running", "num_desired", "told"),
     [
         (0, 0, "no worker"),
         (1, 1, "1 worker"),
@@ -106,8 +106,8 @@ def test_long_names_go_on_in_the_next_line(router: ScriptedRouter) -> None:
         (3, 1, "3 workers, 2 to go"),
     ],
 )
-def test_workers_are_counted(num_running: int, num_wished: int, told: str) -> None:
-    assert workers_told(num_running, num_wished) == told
+def test_workers_are_counted(num_running: int, num_desired: int, told: str) -> None:
+    assert workers_summary(num_running, num_desired) == told
 
 
 def test_scale_waits_for_the_workers_and_tells_of_each(

@@ -36,11 +36,11 @@ def test_each_time_in_vain_is_waited_for_twice_as_long_until_there_is_an_answer(
     watchdog, now, waits = ReplyWatchdog(), 0.0, []
     watchdog.on_sent(0, now)
     for _ in range(3):
-        asked_at = now
+        requested_at = now
         while not watchdog.has_expired(now):
             now += 0.125
         watchdog.on_reconnected(now)
-        waits.append(round(now - asked_at))
+        waits.append(round(now - requested_at))
     assert waits == [REPLY_TIMEOUT_S, 2 * REPLY_TIMEOUT_S, 4 * REPLY_TIMEOUT_S]
     watchdog.on_reply()
     watchdog.on_sent(0, now)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from cactus_actors.gateway.files.record_files import RecordFiles
-from cactus_actors.keys.directory_checks import check_private, check_way_to, is_own_group
+from cactus_actors.keys.directory_checks import check_parents, check_private, is_own_group
 from cactus_actors.keys.key_store import KeyStore, keys_dir
 from cactus_actors.placement.local.run_directory import RunDirectory
 from cactus_actors.placement.ray.ray_output import RayOutput
@@ -68,7 +68,7 @@ def test_nor_is_what_belongs_to_another_user(tmp_path: Path) -> None:
     directory.mkdir(parents=True)
     os.chown(tmp_path / "theirs", 1234, 1234)
     with pytest.raises(ConfigurationInvalid, match=r"theirs belongs to another user \(uid 1234\)"):
-        check_way_to(directory)
+        check_parents(directory)
     with pytest.raises(ConfigurationInvalid, match=r"theirs belongs to another user \(uid 1234\)"):
         check_private(tmp_path / "theirs")
 

@@ -60,9 +60,9 @@ def test_what_other_threads_print_is_printed(printed: Printed) -> None:
 
 
 def test_the_last_words_are_those_that_say_something(printed: Printed) -> None:
-    assert printed.output.last_words() == ""
+    assert printed.output.last_line() == ""
     printed.by_ray("one\ntwo\n\n  \n")
-    assert printed.output.last_words() == "two"
+    assert printed.output.last_line() == "two"
 
 
 def test_a_file_is_begun_anew_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

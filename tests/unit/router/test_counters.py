@@ -7,7 +7,7 @@ import pytest
 from cactus_actors.protocol.errors import InvalidMessage, ModelFailure
 from cactus_actors.protocol.messages import Cancel, Resume, Submit
 from cactus_actors.protocol.totals import Distribution, Held, Totals
-from cactus_actors.protocol.wire import Concerns
+from cactus_actors.protocol.wire import MessageIds
 from cactus_actors.protocol.worker_messages import Finish, Goodbye
 from cactus_actors.router.telemetry.histogram import Histogram
 from tests.support.router.core_harness import RouterHarness, job_id
@@ -165,7 +165,7 @@ def test_refusals_by_the_type_of_the_error() -> None:
     router.submit(2)
     router.submit(3)
     router.client(Cancel(job_id=job_id(9)))
-    router.core.on_bad_frames(b"client", InvalidMessage("no"), "m", Concerns(None, None))
+    router.core.on_bad_frames(b"client", InvalidMessage("no"), "m", MessageIds(None, None))
     router.core.on_bad_worker_frames()
     router.core.on_bad_topic()
     totals = totals_of(router)

@@ -135,7 +135,7 @@ def test_who_asks_once_is_answered_next_whatever_others_have_asked_before() -> N
         answered.extend(effect.identity for effect in effects if isinstance(effect, SendClient))
 
     traffic = ClientTraffic(cast(EdgeProcess, edge), RouterHarness().core, Counter(), perform)
-    traffic.hear()
+    traffic.handle_requests()
     traffic.answer()
     assert answered[:5] == [b"\0", b"\1", b"\2", NEIGHBOUR, b"\0"]
     assert len(answered) == MAX_REQUESTS
