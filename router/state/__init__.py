@@ -1,1 +1,1 @@
-"""Everything the router knows, as plain records and tables; nothing here sends or decides."""
+"""The router's state as plain records and tables; nothing here sends or decides."""

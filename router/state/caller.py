@@ -1,4 +1,4 @@
-"""Who sent a message, as far as its connection proves it."""
+"""The sender of a message, as far as its connection proves it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Caller:
 
 
 def requester_of(caller: Caller | None, identity: bytes) -> str:
-    """Whose turn a request takes: its key's, or its connection's where nobody has a key."""
+    """The party whose share a request uses: its key's owner, or its connection where no keys are used."""
     return caller.name if caller is not None and caller.name else identity.hex()
 
 
 ANONYMOUS = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
-"""Who speaks with a service without keys: it trusts whoever can reach it."""
+"""The caller of a service without keys, which trusts all that can reach it."""
 
 
 def anonymous_connection(descriptor: int, inode: int) -> Caller:
@@ -38,7 +38,7 @@ def anonymous_connection(descriptor: int, inode: int) -> Caller:
 
 
 REVOKED_CALLER = Caller(name="", role="client", tenant="", max_topics=0)
-"""Who had a key that is not accepted any more."""
+"""A caller whose key is not accepted any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class GateFailure:
 
 @dataclass(frozen=True, slots=True)
 class HandoffDecision:
-    """What became of a failed gate, and why."""
+    """The outcome of a failed gate, and its reason."""
 
     status: HandoffStatus
     reason: str

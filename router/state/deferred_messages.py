@@ -38,7 +38,7 @@ class DeferredMessage:
 
 @dataclass(frozen=True, slots=True)
 class DeferralLimits:
-    """How many messages may wait: in all, of one requester, about one job, and of one requester about one job."""
+    """Limits of waiting messages: in all, of one requester, about one job, and of one requester about one job."""
 
     in_all: int = sys.maxsize
     of_requester: int = sys.maxsize

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from cactus_actors.protocol.messages import JobState
 
 MAX_ENDED_JOBS = 100_000
-"""Of those with an idempotency key, and of the others."""
+"""Jobs with an idempotency key that are kept at most, and as many others."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """What is known of a job after its end; its result lies in the `ResultStore` or in the journal."""
+    """A job after its end; its result is in the `ResultStore` or in the journal."""
 
     digest: bytes
     state: JobState

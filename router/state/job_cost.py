@@ -1,4 +1,4 @@
-"""What a job costs a worker, in generated tokens."""
+"""The cost of a job for a worker, in generated tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def cost_of(num_prompt_tokens: float, max_tokens: int) -> float:
 
 
 def work_of(num_prompt_tokens: float, num_generated: float) -> float:
-    """What it takes to compute a prompt and to generate so many tokens."""
+    """The work of computing a prompt and of generating so many tokens."""
     return PROMPT_COST * num_prompt_tokens + num_generated + 1.0
 
 

@@ -1,4 +1,4 @@
-"""How a job went, for whoever keeps books of it: not a word of its prompt or its answer."""
+"""The report on a job that ended, without its prompt and its answer."""
 
 from __future__ import annotations
 

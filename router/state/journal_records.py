@@ -1,4 +1,4 @@
-"""What the journal keeps of a job."""
+"""The journal's records of jobs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
-    """How a job ended, with its stream's text token by token; `ended_at` is Unix seconds.
+    """The end of a job, with its stream's text token by token; `ended_at` is Unix seconds.
 
     `reasonings` are as many as `texts`, or none for a job without any.
     """
@@ -79,7 +79,7 @@ class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JournalProgress(msgspec.Struct, frozen=True, array_like=True):
-    """How far the journal has come, written with every transaction, at Unix time `at`.
+    """The progress of the journal, written with every transaction, at Unix time `at`.
 
     `number` is the transaction's, `num_jobs` how many jobs the journal holds after it, none of which has an
     `accepted_at` before `oldest_at`. No job was written more than `max_delay_s` after its `accepted_at`. Both
@@ -132,7 +132,7 @@ Recovered = AcceptedRecord | RecoveredEnd
 
 
 class StoredResult(msgspec.Struct, frozen=True, array_like=True):
-    """All that can be read of a job that has ended."""
+    """The parts of an ended job that can be read."""
 
     accepted: Accepted
     ended: EndedRecord

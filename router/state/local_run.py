@@ -23,7 +23,7 @@ class JobEnding:
 
 
 class Attempts(msgspec.Struct, eq=False, gc=False):
-    """Where a job runs now (`dispatch_id` is None if nowhere), and how its attempts ended.
+    """The attempts of a job: the running one (`dispatch_id` is None without one), and how the others ended.
 
     `started_at` is when the first one began. `worker` is the last worker that was given the job, or the cloud
     worker that completed it. A job that is a retry lost its worker; one that is contended took the last free slot.

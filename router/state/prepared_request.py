@@ -1,4 +1,4 @@
-"""What preparation makes of a request."""
+"""A request after its preparation."""
 
 from __future__ import annotations
 

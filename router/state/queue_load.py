@@ -1,4 +1,4 @@
-"""What requests that wait take of the router's memory."""
+"""The memory that waiting requests take in the router."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
 TOKEN_BYTES = 44
-"""What a token of a prompt takes: an entry of a list, an integer, and its share of a block's hash."""
+"""Bytes for a token of a prompt: an entry of a list, an integer, and its share of a block's hash."""
 
 REQUEST_BYTES = 2048
-"""What a request takes beside its content: the records, and the entries of tables."""
+"""Bytes for a request beside its content: the records, and the entries of tables."""
 
 
 @dataclass(slots=True)
 class QueueLoad:
-    """What requests take of the room there is: their number, tokens of prompts, and bytes of memory."""
+    """The load of waiting requests: their number, tokens of prompts, and bytes of memory."""
 
     num_jobs: int = 0
     num_tokens: int = 0

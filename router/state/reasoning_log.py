@@ -1,4 +1,4 @@
-"""What a job's model thinks before it answers, and how sure it was of the answer alone."""
+"""The reasoning of a job's model, and its confidence in the answer alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ReasoningLog:
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens are reasoning."""
+        """The number of reasoning tokens."""
         return sum(self._flags)
 
     def extend(self, log: ConfidenceSamples, position: int, texts: Sequence[str], flags: Sequence[int]) -> None:

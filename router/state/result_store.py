@@ -15,7 +15,7 @@ RECENT_BYTES = 8 * 1024 * 1024
 """Bytes of results that are kept in memory where a journal holds all of them."""
 
 ENTRY_BYTES = 256
-"""What a result takes beside its content."""
+"""Bytes for a result beside its content."""
 
 
 class ResultStore:
@@ -53,13 +53,13 @@ class ResultStore:
         self._drop_oldest()
 
     def must_load(self, job_id: str) -> bool:
-        """Whether the result must be read from the journal first."""
+        """True if the result must be read from the journal first."""
         is_loaded = self._loaded is not None and self._loaded[0] == job_id
         return self._has_journal and not is_loaded and job_id not in self
 
     @contextmanager
     def loaded(self, job_id: str, result: StoredResult | None) -> Iterator[None]:
-        """What the journal holds of a job, None if it cannot be read, is at hand in this context."""
+        """A context in which the stored result of a job is loaded; None if it cannot be read."""
         self._loaded = job_id, result
         try:
             yield

@@ -1,4 +1,4 @@
-"""What does not change while a router runs."""
+"""Facts that do not change while a router runs."""
 
 from __future__ import annotations
 

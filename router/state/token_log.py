@@ -1,4 +1,4 @@
-"""What one source has generated for a job so far: the truth behind its stream."""
+"""The tokens that one source has generated for a job: the content of its stream."""
 
 from __future__ import annotations
 
@@ -196,5 +196,5 @@ class TokenLog:
 
     @property
     def has_tail(self) -> bool:
-        """Whether there is anything after the last token."""
+        """True if there is text after the last token."""
         return bool(self.tail or (self.reasoning is not None and self.reasoning.tail))

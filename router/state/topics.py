@@ -1,4 +1,4 @@
-"""Who listens to which job."""
+"""The subscribers of each job."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Topics:
         return len(self._topics)
 
     def is_free(self, topic: str, tenant: str) -> bool:
-        """Whether no other tenant listens to it."""
+        """True if no other tenant is subscribed to it."""
         return topic not in self or self._topics[topic].tenant == tenant
 
     def tenant_of(self, topic: str) -> str | None:
-        """Who listens to it, if anybody does."""
+        """The tenant that is subscribed to it, or None."""
         return self._topics[topic].tenant if topic in self else None
 
     def subscribe(self, topic: str, caller: Caller) -> str | None:

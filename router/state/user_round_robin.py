@@ -1,4 +1,4 @@
-"""Whose request is next: nobody's many requests hold up another's one."""
+"""Round robin over users: many requests of one user do not delay another's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UserRoundRobin(Generic[T]):
         lines.setdefault(user, deque()).append(item)
 
     def has(self, may_go: Callable[[str], bool]) -> bool:
-        """Whether `take` would find one."""
+        """True if `take` would find one."""
         return any(may_go(user) for lines in (self._usual, self._background) for user in lines)
 
     def take(self, may_go: Callable[[str], bool] = lambda _: True) -> T | None:

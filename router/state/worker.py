@@ -108,7 +108,7 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRefusal:
-    """Why a worker was refused last, and when."""
+    """The last refusal of a worker: its reason and its time."""
 
     reason: str
     at: float

@@ -12,7 +12,7 @@ has received nothing of what it was sent."""
 
 
 class WorkerLink:
-    """When a worker was heard, and which of its reports it knows to be taken.
+    """The times of a worker's messages, and the reports that it knows to be taken.
 
     The last `_num_unacknowledged` reports show nothing of what was sent to it; the one before came at
     `_acknowledged_at`.
