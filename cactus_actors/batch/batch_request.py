@@ -62,7 +62,7 @@ class BatchRequest:
 
     @property
     def paths(self) -> BatchPaths:
-        return BatchPaths(self.source, self.output)
+        return BatchPaths.of(self.source, self.output)
 
     def parameters(self, form: Format) -> dict[str, Any]:
         """The parameters that answers depend on, beside input and model."""

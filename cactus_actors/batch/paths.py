@@ -16,6 +16,11 @@ class BatchPaths:
     source: Path
     output: Path
 
+    @classmethod
+    def of(cls, source: Path, output: Path) -> BatchPaths:
+        """The paths of a run; a symbolic link stands for its target, so that all runs that write it share a lock."""
+        return cls(source, output.resolve() if output.is_symlink() else output)
+
     @property
     def errors(self) -> Path:
         return self.output.with_name(f"{self.output.stem}.errors.jsonl")

@@ -18,9 +18,10 @@ def keep_input(stream: BinaryIO, output: Path, *, overwrite: bool) -> Path:
     """
     check_name(output)
     path = output.with_name(f"{output.name}.input")
-    if path.exists() and BatchPaths(path, output).journal.exists() and not overwrite:
+    paths = BatchPaths.of(path, output)
+    if path.exists() and paths.journal.exists() and not overwrite:
         return path
-    BatchPaths(path, output).check()  # before anything is written
+    paths.check()  # before anything is written
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:

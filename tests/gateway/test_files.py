@@ -87,6 +87,13 @@ def test_a_file_with_a_name_that_is_none_is_refused(service: PlayedService, http
     assert sorted(Path(service.settings.state_dir, "http/files").iterdir()) == kept
 
 
+def test_a_form_whose_headers_are_no_text_is_refused_in_plain_words(http: httpx.Client) -> None:
+    form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="\xff\xfe"\r\n\r\nx\r\n--b--\r\n'
+    refused = http.post("/v1/files", content=form, headers={"content-type": "multipart/form-data; boundary=b"})
+    assert refused.status_code == 400
+    assert "Error" not in refused.json()["error"]["message"]
+
+
 def test_a_file_name_has_255_bytes_at_most(http: httpx.Client) -> None:
     name = "é" * 127 + "n"
     stored = http.post("/v1/files", files={"file": (name, b"x")}, data={"purpose": "batch"})

@@ -56,7 +56,7 @@ class Upload:
                                     f"a field of the form is above {MAX_FIELD_BYTES} bytes", param=name
                                 )
         except MultipartError as error:
-            raise InvalidRequest(f"the form is not multipart/form-data: {error}") from None
+            raise InvalidRequest(f"the form is not multipart/form-data: {error.args[0]}") from None
         if self.filename is None:
             raise InvalidRequest("file is required", param="file")
 

@@ -47,6 +47,18 @@ def test_two_runs_on_one_output(
     assert run(resume=True).num_done == 20  # the lock went with the process
 
 
+def test_an_output_that_is_a_symbolic_link_stands_for_its_target(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "elsewhere" / "results.jsonl"
+    target.parent.mkdir()
+    (tmp_path / "out.jsonl").symlink_to(target)
+    assert BatchPaths.of(source, tmp_path / "out.jsonl") == BatchPaths(source, target)
+    assert run().num_succeeded == 20
+    assert (tmp_path / "out.jsonl").is_symlink()
+    assert len(target.read_bytes().splitlines()) == 20
+
+
 async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
     router: ScriptedRouter, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
