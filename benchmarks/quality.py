@@ -159,7 +159,7 @@ def own_texts(path: Path, text: TextModel, num_texts: int, window: int, threads:
     model = load_model(path, weights=REFERENCE[0], kv_cache=REFERENCE[1], threads=threads)
     with closing(model):
         blocks = -(-window // BLOCK_SIZE)
-        cache: KVCache = model.new_cache(num_texts * blocks, BLOCK_SIZE)
+        cache: KVCache = model.new_cache(num_texts * blocks, BLOCK_SIZE, num_texts)
         rows = np.arange(num_texts, dtype=np.int32)
         tables = np.arange(num_texts * blocks, dtype=np.int32).reshape(num_texts, blocks)
         tokens = np.full((num_texts, window), bos_id, np.int32)

@@ -52,7 +52,7 @@ def prefill_batch(num_sequences: int, length: int) -> Batch:
 
 def measure(model: TransformerModel, batch: Batch, num_steps: int) -> Table:
     """Run `num_steps` equal steps and show the median wall time and the mean of each kind of operation."""
-    cache = model.new_cache(int(batch.block_tables.max()) + 1, BLOCK_SIZE)
+    cache = model.new_cache(int(batch.block_tables.max()) + 1, BLOCK_SIZE, len(batch.block_tables))
     for _ in range(3):
         model.forward(batch, cache)
     model.start_profile()

@@ -116,6 +116,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_sequences: int = 16
     token_budget: int = 256
     cache_tokens: int = 32_768
+    checkpoints: int = 32
+    checkpoint_tokens: int = 256
     block_size: Annotated[int, about("Tokens of a block of the KV cache.")] = 16
     speculation: int = 0
     key_file: Annotated[str | None, about("The CURVE key that the router requires.")] = None
@@ -277,6 +279,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_sequences: Annotated[Positive, about("Sequences that a worker runs at once.")] = 16
     token_budget: Annotated[Positive, about("Largest number of tokens that a worker computes in one step.")] = 256
     cache_tokens: Annotated[Positive, about("Size of a worker's KV cache, in tokens.")] = 32_768
+    checkpoints: Annotated[
+        int, Meta(ge=0), about("Recurrent states that a worker keeps for cached prefixes, where the model has them.")
+    ] = 32
+    checkpoint_tokens: Annotated[Positive, about("Tokens from one kept recurrent state of a prefix to the next.")] = 256
     max_queued_jobs: Annotated[Positive, about("Jobs that may wait; more are refused.")] = 10_000
     job_timeout_s: Annotated[
         Duration | None, about("Seconds for a job of priority 0 or below that names no `timeout_ms`.")

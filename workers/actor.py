@@ -92,6 +92,8 @@ def load_engine_from(
             max_sequences=settings.max_sequences,
             token_budget=settings.token_budget,
             max_drafts=settings.speculation,
+            num_checkpoints=settings.checkpoints,
+            checkpoint_tokens=settings.checkpoint_tokens,
         ),
     )
     return LoadedEngine(engine, model, text.fingerprint)

@@ -86,6 +86,8 @@ class ActorSettings:
             max_sequences=config.max_sequences,
             token_budget=config.token_budget,
             cache_tokens=config.cache_tokens,
+            checkpoints=config.checkpoints,
+            checkpoint_tokens=config.checkpoint_tokens,
             speculation=config.speculation,
             key_file=self.keys.worker,
         )

@@ -207,6 +207,23 @@ FAMILIES = (
         ),
         max_layers=7,
     ),
+    Family(
+        "Qwen3_5ForCausalLM",
+        "qwen3_5_text",
+        (
+            *(*BASICS, "layer_types", "full_attention_interval", "attention_bias", "hidden_act"),
+            *("linear_num_key_heads", "linear_num_value_heads", "linear_conv_kernel_dim"),
+        ),
+        always=(
+            ("head_dim", one_of(8, 16, 24)),
+            ("linear_num_key_heads", one_of(1, 2)),
+            ("linear_num_value_heads", one_of(2, 4, 6)),
+            ("linear_key_head_dim", one_of(4, 7, 16, 18)),
+            ("linear_value_head_dim", one_of(5, 16, 33, 40)),
+        ),
+        instead=(("layer_types", layer_kinds("linear_attention", "full_attention")),),
+        max_layers=6,
+    ),
 )
 ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
 TEXTS = {"gemma3": ("gemma3_text",), "mistral3": ("ministral3", "ministral3", "mistral")}

@@ -59,10 +59,11 @@ def _save_model(configuration: Configuration, directory: Path, seed: int) -> Non
     config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
     model = _class_for(directory).from_config(config)
     is_gemma = "gemma" in configuration.family.model_type
+    is_offset = is_gemma or configuration.family.model_type.startswith("qwen3_5")
     biases = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith("expert_bias")]
     with torch.no_grad():
         for name, parameter in [*model.named_parameters(), *biases]:
-            weights = random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma)
+            weights = random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma, is_offset=is_offset)
             parameter.copy_(torch.from_numpy(weights))
     model.to(getattr(torch, configuration.storage)).save_pretrained(directory)
 
@@ -93,13 +94,20 @@ def _exchange_head(configuration: Configuration, path: Path) -> None:
     save_file(tensors, path, metadata={"format": "pt"})
 
 
-def random_weights(name: str, shape: tuple[int, ...], seed: int, *, is_gemma: bool) -> NDArray[np.float32]:
-    """Weights that keep activations near one, with attention and logits of some spread."""
+def random_weights(
+    name: str, shape: tuple[int, ...], seed: int, *, is_gemma: bool, is_offset: bool
+) -> NDArray[np.float32]:
+    """Weights that keep activations near one, with attention and logits of some spread.
+
+    `is_offset`: gains are one more than the norms of layers store.
+    """
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
     if name.endswith(".bias"):
         values = 0.5 * normal
+    elif name.endswith(".A_log"):
+        values = normal - 2.0  # decays near one, so that delta nets remember
     elif len(shape) == 1:
-        values = 0.3 * normal + (0.0 if is_gemma else 1.0)
+        values = 0.3 * normal + (0.0 if is_offset and not name.endswith("linear_attn.norm.weight") else 1.0)
     elif "embed" in name or "lm_head" in name:
         values = (0.7 if is_gemma else 2.0) * normal / np.sqrt(shape[-1])
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.goldens.family import Family
 from tests.goldens.gemma_families import GEMMA_FAMILIES
 from tests.goldens.recent_families import RECENT_FAMILIES
+from tests.goldens.recurrent_families import RECURRENT_FAMILIES
 
 FAMILIES = (
     Family(
@@ -309,6 +310,7 @@ FAMILIES = (
         },
         matters=({"norm_eps": 0.05},),
     ),
+    *RECURRENT_FAMILIES,
     Family(
         name="qwen3moe",
         stands_for="Qwen3 30B-A3B and its kind: experts, weights normalised over the chosen",

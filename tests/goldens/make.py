@@ -93,11 +93,14 @@ def random_weights(name: str, shape: tuple[int, ...], family: Family, seed: int)
     """Weights that keep activations near one, with attention and logits of some spread."""
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
     gemma = "gemma" in family.name  # scales its embedding up, and by one more than its norms store
+    is_offset = gemma or ("qwen35" in family.name and not name.endswith("linear_attn.norm.weight"))
     if name.endswith(".bias"):
         values = 0.5 * normal
+    elif name.endswith(".A_log"):
+        values = normal - 2.0  # decays near one, so that delta nets remember
     elif len(shape) == 1:
         # The last norm makes up for the small embedding, to which Gemma's output is tied.
-        values = 0.3 * normal + (2.0 * (name == "model.norm.weight") if gemma else 1.0)
+        values = 0.3 * normal + (2.0 * (gemma and name == "model.norm.weight") if is_offset else 1.0)
     elif "embed" in name or "lm_head" in name:
         values = (0.7 if gemma else 3.0) * normal / np.sqrt(shape[-1])
     else:

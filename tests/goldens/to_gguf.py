@@ -28,6 +28,7 @@ ARCHITECTURES = {
     "Qwen2ForCausalLM": "qwen2",
     "Qwen3ForCausalLM": "qwen3",
     "Qwen3MoeForCausalLM": "qwen3moe",
+    "Qwen3_5ForCausalLM": "qwen35",
     "Gemma2ForCausalLM": "gemma2",
     "Gemma3ForCausalLM": "gemma3",
     "Phi3ForCausalLM": "phi3",
@@ -53,6 +54,7 @@ HALVES = {
     "mlp.input_linear": ("mlp.gate_proj", "mlp.up_proj"),
     "shared_mlp.input_linear": ("mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj"),
 }
+KEPT = ("ffn_gate_inp", "shortconv.conv", "ssm_conv1d")
 
 
 def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
@@ -66,7 +68,7 @@ def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
     write_vocabulary(writer, config)
     for name, values in stored_tensors(config, architecture, tensors):
         # llama.cpp keeps vectors, routers and convolutions in float32.
-        keep = values.ndim == 1 or matrices == "F32" or "ffn_gate_inp" in name or "shortconv.conv" in name
+        keep = values.ndim == 1 or matrices == "F32" or any(part in name for part in KEPT)
         writer.add_tensor(name, np.ascontiguousarray(values if keep else values.astype(np.float16)))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -122,6 +124,15 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_head_count_kv(num_kv_heads)
         is_dense_hybrid = config["model_type"] == "granitemoehybrid"
         writer.add_feed_forward_length(config["shared_intermediate_size" if is_dense_hybrid else "intermediate_size"])
+    if architecture == "qwen35":
+        writer.add_ssm_conv_kernel(config["linear_conv_kernel_dim"])
+        writer.add_ssm_state_size(config["linear_key_head_dim"])
+        writer.add_ssm_group_count(config["linear_num_key_heads"])
+        writer.add_ssm_time_step_rank(config["linear_num_value_heads"])
+        writer.add_ssm_inner_size(config["linear_value_head_dim"] * config["linear_num_value_heads"])
+        writer.add_full_attention_interval(config["full_attention_interval"])
+        writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 0.25)))
+        writer.add_rope_dimension_sections([*rope.get("mrope_section", (11, 11, 10)), 0])
     if num_experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(num_experts)
         writer.add_expert_used_count(config["num_experts_per_tok"])
@@ -221,10 +232,12 @@ def stored_tensors(
             values = interleaved(values, heads[projection])
         if architecture.startswith("gemma") and projection.endswith("norm"):
             values = values + np.float32(1.0)
-        if projection == "conv":
+        if projection in ("conv", "conv1d"):
             values = values[:, 0, :]
         if projection == "feed_forward" and name.endswith("expert_bias"):
             name += ".bias"
+        if architecture == "qwen35":
+            name, values = of_qwen35(config, name, values)
         stored_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert stored_name is not None, f"{architecture} has no tensor {name}"
         yield stored_name, values
@@ -234,6 +247,28 @@ def stored_tensors(
     if rope["rope_type"] == "longrope":
         yield "rope_factors_long.weight", np.array(rope["long_factor"], np.float32)
         yield "rope_factors_short.weight", np.array(rope["short_factor"], np.float32)
+
+
+def of_qwen35(config: dict[str, Any], name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
+    """Name and values as llama.cpp has them: value heads in turns over the key heads, gains and decays computed."""
+    num_key_heads, num_value_heads = config["linear_num_key_heads"], config["linear_num_value_heads"]
+    num_others = 2 * num_key_heads * config["linear_key_head_dim"]
+
+    def in_turns(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        heads = rows.reshape(num_key_heads, num_value_heads // num_key_heads, -1)
+        return heads.transpose(1, 0, 2).reshape(rows.shape)
+
+    if name.endswith("norm.weight") and not name.endswith("linear_attn.norm.weight"):
+        values = values + np.float32(1.0)
+    if ".linear_attn." not in name or name.endswith("norm.weight"):
+        return name, values
+    if name.endswith("A_log"):
+        values = -np.exp(values)
+    if name.endswith("out_proj.weight"):
+        return name, in_turns(values.T).T
+    if name.endswith(("in_proj_qkv.weight", "conv1d.weight")):
+        return name, np.concatenate([values[:num_others], in_turns(values[num_others:])])
+    return name.replace("dt_bias", "dt_proj.bias"), in_turns(values)
 
 
 def interleaved(values: NDArray[np.float32], num_heads: int) -> NDArray[np.float32]:

@@ -62,7 +62,7 @@ def test_a_batch_changes_nothing(golden: Golden, model: Model) -> None:
     num_blocks = [len(blocks_for(len(prompt) + 1)) for prompt in prompts]
     shuffled = np.random.default_rng(0).permutation(sum(num_blocks))
     tables = [table.tolist() for table in np.split(shuffled, np.cumsum(num_blocks)[:-1])]
-    cache = model.new_cache(sum(num_blocks), BLOCK_SIZE)
+    cache = model.new_cache(sum(num_blocks), BLOCK_SIZE, num_slots=len(prompts))
 
     together = forward(
         model, cache, *(SequenceChunk(prompt, 0, table) for prompt, table in zip(prompts, tables, strict=True))

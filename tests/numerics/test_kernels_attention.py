@@ -290,14 +290,14 @@ def test_a_key_outlier_of_one_position_costs_the_others_nothing():
 
 
 def test_sizes_follow_the_format():
-    shape = CacheShape(num_layers=3, num_kv_heads=2, head_dim=80, num_state_layers=2, state_size=40)
+    shape = CacheShape(num_layers=3, num_kv_heads=2, head_dim=80, num_state_layers=2, state_size=40, slot_size=64)
     states = 2 * 16 * 48 * 4
     elements = 3 * 2 * 2 * 80 * 16
     sizes = {"float32": 4 * elements, "float16": 2 * elements, "int8": elements + 3 * 2 * 2 * 16 * 4}
     for cache_format, size in sizes.items():
-        cache = KVCache.allocate(shape, 5, 16, cache_format)
+        cache = KVCache.allocate(shape, 5, 16, cache_format, num_slots=3)
         assert KVCache.bytes_per_block(shape, 16, cache_format) == size + states
-        assert cache.num_bytes == 5 * (size + states)
+        assert cache.num_bytes == 5 * (size + states) + 3 * 64 * 4
         assert (cache.num_blocks, cache.block_size, cache.format_name) == (5, 16, cache_format)
         assert all(array.ctypes.data % 64 == 0 for array in cache.arrays)
 

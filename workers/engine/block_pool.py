@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cactus_actors.workers.engine.sequence import BlockHash
@@ -24,10 +24,14 @@ class BlockPool:
 
     Free blocks are in order of reuse: blocks without published content first, then by time of release. A
     published block is found by its hash until it is allocated again.
+
+    With `needs_checkpoints`, events list only blocks up to a checkpoint (see `StatePool`): others are not reused.
     """
 
-    def __init__(self, num_blocks: int) -> None:
+    def __init__(self, num_blocks: int, *, needs_checkpoints: bool = False) -> None:
         self.num_blocks = num_blocks
+        self._needs_checkpoints = needs_checkpoints
+        self._num_checkpoints: Counter[BlockHash] = Counter()  # at or after a block
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))
         self._num_references = [0] * num_blocks
         self._hash_of_block: dict[int, BlockHash] = {}
@@ -68,7 +72,8 @@ class BlockPool:
             block_hash = self._hash_of_block.pop(block, None)
             if block_hash is not None:
                 del self._block_of_hash[block_hash]
-                self._record_event(block_hash, False)
+                if self._is_reusable(block_hash):
+                    self._record_event(block_hash, False)
         return blocks
 
     def publish(self, block: int, block_hash: BlockHash) -> None:
@@ -77,7 +82,24 @@ class BlockPool:
         if block not in self._hash_of_block and block_hash not in self._block_of_hash:
             self._hash_of_block[block] = block_hash
             self._block_of_hash[block_hash] = block
-            self._record_event(block_hash, True)
+            if self._is_reusable(block_hash):
+                self._record_event(block_hash, True)
+
+    def cover(self, hashes: Iterable[BlockHash]) -> None:
+        """There is a checkpoint after these blocks."""
+        for block_hash in hashes:
+            self._num_checkpoints[block_hash] += 1
+            if self._num_checkpoints[block_hash] == 1 and block_hash in self._block_of_hash:
+                self._record_event(block_hash, True)
+
+    def uncover(self, hashes: Iterable[BlockHash]) -> None:
+        """A checkpoint after these blocks was evicted."""
+        for block_hash in hashes:
+            self._num_checkpoints[block_hash] -= 1
+            if not self._num_checkpoints[block_hash]:
+                del self._num_checkpoints[block_hash]
+                if block_hash in self._block_of_hash:
+                    self._record_event(block_hash, False)
 
     def take_events(self) -> CacheEvents:
         """Changes of the prefix cache since the last call, at most MAX_EVENTS."""
@@ -92,7 +114,7 @@ class BlockPool:
 
     def republish(self) -> None:
         """Let the next events list all known contents, for a router that knows none."""
-        self._events = dict.fromkeys(self._block_of_hash, True)
+        self._events = dict.fromkeys(filter(self._is_reusable, self._block_of_hash), True)
 
     def release(self, block_table: Sequence[int]) -> None:
         """Drop a reference to each block of a sequence; the end of a prefix is reused before its beginning."""
@@ -103,6 +125,9 @@ class BlockPool:
                 self._free[block] = None
                 if block not in self._hash_of_block:
                     self._free.move_to_end(block, last=False)
+
+    def _is_reusable(self, block_hash: BlockHash) -> bool:
+        return not self._needs_checkpoints or block_hash in self._num_checkpoints
 
     def _record_event(self, block_hash: BlockHash, is_known: bool) -> None:
         """Record a change; a change that undoes a pending one cancels it."""

@@ -25,6 +25,7 @@ from cactus_actors.workers.engine.sequence_deltas import (
     prompt_logprobs,
 )
 from cactus_actors.workers.engine.sequence_factory import SequenceFactory
+from cactus_actors.workers.engine.state_pool import StateLimits, StatePool
 from cactus_actors.workers.engine.step_batch import Batch, SequenceChunk
 from cactus_actors.workers.engine.step_time_limiter import StepTimeLimiter
 from cactus_actors.workers.engine.stop_conditions import StopConditions, length_finish
@@ -53,8 +54,11 @@ class Engine:
         self._stop_conditions = StopConditions(text.eos_ids)
         self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model.config)
         self._max_sequences = limits.max_sequences
-        self._cache = model.new_cache(limits.cache_blocks, limits.block_size)
-        self._block_pool = BlockPool(limits.cache_blocks)
+        has_states = model.slot_size > 0
+        num_slots = limits.max_sequences + limits.num_checkpoints if has_states else 0
+        self._cache = model.new_cache(limits.cache_blocks, limits.block_size, num_slots)
+        self._block_pool = BlockPool(limits.cache_blocks, needs_checkpoints=has_states)
+        state_limits = StateLimits(num_slots=num_slots, checkpoint_tokens=limits.checkpoint_distance)
         self.counters = Counters()
         self._step_time_limiter = StepTimeLimiter(limits.token_budget, model.num_weights, limits.max_step_s)
         self._scheduler = Scheduler(
@@ -63,6 +67,7 @@ class Engine:
             max_sequences=limits.max_sequences,
             token_budget=self._step_time_limiter.token_budget,
             max_drafts=limits.max_drafts,
+            state_pool=StatePool(state_limits, self._block_pool) if has_states else None,
         )
         self._sampler = Sampler(self._stop_conditions.eos_ids)
         self._sequences: dict[int, Sequence] = {}
@@ -166,8 +171,31 @@ class Engine:
 
     def _generate(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
         logits = self._model.forward(batch, self._cache)
-        samples = self._sampler.sample(logits, chunks, self._model.logit_stats(len(logits)))
+        logit_stats = self._model.logit_stats(len(logits))
+        try:
+            samples = self._sampler.sample(logits, chunks, logit_stats)
+        except Exception:  # recurrent states have advanced: only sampling can be done again
+            return lambda: self._commit_one_by_one(chunks, logits, logit_stats)
         return lambda: self._commit(chunks, samples)
+
+    def _commit_one_by_one(
+        self, chunks: list[SequenceChunk], logits: NDArray[np.float32], logit_stats: NDArray[np.float32] | None
+    ) -> list[SequenceDelta]:
+        """Sample and commit each chunk alone; one that cannot be sampled ends with an error."""
+        deltas = []
+        first_row = 0
+        for chunk in chunks:
+            rows = slice(first_row, first_row + len(chunk.prompt_rows) + chunk.num_rows)
+            first_row = rows.stop
+            try:
+                samples = self._sampler.sample(
+                    logits[rows], [chunk], None if logit_stats is None else logit_stats[rows]
+                )
+            except Exception as error:
+                deltas.append(self._end(chunk.sequence, error_finish(error, "a step failed")))
+            else:
+                deltas += self._commit([chunk], samples)
+        return deltas
 
     def _embed(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
         hidden = self._model.hidden_states(batch, self._cache)

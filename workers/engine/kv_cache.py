@@ -20,15 +20,18 @@ _ELEMENTS: dict[str, Any] = {"float32": np.float32, "float16": np.uint16, "int8"
 
 @dataclass(frozen=True, slots=True)
 class CacheShape:
-    """The values that a model caches per token."""
+    """The values that a model caches per token, and the floats of a sequence's recurrent state."""
 
     num_layers: int  # of attention
     num_kv_heads: int
     head_dim: int
     num_state_layers: int = 0  # of short convolutions
     state_size: int = 0
+    slot_size: int = 0  # of recurrences
 
-    def arrays(self, num_blocks: int, block_size: int, format: str) -> dict[str, tuple[tuple[int, ...], Any]]:
+    def arrays(
+        self, num_blocks: int, block_size: int, format: str, num_slots: int = 0
+    ) -> dict[str, tuple[tuple[int, ...], Any]]:
         """Shape and dtype of every array of a cache, by name; raises ConfigurationInvalid for unsupported formats."""
         if format not in FORMATS:
             names = ", ".join(FORMATS)
@@ -49,13 +52,14 @@ class CacheShape:
                 (self.num_state_layers, num_blocks, block_size, round_up(self.state_size, LANES)),
                 np.float32,
             ),
+            "slots": ((num_slots if self.slot_size else 0, self.slot_size), np.float32),
         }
         return {name: arrays[name] for name in FORMATS[format]._fields}
 
 
 @dataclass(frozen=True, slots=True)
 class KVCache:
-    """Blocks of `block_size` positions for every layer and key-value head.
+    """Blocks of `block_size` positions for every layer and key-value head, and slots for recurrent states.
 
     The keys of the positions of a block are adjacent, so that one vector holds the scores of sixteen positions;
     keys and values are padded with zeros to whole vectors. Block tables map sequences to blocks.
@@ -64,11 +68,13 @@ class KVCache:
     arrays: Arrays
 
     @classmethod
-    def allocate(cls, shape: CacheShape, num_blocks: int, block_size: int = 16, format: str = "float32") -> KVCache:
+    def allocate(
+        cls, shape: CacheShape, num_blocks: int, block_size: int = 16, format: str = "float32", num_slots: int = 0
+    ) -> KVCache:
         """A zeroed cache; the system allocates its pages when they are first written."""
         arrays = {
             name: aligned_zeros(extents, dtype)
-            for name, (extents, dtype) in shape.arrays(num_blocks, block_size, format).items()
+            for name, (extents, dtype) in shape.arrays(num_blocks, block_size, format, num_slots).items()
         }
         return cls(FORMATS[format](**arrays))
 
@@ -94,5 +100,5 @@ class KVCache:
 
     @property
     def num_bytes(self) -> int:
-        """Memory of all blocks, when written."""
+        """Memory of all blocks and slots, when written."""
         return sum(array.nbytes for array in self.arrays)

@@ -28,8 +28,12 @@ class Model(Protocol):
     def kernels(self) -> str:
         """Name of the instruction set of its kernels."""
 
-    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
-        """An empty cache for this model's keys and values."""
+    @property
+    def slot_size(self) -> int:
+        """Floats of the recurrent state of a sequence; 0 for models without one."""
+
+    def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 1) -> KVCache:
+        """An empty cache for this model's keys and values, and slots if it has recurrent states."""
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Logits (rows, vocab) of `batch.logit_rows`, a view valid until the next call."""

@@ -23,7 +23,10 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineLimits:
-    """Limits of one engine: cache, sequences at a time, and tokens, drafts and seconds of a step."""
+    """Limits of one engine: cache, sequences at a time, and tokens, drafts and seconds of a step.
+
+    `num_checkpoints` recurrent states are kept for the prefix cache, `checkpoint_tokens` tokens apart.
+    """
 
     cache_blocks: int
     block_size: int = 16
@@ -31,6 +34,13 @@ class EngineLimits:
     token_budget: int = 256
     max_step_s: float = MAX_STEP_S
     max_drafts: int = 0
+    num_checkpoints: int = 32
+    checkpoint_tokens: int = 256
+
+    @property
+    def checkpoint_distance(self) -> int:
+        """`checkpoint_tokens` as a multiple of the block size."""
+        return max(1, self.checkpoint_tokens // self.block_size) * self.block_size
 
     @property
     def cache_tokens(self) -> int:

@@ -7,6 +7,10 @@ preempted: it loses its blocks and is computed again later.
 
 Drafts come last: they use remaining rows and blocks; blocks of rejected drafts are free again before the next
 step is scheduled.
+
+With recurrences, a sequence also needs a slot for its state, which the known tokens of a step advance, not its
+drafts: accepted drafts are known tokens of the next step. The state is saved as a checkpoint on its way through
+the known tokens, at most once a step.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import DraftSlot, StepCost, propose
+from cactus_actors.workers.engine.state_pool import StatePool
 from cactus_actors.workers.engine.step_batch import SequenceChunk
 
 MAX_DRAFTED_ROWS = 8
@@ -72,8 +77,10 @@ class Scheduler:
         max_sequences: int,
         token_budget: int,
         max_drafts: int = 0,
+        state_pool: StatePool | None = None,
     ) -> None:
         self._block_pool = block_pool
+        self._state_pool = state_pool
         self._counters = counters
         self._max_sequences = max_sequences
         self._max_drafts = max_drafts
@@ -106,13 +113,19 @@ class Scheduler:
     def commit(self, chunk: SequenceChunk, num_accepted: int = 0) -> None:
         """The keys and values of a chunk are in the cache: publish the blocks that it filled.
 
-        The first `num_accepted` drafts are tokens of the sequence now; the others are dropped.
+        The first `num_accepted` drafts are tokens of the sequence now; the others are dropped. Accepted drafts of
+        a model with recurrences are computed again.
         """
         sequence = chunk.sequence
         num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
         self._counters.prompt_tokens_computed += min(chunk.num_tokens, num_prompt_tokens_left)
         first_full = sequence.num_computed_tokens // sequence.block_size
-        sequence.num_computed_tokens += chunk.num_tokens + num_accepted
+        if self._state_pool is not None:
+            assert sequence.state is not None, "it runs"
+            num_saved = (sequence.num_computed_tokens + chunk.save_after) // sequence.block_size
+            self._state_pool.commit(sequence.state, sequence.block_hashes(num_saved) if chunk.save_after else ())
+        num_kept = num_accepted if self._state_pool is None else 0
+        sequence.num_computed_tokens += chunk.num_tokens + num_kept
         num_full = sequence.num_computed_tokens // sequence.block_size
         if num_full > first_full and sequence.params.cache_prompt:
             hashes = sequence.block_hashes(num_full)
@@ -139,8 +152,34 @@ class Scheduler:
             num_prompt_rows = sum(len(chunk.prompt_rows) for chunk in schedule.chunks if not chunk.sequence.pooler)
             num_tokens = min(num_tokens, MAX_PROMPT_ROWS - num_prompt_rows)
         if num_tokens > 0:
-            schedule.chunks.append(SequenceChunk(sequence, num_tokens))
+            chunk = SequenceChunk(sequence, num_tokens)
+            if self._state_pool is not None:
+                chunk = self._with_save(chunk, self._state_pool)
+            schedule.chunks.append(chunk)
+            num_tokens = chunk.num_tokens
         return num_tokens
+
+    def _with_save(self, chunk: SequenceChunk, state_pool: StatePool) -> SequenceChunk:
+        """The chunk with a save at its first checkpoint; without what follows if there is a second one."""
+        sequence = chunk.sequence
+        assert sequence.state is not None, "it runs"
+        first = sequence.num_computed_tokens
+        end, saved = first + chunk.num_tokens, first
+        while sequence.params.cache_prompt and (saved := self._checkpoint_after(sequence, saved, state_pool)) <= end:
+            (*_, block_hash) = sequence.block_hashes(saved // sequence.block_size)
+            if state_pool.has_checkpoint(block_hash):
+                continue
+            if not state_pool.begin_save(sequence.state):
+                break
+            is_last = self._checkpoint_after(sequence, saved, state_pool) > end
+            return SequenceChunk(sequence, chunk.num_tokens if is_last else saved - first, save_after=saved - first)
+        return chunk
+
+    def _checkpoint_after(self, sequence: Sequence, position: int, state_pool: StatePool) -> int:
+        """The next position of a checkpoint: at a multiple of its distance, or the last one for the same prompt."""
+        at_distance = (position // state_pool.checkpoint_tokens + 1) * state_pool.checkpoint_tokens
+        of_prompt = (sequence.num_prompt_tokens - 1) // sequence.block_size * sequence.block_size
+        return min(at_distance, of_prompt) if of_prompt > position else at_distance
 
     def _add_drafts(self, schedule: Schedule) -> None:
         """Add drafts to sequences that sample, as far as rows, budget and blocks remain."""
@@ -171,7 +210,7 @@ class Scheduler:
         sequence.draft(drafts)
         num_blocks = -(-(sequence.num_tokens + drafts.size) // sequence.block_size)
         sequence.block_table += self._block_pool.allocate(num_blocks - len(sequence.block_table))
-        return SequenceChunk(sequence, chunk.num_tokens, int(drafts.size))
+        return SequenceChunk(sequence, chunk.num_tokens, int(drafts.size), chunk.save_after)
 
     def _grow_running(self, schedule: Schedule) -> bool:
         """Allocate missing blocks of running sequences, oldest first; returns True if one was preempted."""
@@ -209,6 +248,11 @@ class Scheduler:
         # One block stays free for each running sequence, so that a new one is not preempted at once.
         if num_new + self._block_pool.num_free_among(cached) + len(self.running) > self._block_pool.num_free:
             return False
+        if self._state_pool is not None:
+            last = sequence.block_hashes(len(cached))[-1] if cached else None
+            sequence.state = self._state_pool.start(last)
+            if sequence.state is None:
+                return False
         self.waiting.popleft()
         self._block_pool.hold(cached)
         sequence.block_table = cached + self._block_pool.allocate(num_new)
@@ -226,9 +270,17 @@ class Scheduler:
             return []
         # The last known token is always computed, because its logits are needed.
         num_full = (sequence.num_tokens - 1) // sequence.block_size
-        return self._block_pool.find_prefix(sequence.block_hashes(num_full))
+        hashes = sequence.block_hashes(num_full)
+        cached = self._block_pool.find_prefix(hashes)
+        if self._state_pool is None:
+            return cached
+        return cached[: self._state_pool.num_reusable(hashes[: len(cached)])]
 
     def _release(self, sequence: Sequence) -> None:
         self._block_pool.release(sequence.block_table)
+        if sequence.state is not None:
+            assert self._state_pool is not None, "it gave the state"
+            self._state_pool.release(sequence.state)
+            sequence.state = None
         sequence.block_table = []
         sequence.num_computed_tokens = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,19 @@ from cactus_actors.workers.engine.speculation import Drafter
 from cactus_actors.workers.engine.token_constraint import TokenConstraint
 
 BlockHash = bytes
+
+
+@dataclass(slots=True)
+class SequenceState:
+    """The recurrent state of a running sequence: slots of the cache.
+
+    The next step reads slot `source`, or starts from zero where it is -1, and leaves the state after the known
+    tokens in `slot`. It saves the state on its way in `save_slot`, if there is one.
+    """
+
+    slot: int
+    source: int
+    save_slot: int | None = None
 
 
 class Sequence:
@@ -63,6 +78,7 @@ class Sequence:
         self.num_reported_prompt_tokens = 0 if reports_prompt else self.num_prompt_tokens
         self.block_size = block_size
         self.block_table: list[int] = []
+        self.state: SequenceState | None = None  # of a running sequence whose model has recurrences
         self.num_computed_tokens = 0
         self.num_cached_prompt_tokens: int | None = None  # None until first admitted
         self._root_digest = root_digest(dispatch.cache_salt)

@@ -18,11 +18,14 @@ class SequenceChunk:
     A chunk that ends at the sequence's last token has a row of logits for it and for each draft, if more tokens
     may be sampled; no other chunk has drafts. Drafts follow the known tokens of the sequence. Rows of the
     prompt, at the indices `prompt_rows` of the chunk, come before these rows.
+
+    `save_after`: a recurrent state is saved after that many tokens of the chunk; 0 for no save.
     """
 
     sequence: Sequence
     num_tokens: int
     num_drafts: int = 0
+    save_after: int = 0
     num_rows: int = field(init=False)
     prompt_rows: range = field(init=False)
 
@@ -33,6 +36,13 @@ class SequenceChunk:
         catches_up = first + self.num_tokens == sequence.num_tokens
         self.num_rows = 1 + self.num_drafts if catches_up and sequence.num_tokens_left > 0 else 0
 
+    @property
+    def state_row(self) -> tuple[int, int, int, int, int]:
+        """The sequence's row of `Batch.states`."""
+        state = self.sequence.state
+        assert state is not None, "the model has recurrences"
+        return state.source, state.slot, self.num_tokens, self.save_after, state.save_slot or 0
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -40,6 +50,10 @@ class Batch:
 
     A token attends to the positions up to its own. Keys and values of position p are in block `block_tables[s,
     p // block_size]` at offset `p % block_size`. Unused table entries are 0. There may be no logit row.
+
+    `states` is for models with recurrences: for each sequence the slots of its state (see `SequenceState`), the
+    number of known tokens, which advance the state, and that of tokens after which it is saved. Without it, all
+    tokens are known, and the sequence of row s of `block_tables` has slot s, which is zero before position 0.
     """
 
     token_ids: NDArray[np.int32]  # (tokens,)
@@ -47,6 +61,7 @@ class Batch:
     sequence_of_token: NDArray[np.int32]  # (tokens,) row of block_tables
     block_tables: NDArray[np.int32]  # (sequences, max_blocks)
     logit_rows: NDArray[np.int32]  # (rows,) indices into tokens
+    states: NDArray[np.int32] | None = None  # (sequences, 5): source, slot, num_known, save_after, save_slot
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
@@ -57,6 +72,7 @@ class Batch:
         logit_rows: list[int] = []
         max_blocks = max(len(chunk.sequence.block_table) for chunk in chunks)
         block_tables = np.zeros((len(chunks), max_blocks), dtype=np.int32)
+        states = [chunk.state_row for chunk in chunks if chunk.sequence.state is not None]
         for row, chunk in enumerate(chunks):
             sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
             num_tokens = chunk.num_tokens + chunk.num_drafts
@@ -73,4 +89,5 @@ class Batch:
             sequence_of_token=np.array(rows, dtype=np.int32),
             block_tables=block_tables,
             logit_rows=np.array(logit_rows, dtype=np.int32),
+            states=np.array(states, dtype=np.int32) if states else None,
         )

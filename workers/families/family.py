@@ -68,6 +68,7 @@ class Family:
     read_gguf: Callable[[ConfigKeys, GGUFFile], ModelConfig]
     forward: Callable[[Graph, ModelConfig], None]
     stacked_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()  # beginnings of names of tensors that its files may have and no graph needs
     gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
     adjust_gguf: Adjust = unchanged
 

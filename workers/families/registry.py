@@ -25,6 +25,7 @@ from cactus_actors.workers.families import (
     phi3,
     qwen2,
     qwen3,
+    qwen3_5,
     qwen3_moe,
     smollm3,
 )
@@ -51,6 +52,7 @@ FAMILIES: tuple[Family, ...] = (
     granite4.FAMILY,
     mixtral.FAMILY,
     qwen3_moe.FAMILY,
+    qwen3_5.FAMILY,
 )
 
 

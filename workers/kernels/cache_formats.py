@@ -46,6 +46,7 @@ class Float32Cache(NamedTuple):
     keys: NDArray[np.float32]  # (layers, blocks, kv_heads, head_dim, padded block_size)
     values: NDArray[np.float32]  # (layers, blocks, kv_heads, block_size, padded head_dim)
     states: NDArray[np.float32]  # (state layers, blocks, block_size, padded state_size)
+    slots: NDArray[np.float32]  # (slots, slot_size) recurrent states of sequences
 
 
 class Float16Cache(NamedTuple):
@@ -54,6 +55,7 @@ class Float16Cache(NamedTuple):
     keys: NDArray[np.uint16]
     values: NDArray[np.uint16]
     states: NDArray[np.float32]
+    slots: NDArray[np.float32]
 
 
 class Int8Cache(NamedTuple):
@@ -64,6 +66,7 @@ class Int8Cache(NamedTuple):
     key_scales: NDArray[np.float32]  # (layers, blocks, kv_heads, padded block_size)
     value_scales: NDArray[np.float32]
     states: NDArray[np.float32]
+    slots: NDArray[np.float32]
 
 
 def field(context: Any, builder: ir.IRBuilder, cache_type: Any, cache: ir.Value, name: str) -> Any:

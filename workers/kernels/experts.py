@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.row_kernels import sigmoid
 from cactus_actors.workers.kernels.simd import (
     broadcast,
     divide,
@@ -56,7 +57,7 @@ def score_experts(
     """scores = sigmoid(logits) + biases, by which experts are chosen (Wang et al. 2024, loss-free balancing)."""
     for expert in range(0, num_experts, 16):
         count = min(16, num_experts - expert)
-        total = _sigmoid(load_first(logits, start + expert, count)) + load_first(biases, biases_start + expert, count)
+        total = sigmoid(load_first(logits, start + expert, count)) + load_first(biases, biases_start + expert, count)
         store_first(scores, scores_start + expert, total, count)
 
 
@@ -83,18 +84,12 @@ def choose_experts_by_sigmoid(
         weights[rank] = scores[logits_start + ids[rank]]
     for rank in range(0, top_k, 16):
         count = min(16, top_k - rank)
-        store_first(weights, out_start + rank, _sigmoid(load_first(weights, out_start + rank, count)), count)
+        store_first(weights, out_start + rank, sigmoid(load_first(weights, out_start + rank, count)), count)
     for rank in range(out_start, out_start + top_k):
         total += weights[rank]
     divisor = total + np.float32(1e-6) if normalised else np.float32(1)
     for rank in range(out_start, out_start + top_k):
         weights[rank] = weights[rank] / divisor * np.float32(scale)
-
-
-@internal(error_model="numpy")
-def _sigmoid(x: Any) -> Any:
-    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
-    return divide(one, one + exponential(zero - x))
 
 
 @internal(error_model="numpy")

@@ -95,10 +95,17 @@ def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, t
 
 
 @internal(error_model="numpy")
-def _silu(x: Any) -> Any:
+def silu(x: Any) -> Any:
     """x / (1 + e^-x) (Shazeer 2020)."""
     one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
     return divide(x, one + exponential(zero - x))
+
+
+@internal(error_model="numpy")
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + e^-x)."""
+    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
+    return divide(one, one + exponential(zero - x))
 
 
 @internal(error_model="numpy")
@@ -127,15 +134,14 @@ def _make_gate(activation: Any) -> Any:
     return gate_row
 
 
-gate_silu = _make_gate(_silu)
+gate_silu = _make_gate(silu)
 gate_gelu = _make_gate(_gelu)
 
 
 @internal(error_model="numpy")
 def gate_head(values: Any, start: int, head_dim: int, gate: float) -> None:
     """values *= sigmoid(gate), for one head in place."""
-    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
-    share = divide(one, one + exponential(zero - broadcast(np.float32(gate))))
+    share = sigmoid(broadcast(np.float32(gate)))
     whole, rest = head_dim // 16 * 16, head_dim % 16
     for column in range(start, start + whole, 16):
         store(values, column, load(values, column) * share)

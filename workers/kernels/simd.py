@@ -169,6 +169,17 @@ def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     return types.void(array, types.intp, vector), generate
 
 
+@primitive
+def spread(typing: Any, array: Any, offset: Any) -> Any:
+    """One float of a contiguous float32 array, at a flat offset, in every lane."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        pointer = address(context, builder, array, values[0], values[1], F32)
+        return splat(builder, builder.load(pointer, align=4), LANES)
+
+    return vector(array, types.intp), generate
+
+
 def _lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
     lane = ir.Constant(INTEGERS, list(range(LANES)))
     return builder.icmp_signed("<", lane, splat(builder, builder.trunc(count, I32), LANES))

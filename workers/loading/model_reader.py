@@ -58,7 +58,7 @@ def _read_directory(directory: Path) -> ModelFiles:
     places: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
         for stored_name in shard.tensors:
-            name = _name_of_hugging_face(stored_name)
+            name = _name_of_hugging_face(stored_name, family.unused)
             if name is None:
                 continue
             for part, place in _parts(SafetensorsTensor(shard, stored_name), name, family):
@@ -83,11 +83,15 @@ def _read_gguf(path: Path) -> ModelFiles:
     file = open_gguf(path)
     family = family_of_gguf(path, file.metadata)
     prefix = f"{file.metadata['general.architecture']}."
-    config = family.read_gguf(ConfigKeys(path, file.metadata, prefix), file)
+    keys = ConfigKeys(path, file.metadata, prefix)
+    config = family.read_gguf(keys, file)
+    # Layers for drafts come after those of the config.
+    spare_layers = range(config.num_layers, keys.integer("block_count", "num_layers"))
+    unused = tuple(f"blk.{index}." for index in spare_layers)
     stored: dict[str, StoredTensor] = {}
     for stored_name, info in file.tensors.items():
         name = _name_of_gguf(stored_name, family.gguf_names)
-        if name is None:
+        if name is None or stored_name.startswith(unused):
             continue
         if name in stored:
             raise invalid(path, f"tensor {stored_name!r} is present twice, under two names")
@@ -192,12 +196,12 @@ def _parts(tensor: SafetensorsTensor, name: str, family: Family) -> Iterator[tup
             yield match[1] + part.replace(STACK, f".{index}."), matrix
 
 
-def _name_of_hugging_face(stored: str) -> str | None:
-    """The canonical name of a tensor; None for derived tensors and parts for images."""
+def _name_of_hugging_face(stored: str, unused: tuple[str, ...]) -> str | None:
+    """The canonical name of a tensor; None for derived and unused tensors, and parts for images."""
     name = stored
     for wrapper in ("model.", "language_model.", "model."):
         name = name.removeprefix(wrapper)
-    if name.endswith("rotary_emb.inv_freq") or name.startswith(PARTS_FOR_IMAGES):
+    if name.endswith("rotary_emb.inv_freq") or name.startswith(PARTS_FOR_IMAGES + unused):
         return None
     return name.removesuffix(".weight")
 
@@ -206,11 +210,11 @@ def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
     """The canonical name of a tensor; None for tensors that belong to the config.
 
     A stack of experts (`ffn_gate_exps`) keeps STACK in its name; in older files each expert has a tensor
-    (`ffn_gate.3`).
+    (`ffn_gate.3`). A name of `names` may have the suffix `.bias`, if it is no bias of a projection there.
     """
     if stored.startswith("rope_"):
         return None
-    match = re.fullmatch(r"(?:blk\.(\d+)\.)?([a-z_.]+?)(?:\.(\d+))?\.(weight|bias)", stored)
+    match = re.fullmatch(r"(?:blk\.(\d+)\.)?([a-z0-9_.]+?)(?:\.(\d+))?(?:\.(weight|bias))?", stored)
     if match is None:
         return stored
     layer, part, expert, kind = match.groups()

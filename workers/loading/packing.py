@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.tensor_source import TensorSource
-from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
+from cactus_actors.workers.runtime.graph import GatedQueriesRef, Graph, MatrixRef, VectorRef
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout, padded_floats
 
 Tensors = Mapping[str, NDArray[np.float32]]
@@ -41,10 +41,19 @@ def _pack_matrix(
 ) -> None:
     weight_format, arena = (layout.head, arenas.head) if matrix.is_head else (layout.body, arenas.body)
     parts = [_read(tensors, name, shapes[name]) for name in matrix.names]
+    if isinstance(matrix, GatedQueriesRef):
+        parts = _with_gates_last(parts, matrix.num_heads)
     weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
     start = layout.start_of(matrix)
     num_bytes = weight_format.num_bytes(matrix.num_rows, matrix.num_columns)
     weight_format.pack(weights, arena[start : start + num_bytes])
+
+
+def _with_gates_last(parts: list[NDArray[np.float32]], num_heads: int) -> list[NDArray[np.float32]]:
+    """Queries, keys, values and gates, from a first part that has a query and a gate for each head in turn."""
+    pairs = parts[0].reshape(num_heads, 2, -1, parts[0].shape[1])  # (heads, query or gate, head_dim, inputs)
+    queries, gates = pairs[:, 0].reshape(-1, pairs.shape[-1]), pairs[:, 1].reshape(-1, pairs.shape[-1])
+    return [queries, *parts[1:], gates]
 
 
 def _pack_vector(

@@ -17,8 +17,9 @@ from cactus_actors.workers.kernels.logit_chunks import PART
 from cactus_actors.workers.kernels.softmax import compute_logit_stats
 from cactus_actors.workers.runtime.attention_tasks import attend_in_tasks
 from cactus_actors.workers.runtime.expert_operations import run_experts
-from cactus_actors.workers.runtime.graph import OpCode, RowKind
 from cactus_actors.workers.runtime.matmul_tasks import multiply
+from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
+from cactus_actors.workers.runtime.recurrence_tasks import recur_in_tasks
 from cactus_actors.workers.runtime.row_operations import work_on_row
 from cactus_actors.workers.runtime.step_arguments import (
     NUM_LOGITS,
@@ -31,6 +32,7 @@ from cactus_actors.workers.runtime.step_arguments import (
     Workspace,
 )
 
+CAUSAL_CONV, DELTA_RULE = int(OpCode.CAUSAL_CONV), int(OpCode.DELTA_RULE)
 MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS, OpCode.GROUP))
 LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
 
@@ -63,8 +65,8 @@ def step_of_rank(
     """Run a step on one rank of a team.
 
     One compiled step runs every family: `choices` has no room in a model without experts, nor has the cache
-    for states in one without short convolutions. `profile`, if it is not None, is (ranks, operations, 2)
-    int64: every rank adds the cycles that it spends in each operation, and waiting after it.
+    for states in one without short convolutions and recurrences. `profile`, if it is not None, is (ranks,
+    operations, 2) int64: every rank adds the cycles that it spends in each operation, and waiting after it.
     """
     while True:
         if rank == 0:
@@ -96,6 +98,8 @@ def step_of_rank(
                         attend_in_tasks(op, index, shape, step, cache, work, rank, size)
                     elif code == LOGIT_STATS:
                         _compute_logit_stats(op, num_rows, work, rank, size)
+                    elif code in (CAUSAL_CONV, DELTA_RULE):
+                        recur_in_tasks(op, index, weights, step, cache.slots, work, rank, size)
                     elif code >= GROUP:
                         run_experts(op, weights, step, choices, work, rank, size)
                     else:

@@ -7,7 +7,7 @@ from typing import Any
 from cactus_actors.workers.kernels.experts import choose_experts, choose_experts_by_sigmoid, score_experts
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import Matrix, encode_row, matmul, num_blocks
-from cactus_actors.workers.runtime.graph import OpCode, RowKind
+from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.step_arguments import NUM_TOKENS, ExpertChoices, PackedWeights, StepInputs, Workspace
 
 CHOOSE, SCORE = map(int, (OpCode.CHOOSE, OpCode.SCORE))

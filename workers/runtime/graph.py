@@ -10,52 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
+from cactus_actors.workers.runtime.op_codes import RECURRENCES, OpCode, RowKind
 from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 
-
-class OpCode(IntEnum):
-    """Kinds of operations; the compiled step uses the same numbers."""
-
-    EMBED = 0
-    GATHER = 1
-    NORM = 2
-    ENCODE = 3
-    MATMUL = 4
-    BIAS = 5
-    NORM_HEADS = 6
-    ROTATE = 7
-    STORE = 8
-    ATTEND = 9
-    GATE = 10
-    ADD = 11
-    SOFTCAP = 12
-    STORE_STATE = 13
-    SHORT_CONV = 14
-    CHOOSE = 15
-    COMBINE = 16
-    LOGIT_STATS = 17
-    NORM_COLUMNS = 18
-    SCALE = 19
-    SCALE_QUERIES = 20
-    GATE_HEADS = 21
-    SCORE = 22
-    GROUP = 23  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 24
-    EXPERT_MATMUL = 25
-
-
-class RowKind(IntEnum):
-    """The number of rows of a value in a step."""
-
-    TOKENS = 0
-    LOGITS = 1  # tokens with logits
-    CHOICES = 2  # tokens times chosen experts
-
-
-_MIXES_ROWS = {
+_MIXES_ROWS = RECURRENCES | {
     *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV),
     *(OpCode.SCORE, OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
 }
@@ -75,6 +35,16 @@ class MatrixRef:
     def num_rows(self) -> int:
         """Outputs of the product."""
         return sum(self.heights)
+
+
+@dataclass(frozen=True)
+class GatedQueriesRef(MatrixRef):
+    """Queries, keys and values; the first tensor has a query and a gate for each of `num_heads` heads.
+
+    The matrix has the queries of all heads first, and their gates after the values.
+    """
+
+    num_heads: int
 
 
 @dataclass(frozen=True)
@@ -118,6 +88,27 @@ class GraphOperation:
     flag: bool = False
     scale: float = 1.0
     softcap: float = 0.0
+    heads: Heads | None = None
+    state: StateParts | None = None
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The heads of a recurrence; keys and queries have their own number, which divides that of the values."""
+
+    num_key_heads: int
+    key_dim: int
+    num_value_heads: int
+    value_dim: int
+
+
+@dataclass(frozen=True)
+class StateParts:
+    """The state of a recurrence in a slot, in floats: parts of one size, each advanced by one task."""
+
+    start: int
+    num_parts: int
+    part_size: int
 
 
 @dataclass
@@ -128,6 +119,7 @@ class Graph:
     operations: list[GraphOperation] = field(default_factory=list)
     num_attention_layers: int = 0
     num_state_layers: int = 0
+    slot_size: int = field(default=0, init=False)  # floats of the state of all recurrences of a sequence
     hidden: Value | None = None  # after the last norm
     logits: Value | None = None
     logit_stats: Value | None = None  # statistics of each row of logits, for sampling
@@ -147,13 +139,28 @@ class Graph:
         self._note(OpCode.NORM, source=x, target=normed, vector=gains)
         return normed
 
-    def linear(self, x: Value, names: Sequence[str], widths: Sequence[int], *, bias: bool = False) -> Value:
-        """x @ W.T for the weights of these names and output widths, the results side by side."""
-        product = self._product(x, MatrixRef(tuple(names), tuple(widths), x.width, is_head=False))
+    def linear(
+        self, x: Value, names: Sequence[str], widths: Sequence[int], *, bias: bool = False, is_fine: bool = False
+    ) -> Value:
+        """x @ W.T for the weights of these names and output widths, the results side by side.
+
+        `is_fine`: in the format of the embedding and the output.
+        """
+        product = self._product(x, MatrixRef(tuple(names), tuple(widths), x.width, is_head=is_fine))
         if bias:
             vector = VectorRef(tuple(f"{name}.bias" for name in names), tuple(widths))
             self._note(OpCode.BIAS, target=product, vector=vector)
         return product
+
+    def gated_queries_keys_values(self, x: Value, names: Sequence[str]) -> Value:
+        """Queries, keys, values and gates of all heads side by side; the first weight has queries and gates."""
+        c = self.config
+        widths = (2 * c.query_size, c.kv_size, c.kv_size)
+        return self._product(x, GatedQueriesRef(tuple(names), widths, x.width, False, c.num_heads))
+
+    def sigmoid_gate(self, x: Value, gates: Value, column: int) -> None:
+        """x * sigmoid of as many gates, from `column` on, in the place of x."""
+        self._note(OpCode.SIGMOID_GATE, source=gates, target=x, column=column, count=x.width)
 
     def add(self, x: Value, y: Value) -> Value:
         """x + y in the place of x, which must not be used again."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
-from cactus_actors.workers.runtime.graph import Graph, GraphOperation, OpCode, RowKind, Value
+from cactus_actors.workers.runtime.graph import Graph, GraphOperation, Value
 from cactus_actors.workers.runtime.layout import WeightLayout
+from cactus_actors.workers.runtime.op_codes import RECURRENCES, OpCode, RowKind
 
 OPERATION = np.dtype(
     [
@@ -42,13 +43,20 @@ OPERATION = np.dtype(
         ("count", np.int64),
         ("window", np.int64),
         ("flag", np.int64),
+        ("num_key_heads", np.int64),  # of a recurrence
+        ("key_dim", np.int64),
+        ("num_value_heads", np.int64),
+        ("value_dim", np.int64),
+        ("state_start", np.int64),  # floats in a slot
+        ("num_parts", np.int64),
+        ("part_size", np.int64),
         ("scale", np.float32),
         ("softcap", np.float32),
     ],
     align=True,
 )
 
-_WHOLE_PHASE = {
+_WHOLE_PHASE = RECURRENCES | {
     *(OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS),
     *(OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL),
 }
@@ -58,9 +66,14 @@ _MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL}
 _READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
 """Operations that begin a run: they read rows written by other threads."""
 
-_BY_COLUMNS = {OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS, OpCode.SCALE}
+_BY_COLUMNS = {
+    *(OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS, OpCode.SCALE),
+    OpCode.SIGMOID_GATE,
+}
 _BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.SCALE_QUERIES, OpCode.STORE, OpCode.GATE_HEADS}
-"""Operations whose rows are cut when there are few: by columns, or by key-value heads with their queries."""
+_BY_OWN_HEADS = {OpCode.UNIT_HEADS, OpCode.GATED_NORM}
+"""Operations whose rows are cut when there are few: by columns, by key-value heads with their queries, or by the
+heads of a recurrence."""
 
 _READS_BEYOND_ITS_SLICE = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.NORM, OpCode.GATE}
 """Operations that read what another thread may have written just before."""
@@ -97,7 +110,7 @@ class Program:
         for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
             after = graph.operations[index + 1] if index + 1 < len(records) else None
             record["code"], record["rows"] = op.code, _rows_of(op)
-            record["is_sliced"] = op.code in _BY_COLUMNS | _BY_HEADS
+            record["is_sliced"] = op.code in _BY_COLUMNS | _BY_HEADS | _BY_OWN_HEADS
             record["barrier"] = after is None or _needs_barrier(op, after)
             for name, value in (("source", op.source), ("target", op.target)):
                 if value is not None:
@@ -118,6 +131,12 @@ class Program:
                     record["num_columns"] = sum(op.vector.lengths)
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
                 record[name] = getattr(op, name)
+            if op.heads is not None:
+                for name in ("num_key_heads", "key_dim", "num_value_heads", "value_dim"):
+                    record[name] = getattr(op.heads, name)
+            if op.state is not None:
+                record["state_start"], record["num_parts"] = op.state.start, op.state.num_parts
+                record["part_size"] = op.state.part_size
         _look_ahead(records)
         _find_runs(records, graph.operations)
         places = [index for index, op in enumerate(graph.operations) if op.target is graph.hidden]
@@ -158,7 +177,7 @@ def _rows_of(op: GraphOperation) -> RowKind:
 def _needs_barrier(op: GraphOperation, after: GraphOperation) -> bool:
     if op.code in _WHOLE_PHASE or after.code in _WHOLE_PHASE or after.code in _READS_BEYOND_ITS_SLICE:
         return True
-    if any((op.code in kind) != (after.code in kind) for kind in (_BY_COLUMNS, _BY_HEADS)):
+    if any((op.code in kind) != (after.code in kind) for kind in (_BY_COLUMNS, _BY_HEADS, _BY_OWN_HEADS)):
         return True
     return _rows_of(op) is not _rows_of(after)
 

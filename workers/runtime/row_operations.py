@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cactus_actors.workers.kernels.cache_formats import store_keys_values
+from cactus_actors.workers.kernels.head_kernels import delta_gates, gated_norm_head, sigmoid_gate, unit_head
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row
 from cactus_actors.workers.kernels.row_kernels import (
@@ -21,7 +22,7 @@ from cactus_actors.workers.kernels.row_kernels import (
 )
 from cactus_actors.workers.kernels.short_conv import short_conv, store_state
 from cactus_actors.workers.runtime.expert_operations import choose_or_combine
-from cactus_actors.workers.runtime.graph import OpCode
+from cactus_actors.workers.runtime.op_codes import OpCode
 from cactus_actors.workers.runtime.step_arguments import (
     ExpertChoices,
     ModelShape,
@@ -35,6 +36,8 @@ EMBED, GATHER, NORM, ENCODE, GATE = map(int, (OpCode.EMBED, OpCode.GATHER, OpCod
 BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(
     int, (OpCode.BIAS, OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.STORE, OpCode.ADD)
 )
+DELTA_GATES, UNIT_HEADS, GATED_NORM = map(int, (OpCode.DELTA_GATES, OpCode.UNIT_HEADS, OpCode.GATED_NORM))
+SIGMOID_GATE = int(OpCode.SIGMOID_GATE)
 SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_STATE, OpCode.CHOOSE, OpCode.COMBINE))
 NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
 SCALE_QUERIES, GATE_HEADS = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS))
@@ -142,8 +145,32 @@ def work_on_row(
             gate_head(floats, target + head * shape.head_dim, shape.head_dim, floats[source + head])
     elif code in (SCORE, CHOOSE, COMBINE):
         choose_or_combine(op, row, source, target, weights.vectors, choices, work)
+    elif code == SIGMOID_GATE:
+        count = min(last, op.count) - first
+        sigmoid_gate(floats, target + first, floats, source + op.column + first, count)
+    elif code in (DELTA_GATES, UNIT_HEADS, GATED_NORM):
+        _work_on_heads(op, source, target, part, parts, shape, weights, floats)
     else:
         _convolve(op, row, source, target, weights, step, cache.states, floats)
+
+
+@internal(error_model="numpy")
+def _work_on_heads(
+    op: Any, source: int, target: int, part: int, parts: int, shape: ModelShape, weights: PackedWeights, floats: Any
+) -> None:
+    """An operation on the heads of a recurrence."""
+    if op.code == DELTA_GATES:
+        delta_gates(floats, source, weights.vectors, op.start, op.num_value_heads, floats, target + op.column)
+    elif op.code == UNIT_HEADS:
+        for head in range(op.count * part // parts, op.count * (part + 1) // parts):
+            unit_head(floats, target + op.column + head * op.key_dim, op.key_dim)
+    else:
+        heads, value_dim = op.num_value_heads, op.value_dim
+        for head in range(heads * part // parts, heads * (part + 1) // parts):
+            start, gate = target + head * value_dim, source + op.column + head * value_dim
+            gated_norm_head(floats, start, weights.vectors, op.start, floats, gate, value_dim, shape.norm_eps)
+        for padding in range(heads * value_dim, op.target_width if part == parts - 1 else 0):
+            floats[target + padding] = 0
 
 
 @internal(error_model="numpy")

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-NUM_TOKENS, NUM_LOGITS, NUM_TILES = range(3)
+NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES = range(4)
 """Indices of `StepInputs.sizes`."""
+
+FIRST_TOKEN, END_OF_KNOWN, END_OF_DRAFTS, SOURCE_SLOT, SLOT, SAVE_AT, SAVE_SLOT = range(7)
+"""Columns of `StepInputs.states`: tokens of the step, and slots of the cache."""
 
 
 class ModelShape(NamedTuple):
@@ -39,13 +42,14 @@ class RotaryArrays(NamedTuple):
 class StepInputs(NamedTuple):
     """A Batch, copied to fixed arrays, and the tiles of tokens for attention."""
 
-    sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES
+    sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES
     token_ids: NDArray[Any]  # (max_tokens,)
     positions: NDArray[Any]  # (max_tokens,)
     sequence_of_token: NDArray[Any]  # (max_tokens,)
     block_tables: NDArray[Any]  # (max_sequences, max_blocks)
     logit_rows: NDArray[Any]  # (max_rows,)
     tiles: NDArray[Any]  # (max_tokens + 1,) first tokens: a tile is a run of tokens of one sequence
+    states: NDArray[Any]  # (max_sequences, 7) FIRST_TOKEN ...; read by recurrences only
 
 
 class Workspace(NamedTuple):

@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.engine.step_batch import Batch
-from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros
+from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros, round_up
 from cactus_actors.workers.kernels.attention import attention_scratch
 from cactus_actors.workers.kernels.barrier import new_barrier
 from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.compiled_step import step_of_rank
-from cactus_actors.workers.runtime.graph import Graph, OpCode, RowKind
+from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
+from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.program import Program
 from cactus_actors.workers.runtime.step_arguments import (
+    SAVE_SLOT,
+    SLOT,
+    SOURCE_SLOT,
     ExpertChoices,
     ModelShape,
     PackedWeights,
@@ -65,7 +69,9 @@ class TransformerModel:
             head_dim=config.head_dim,
             num_state_layers=graph.num_state_layers,
             state_size=config.hidden_size if graph.num_state_layers else 0,
+            slot_size=graph.slot_size,
         )
+        self._scratch_size = max(attention_scratch(config.head_dim), largest_part(graph))
         self._program = Program.of(graph, layout)
         self._threads = threads
         self._shape = ModelShape(config.num_heads, config.num_kv_heads, config.head_dim, config.norm_eps)
@@ -82,14 +88,20 @@ class TransformerModel:
             self._warm_up()
         self._team = ThreadTeam(threads, step_of_rank)
 
-    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+    @property
+    def slot_size(self) -> int:
+        """Floats of the recurrent state of a sequence."""
+        return self.cache_shape.slot_size
+
+    def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 1) -> KVCache:
         """An empty KV cache for this model, in its format."""
-        return KVCache.allocate(self.cache_shape, num_blocks, block_size, self.kv_format)
+        return KVCache.allocate(self.cache_shape, num_blocks, block_size, self.kv_format, num_slots)
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Logits (rows, vocab) of `batch.logit_rows`, a view that the next call overwrites.
 
-        Writes the keys and values of every token of the batch into `cache`.
+        Writes the keys and values of every token of the batch into `cache`, and advances recurrent states: a call
+        with the same batch again would advance them twice.
         """
         self._run(self._program.operations, batch, cache)
         return self._rows_of(self._program.logits, len(batch.logit_rows), self.config.vocab_size)
@@ -120,6 +132,9 @@ class TransformerModel:
     def _run(self, operations: NDArray[Any], batch: Batch, cache: KVCache) -> None:
         """Run the operations over a batch on all threads."""
         self._take(batch)
+        if self.slot_size:
+            slots = self._step.states[: len(batch.block_tables), [SOURCE_SLOT, SLOT, SAVE_SLOT]]
+            assert slots.max() < len(cache.arrays.slots), "slot outside the cache"
         self._tables.cover(int(batch.positions.max()) + 1)
         self._workspace.tasks.fill(0)
         self._team.run(*self._arguments(operations, cache))
@@ -150,7 +165,9 @@ class TransformerModel:
             self._step = self._new_step()
         tiles = tiles_of(batch.sequence_of_token)
         step = self._step
-        step.sizes[:] = num_tokens, num_rows, len(tiles) - 1
+        step.sizes[:] = num_tokens, num_rows, len(tiles) - 1, num_sequences
+        if self.slot_size:
+            step.states[:num_sequences] = state_rows(batch)
         step.token_ids[:num_tokens] = token_ids
         step.positions[:num_tokens] = positions
         step.sequence_of_token[:num_tokens] = batch.sequence_of_token
@@ -161,13 +178,14 @@ class TransformerModel:
     def _new_step(self) -> StepInputs:
         """Room for the largest step so far."""
         return StepInputs(
-            sizes=np.zeros(3, np.int64),
+            sizes=np.zeros(4, np.int64),
             token_ids=np.zeros(self._max_tokens, np.int32),
             positions=np.zeros(self._max_tokens, np.int32),
             sequence_of_token=np.zeros(self._max_tokens, np.int32),
             block_tables=np.zeros(self._table_shape, np.int32),
             logit_rows=np.zeros(self._max_rows, np.int32),
             tiles=np.zeros(self._max_tokens + 1, np.int32),
+            states=np.zeros((self._table_shape[0], 7), np.int64),
         )
 
     def _make_room(self, num_tokens: int, num_rows: int) -> None:
@@ -187,13 +205,12 @@ class TransformerModel:
         for buffer in self._program.buffers:
             starts.append(sizes[buffer.is_encoded])
             sizes[buffer.is_encoded] += buffer.width * max_rows[buffer.rows]
-        scratch_size = attention_scratch(self.config.head_dim)
         self._workspace = Workspace(
             floats=aligned_zeros((sizes[False] + CACHE_LINE,), np.float32),
             encoded=aligned_zeros((sizes[True],), np.uint8),
             starts=np.array(starts, np.int64),
-            scratch=aligned_zeros((self._threads * scratch_size,), np.float32),
-            scratch_size=scratch_size,
+            scratch=aligned_zeros((self._threads * self._scratch_size,), np.float32),
+            scratch_size=self._scratch_size,
             barrier=new_barrier(),
             tasks=np.zeros(len(self._program.operations) * (self._threads + 1), np.int64),
         )
@@ -224,6 +241,24 @@ def check_runnable(config: ModelConfig, threads: int) -> None:
         raise ModelFileInvalid(f"a rotary embedding has more lanes than head_dim {config.head_dim}")
     if config.num_heads % config.num_kv_heads:
         raise ModelFileInvalid(f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}")
+
+
+def largest_part(graph: Graph) -> int:
+    """Floats of the largest part of a recurrent state, rounded up to a cache line."""
+    sizes = [op.state.part_size for op in graph.operations if op.state is not None]
+    return round_up(max(sizes, default=0), CACHE_LINE)
+
+
+def state_rows(batch: Batch) -> NDArray[np.int64]:
+    """The columns FIRST_TOKEN, ... of `StepInputs.states` for each sequence of a batch."""
+    first = np.flatnonzero(np.diff(batch.sequence_of_token, prepend=-1))
+    end = np.append(first[1:], len(batch.sequence_of_token))
+    if batch.states is None:
+        slots = np.arange(len(first))
+        sources = np.where(batch.positions[first] > 0, slots, -1)
+        return np.stack([first, end, end, sources, slots, first, slots], axis=1)
+    source, slot, num_known, save_after, save_slot = batch.states.T
+    return np.stack([first, first + num_known, end, source, slot, first + save_after, save_slot], axis=1)
 
 
 def next_power(count: int) -> int:

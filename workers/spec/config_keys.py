@@ -25,6 +25,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "window": (0, 1 << 24),
     "num_experts": (1, 1 << 12),
     "num_taps": (1, 64),
+    "count": (0, 1 << 12),
     "rope_theta": (1.0, 1e12),
     "norm_eps": (1e-12, 0.1),
     "softcap": (0.0, 1e6),

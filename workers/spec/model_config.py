@@ -12,7 +12,7 @@ from cactus_actors.workers.spec.rotary import Rope
 class Layer:
     """The properties of one layer that differ between layers."""
 
-    kind: Literal["attention", "conv"] = "attention"
+    kind: Literal["attention", "conv", "delta"] = "attention"
     window: int = 0  # positions that a token attends to, its own included; 0 for all
     rope: int | None = 0  # index into `ModelConfig.ropes`, None for no rotation
     has_experts: bool = False
@@ -38,6 +38,26 @@ class QueryGrowth:
 
     factor: float
     period: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaNet:
+    """The gated delta-net layers of a model; each key head is shared by as many value heads."""
+
+    num_key_heads: int
+    key_dim: int
+    num_value_heads: int
+    value_dim: int
+
+    @property
+    def value_size(self) -> int:
+        """Width of the values of all heads."""
+        return self.num_value_heads * self.value_dim
+
+    @property
+    def mixed_size(self) -> int:
+        """Width of the queries, keys and values of all heads."""
+        return 2 * self.num_key_heads * self.key_dim + self.value_size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +93,7 @@ class ModelConfig:
     has_head_gates: bool = False  # if heads of the attention are gated, in families that may do without
     num_taps: int = 0  # of the short convolutions
     experts: Experts | None = None
+    delta_net: DeltaNet | None = None
 
     def served_for(self, max_context: int) -> ModelConfig:
         """The same model with sequences of at most `max_context` tokens."""

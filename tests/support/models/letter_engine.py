@@ -49,9 +49,10 @@ class CountingModel:
 
     config = CONFIG
     num_weights = 1
+    slot_size = 0
     kernels = "none"
 
-    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+    def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
         return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:

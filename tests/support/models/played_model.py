@@ -11,6 +11,7 @@ class PlayedModel:
 
     kernels = "none"
     num_weights = 1
+    slot_size = 0
 
     def __init__(self, vocab_size: int) -> None:
         self.config = ModelConfig(
@@ -28,8 +29,9 @@ class PlayedModel:
             tie_embeddings=True,
         )
 
-    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
-        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
+    def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
+        shape = CacheShape(1, 1, 4, slot_size=self.slot_size)
+        return KVCache.allocate(shape, num_blocks, block_size, num_slots=num_slots)
 
     def logit_stats(self, num_rows: int) -> None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from cactus_actors.workers.loading.model_reader import read_model
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 from tests.goldens.to_gguf import write_gguf
+from tests.support.models.rewritten_gguf import Change, Tensor, rewritten, unchanged
 from tests.support.paths import GOLDENS
 
 LFM2, MIXTRAL, QWEN3_MOE = "Lfm2ForCausalLM", "MixtralForCausalLM", "Qwen3MoeForCausalLM"
@@ -140,36 +141,6 @@ def test_windows_hold_for_all_layers() -> None:
 def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value: Any) -> None:
     with pytest.raises(ModelFileInvalid, match=key):
         read(architecture, **{key: value})
-
-
-Tensor = tuple[str, NDArray[np.float32]]
-Change = Callable[[str, NDArray[np.float32]], Iterator[Tensor]]
-
-
-def unchanged(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
-    yield name, tensor
-
-
-def rewritten(path: Path, change: Change = unchanged, **metadata: Any) -> Path:
-    """A copy of a GGUF file with other tensors and some other metadata; None leaves a key out."""
-    file = open_gguf(path)
-    architecture = str(file.metadata["general.architecture"])
-    writer = gguf.GGUFWriter(path.with_suffix(".changed"), architecture)
-    given = {key.replace("__", "."): value for key, value in metadata.items()}
-    for key, value in (file.metadata | {f"{architecture}.{key}": value for key, value in given.items()}).items():
-        if key.startswith(f"{architecture}.") and value is not None:
-            if isinstance(value, np.ndarray | list):
-                writer.add_array(key, np.asarray(value).tolist())
-            else:
-                (writer.add_uint32 if isinstance(value, int) else writer.add_float32)(key, value)
-    for name in file.tensors:
-        for changed, tensor in change(name, file.read_tensor(name)):
-            writer.add_tensor(changed, np.ascontiguousarray(tensor))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path.with_suffix(".changed")
 
 
 def apart(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:

@@ -4,83 +4,33 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.engine import Engine
-from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
-from cactus_actors.workers.engine.step_batch import Batch
-from tests.support.models.played_model import PlayedModel
-
-VOCAB = 4
-BLOCK_SIZE = 4
-
-
-def extended(state: int, token_id: int) -> int:
-    """What a token's cache entry holds: a hash of the entry before it and the token."""
-    return (state * 6364136223846793005 + token_id * 1442695040888963407 + 1013904223) % 2**61
-
-
-def next_token(state: int) -> int:
-    return (state >> 20) % VOCAB
-
-
-class ChainModel(PlayedModel):
-    """Keeps one number a token in the blocks of the cache; a wrong block makes other tokens from there on."""
-
-    def __init__(self) -> None:
-        super().__init__(VOCAB)
-        self._states: dict[tuple[int, int], int] = {}
-
-    def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
-        states = []
-        for token, position, row in zip(
-            batch.token_ids.tolist(),
-            batch.positions.tolist(),
-            batch.sequence_of_token.tolist(),
-            strict=True,
-        ):
-            before = self._states[self._place(batch, row, position - 1)] if position else 0
-            states.append(extended(before, token))
-            self._states[self._place(batch, row, position)] = states[-1]
-        logits = np.zeros((len(batch.logit_rows), VOCAB), dtype=np.float32)
-        for row, token in enumerate(batch.logit_rows.tolist()):
-            logits[row, next_token(states[token])] = 1.0
-        return logits
-
-    def _place(self, batch: Batch, row: int, position: int) -> tuple[int, int]:
-        return int(batch.block_tables[row, position // BLOCK_SIZE]), position % BLOCK_SIZE
-
-
-class NoBytes:
-    def token_bytes(self, token_id: int) -> bytes:
-        return b""
-
-
-def completion(prompt_ids: list[int], num_tokens: int) -> list[int]:
-    """What the model says after a prompt, from its definition."""
-    state = 0
-    for token in prompt_ids:
-        state = extended(state, token)
-    token_ids: list[int] = []
-    for _ in range(num_tokens):
-        token_ids.append(next_token(state))
-        state = extended(state, token_ids[-1])
-    return token_ids
+from tests.support.models.chain_models import BLOCK_SIZE, ChainModel, RecurrentChainModel, completion
+from tests.support.models.sampler_cases import NoBytes
 
 
 class Bench:
     """An engine over few blocks, and what was said about each dispatch."""
 
-    def __init__(self, *, cache_blocks: int, token_budget: int = 64, max_drafts: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        cache_blocks: int,
+        token_budget: int = 64,
+        max_drafts: int = 0,
+        model: ChainModel | None = None,
+        num_checkpoints: int = 4,
+        checkpoint_tokens: int = 8,
+    ) -> None:
         self.engine = Engine(
-            ChainModel(),
+            model or ChainModel(),
             TextOptions(NoBytes(), []),
             EngineLimits(
                 cache_blocks=cache_blocks,
@@ -88,6 +38,8 @@ class Bench:
                 max_sequences=6,
                 token_budget=token_budget,
                 max_drafts=max_drafts,
+                num_checkpoints=num_checkpoints,
+                checkpoint_tokens=checkpoint_tokens,
                 max_step_s=math.inf,  # a busy machine changes no schedule
             ),
         )
@@ -192,6 +144,9 @@ def test_no_token_depends_on_what_the_cache_holds(data: st.DataObject) -> None:
         cache_blocks=cache_blocks,
         token_budget=data.draw(st.sampled_from([2, 7, 64])),
         max_drafts=data.draw(st.sampled_from([0, 3, 20])),
+        model=data.draw(st.sampled_from([ChainModel, RecurrentChainModel]))(),
+        num_checkpoints=data.draw(st.sampled_from([0, 1, 20])),
+        checkpoint_tokens=data.draw(st.sampled_from([4, 8, 100])),
     )
     for _ in range(data.draw(st.integers(1, 40))):
         action = data.draw(st.sampled_from(["add", "add", "step", "step", "step", "abort"]))

@@ -17,7 +17,7 @@ from cactus_actors.workers.families import granite_moe
 from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_of_gguf
 from cactus_actors.workers.loading.model_reader import read_model
-from cactus_actors.workers.runtime.graph import OpCode
+from cactus_actors.workers.runtime.op_codes import OpCode
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Experts, ModelConfig, QueryGrowth
 from cactus_actors.workers.spec.rope_scaling import ProportionalScaling, YarnScaling

@@ -1,0 +1,145 @@
+"""What Qwen3.5 reads from config.json and GGUF files, and which tensors of its files it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
+from cactus_actors.workers.spec.model_config import DeltaNet, ModelConfig
+from cactus_actors.workers.spec.rotary import Rope
+from tests.goldens.to_gguf import read_safetensors, write_gguf
+from tests.support.models.family_configs import SHAPE, read
+from tests.support.models.rewritten_gguf import Tensor, rewritten
+from tests.support.paths import GOLDENS
+
+QWEN3_5, WITH_IMAGES = "Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"
+LINEAR, FULL = "linear_attention", "full_attention"
+GOLDEN_NAMES = ["qwen35", "qwen35-untied"]
+
+
+def kinds(config: ModelConfig) -> str:
+    return "".join({"attention": "a", "delta": "d"}[layer.kind] for layer in config.layers)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "ddda"),
+        ({"full_attention_interval": 2}, "dada"),
+        ({"full_attention_interval": 1}, "aaaa"),
+        ({"layer_types": [FULL, LINEAR, LINEAR, LINEAR], "full_attention_interval": 2}, "addd"),
+        ({"layer_types": [LINEAR] * 4}, "dddd"),
+    ],
+)
+def test_which_layers_attend(changes: dict[str, Any], expected: str) -> None:
+    assert kinds(read(QWEN3_5, **changes)) == expected
+
+
+def test_a_missing_key_means_what_it_does_in_transformers() -> None:
+    config = read(QWEN3_5)
+    assert config.delta_net == DeltaNet(num_key_heads=16, key_dim=128, num_value_heads=32, value_dim=128)
+    assert config.num_taps == 4
+    assert config.ropes == (Rope(10000.0, 2),), "a quarter of 8 lanes"
+    assert read(QWEN3_5, {}).head_dim == 256
+
+
+def test_the_text_part_of_a_model_for_images() -> None:
+    text = {**SHAPE, "linear_num_value_heads": 16, "tie_word_embeddings": True}
+    above = {"text_config": text, "vision_config": {"depth": 1}, "tie_word_embeddings": False}
+    config = read(WITH_IMAGES, above)
+    assert config.delta_net is not None
+    assert config.delta_net.num_value_heads == 16
+    assert not config.tie_embeddings, "the text's own key does not count"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("attention_bias", True),
+        ("attn_output_gate", False),
+        ("hidden_act", "gelu"),
+        ("layer_types", [LINEAR] * 3),
+        ("layer_types", [LINEAR, FULL, FULL, "sliding_attention"]),
+        ("linear_num_value_heads", 24),
+        ("linear_num_key_heads", 0),
+        ("linear_key_head_dim", "128"),
+        ("linear_conv_kernel_dim", 0),
+        ("full_attention_interval", 0),
+        ("partial_rotary_factor", 0.1),
+        ("quantization_config", {"quant_method": "fp8"}),
+    ],
+)
+def test_a_key_that_is_not_supported_is_named(key: str, value: Any) -> None:
+    with pytest.raises(ModelFileInvalid, match=key):
+        read(QWEN3_5, **{key: value})
+
+
+def same(left: ModelFiles, right: ModelFiles) -> bool:
+    assert left.config.norm_eps == pytest.approx(right.config.norm_eps)
+    assert replace(left.config, norm_eps=right.config.norm_eps) == right.config
+    assert list(left.tensors) == list(right.tensors)
+    for name, tensor in right.tensors.items():
+        # exp and log of A are not inverse to the last bit
+        assert np.allclose(left.tensors[name], tensor, rtol=2e-7 if name.endswith("A_log") else 0, atol=0), name
+    return True
+
+
+def test_parts_for_images_and_for_drafts_are_not_read(tmp_path: Path) -> None:
+    whole = Path(shutil.copytree(GOLDENS / "qwen35", tmp_path / "whole"))
+    config = json.loads((whole / "config.json").read_text())
+    tied = {"tie_word_embeddings": config["tie_word_embeddings"]}
+    named = {"architectures": [WITH_IMAGES], "model_type": "qwen3_5"}
+    (whole / "config.json").write_text(json.dumps(named | tied | {"text_config": config}))
+    tensors = read_safetensors(whole / "model.safetensors")
+    tensors = {name.replace("model.", "model.language_model.", 1): tensor for name, tensor in tensors.items()}
+    tensors |= dict.fromkeys(("model.visual.pos_embed.weight", "mtp.layers.0.mlp.up_proj.weight"), np.ones((3, 4)))
+    save_file({name: tensor.astype(np.float32) for name, tensor in tensors.items()}, whole / "model.safetensors")
+    assert same(read_model(whole), read_model(GOLDENS / "qwen35"))
+
+
+@pytest.mark.parametrize("name", GOLDEN_NAMES)
+def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
+    assert same(read_model(write_gguf(GOLDENS / name, tmp_path / "model.gguf")), read_model(GOLDENS / name))
+
+
+def with_drafts(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
+    yield name, tensor
+    if name == "output_norm.weight":
+        yield "blk.4.attn_q.weight", np.ones((3, 4), np.float32)
+        yield "blk.4.nextn.eh_proj.weight", np.ones((3, 4), np.float32)
+
+
+def test_layers_for_drafts_in_gguf_files_are_not_read(tmp_path: Path) -> None:
+    stored = write_gguf(GOLDENS / "qwen35", tmp_path / "model.gguf")
+    changed = rewritten(stored, with_drafts, block_count=5, nextn_predict_layers=1)
+    assert same(read_model(changed), read_model(GOLDENS / "qwen35"))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "named"),
+    [
+        ({"attention__recurrent_layers": [1, 1, 0, 1]}, "'layers.2.self_attn"),
+        ({"attention__recurrent_layers": [1, 1]}, "attention.recurrent_layers"),
+        ({"full_attention_interval": 3}, "'layers.2.self_attn"),
+        ({"nextn_predict_layers": 4}, "nextn_predict_layers"),
+        ({"ssm__inner_size": 107}, "ssm.inner_size"),
+        ({"ssm__group_count": 2}, "ssm.time_step_rank"),
+        ({"ssm__state_size": None}, "ssm.state_size"),
+        ({"ssm__conv_kernel": 3}, "ssm_conv1d"),
+    ],
+)
+def test_metadata_that_does_not_fit_is_named(tmp_path: Path, metadata: dict[str, Any], named: str) -> None:
+    stored = write_gguf(GOLDENS / "qwen35", tmp_path / "model.gguf")
+    with pytest.raises(ModelFileInvalid, match=named):
+        read_model(rewritten(stored, **metadata))

@@ -1,0 +1,54 @@
+"""Kinds of operations and of rows, by the numbers that the compiled step uses."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class OpCode(IntEnum):
+    """Kinds of operations; the compiled step uses the same numbers."""
+
+    EMBED = 0
+    GATHER = 1
+    NORM = 2
+    ENCODE = 3
+    MATMUL = 4
+    BIAS = 5
+    NORM_HEADS = 6
+    ROTATE = 7
+    STORE = 8
+    ATTEND = 9
+    GATE = 10
+    ADD = 11
+    SOFTCAP = 12
+    STORE_STATE = 13
+    SHORT_CONV = 14
+    CHOOSE = 15
+    COMBINE = 16
+    LOGIT_STATS = 17
+    NORM_COLUMNS = 18
+    SCALE = 19
+    SCALE_QUERIES = 20
+    GATE_HEADS = 21
+    SCORE = 22
+    CAUSAL_CONV = 23
+    DELTA_RULE = 24
+    DELTA_GATES = 25
+    UNIT_HEADS = 26
+    GATED_NORM = 27
+    SIGMOID_GATE = 28
+    GROUP = 29  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 30
+    EXPERT_MATMUL = 31
+
+
+class RowKind(IntEnum):
+    """The number of rows of a value in a step."""
+
+    TOKENS = 0
+    LOGITS = 1  # tokens with logits
+    CHOICES = 2  # tokens times chosen experts
+
+
+RECURRENCES = frozenset({OpCode.CAUSAL_CONV, OpCode.DELTA_RULE})
+"""Operations with a state of each sequence; they go over its tokens in order."""
