@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.workers.families import (
     exaone4,
     gemma2,
@@ -57,13 +58,13 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def family_of_architectures(path: Path, architectures: object) -> Family:
-    """The family of the `architectures` in a config.json; raises ModelFileInvalid, which lists the supported ones."""
+    """The family of the `architectures` in a config.json; raises ModelFileInvalid."""
     if isinstance(architectures, list):
         for family in FAMILIES:
             if any(name in architectures for name in family.architectures):
                 return family
-    supported = ", ".join(name for family in FAMILIES for name in family.architectures)
-    raise _unsupported(path, f"architectures is {architectures!r:.100}", supported)
+    names = [name for family in FAMILIES for name in family.architectures]
+    raise _unsupported(path, f"architectures is {architectures!r:.100}", architectures, names)
 
 
 def check_model_type(path: Path, family: Family, model_type: object) -> None:
@@ -75,7 +76,7 @@ def check_model_type(path: Path, family: Family, model_type: object) -> None:
 
 
 def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
-    """The family of `general.architecture` in a GGUF file; raises ModelFileInvalid, which lists the supported ones.
+    """The family of `general.architecture` in a GGUF file; raises ModelFileInvalid.
 
     Llama and Mixtral have the same name there; the number of experts distinguishes them.
     """
@@ -87,12 +88,13 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     families = [family for family in FAMILIES if architecture in family.gguf_architectures]
     for family in sorted(families, key=lambda family: family.has_experts != has_experts):
         return family
-    supported = ", ".join(dict.fromkeys(name for family in FAMILIES for name in family.gguf_architectures))
-    raise _unsupported(path, f"general.architecture is {architecture!r:.50}", supported)
+    names = [name for family in FAMILIES for name in family.gguf_architectures]
+    raise _unsupported(path, f"general.architecture is {architecture!r:.50}", [architecture], names)
 
 
-def _unsupported(path: Path, what: str, supported: str) -> ModelFileInvalid:
-    return invalid(path, f"{what}; supported: {supported}; see `cactus models`")
+def _unsupported(path: Path, what: str, given: object, names: list[str]) -> ModelFileInvalid:
+    hint = similar_name(given[0], names) if isinstance(given, list) and given and isinstance(given[0], str) else ""
+    return invalid(path, f"{what}, which no supported family has; see `cactus models`{hint}")
 
 
 def family_named(name: str) -> Family:
