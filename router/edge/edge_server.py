@@ -39,6 +39,7 @@ from cactus_actors.router.edge.edge_messages import (
     ToEdge,
     Unsubscription,
 )
+from cactus_actors.router.process.memory_limit import MemoryLimitWatch
 from cactus_actors.router.state.caller import REVOKED_CALLER, Caller, requester_of
 from cactus_actors.router.state.topics import Topics
 
@@ -73,6 +74,7 @@ class EdgeServer:
         self._authenticator.guard(self._stream, "stream")
         self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, self._refused)
         self._unfinished = UnfinishedMessages(self._authenticator.connections, self._refused)
+        self._memory_limit = MemoryLimitWatch()
         self._large_messages = LargeMessageRates()
         self._topics = Topics()
         self._owners: dict[str, str] = {}
@@ -242,6 +244,7 @@ class EdgeServer:
         if now < self._next_tick:
             return
         is_alarmed = self._unfinished.on_tick(now)
+        self._memory_limit.on_tick(now)
         self._next_tick = now + (ALARMED_S if is_alarmed else TICK_S)
         self._fd_pressure.on_tick(now)
         self._process_auth_events()

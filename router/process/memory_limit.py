@@ -14,6 +14,8 @@ from pathlib import Path
 
 EXIT_CODE = os.EX_OSERR
 STATUS = Path("/proc/self/status")
+NEARLY_ALL = 0.95
+STUCK_S = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +37,23 @@ def limit_memory(max_bytes: int) -> None:
         usual(failure)
 
     threading.excepthook = on_failed_thread
+
+
+class MemoryLimitWatch:
+    """Ends a process that stays near its limit: ZeroMQ then accepts no connection, and does not say so."""
+
+    def __init__(self) -> None:
+        self._near_since: float | None = None
+
+    def on_tick(self, now: float) -> None:
+        """End the process if more than NEARLY_ALL of its limit was allocated for STUCK_S seconds."""
+        limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if limit == resource.RLIM_INFINITY or _data_bytes() < NEARLY_ALL * limit:
+            self._near_since = None
+        elif self._near_since is None:
+            self._near_since = now
+        elif now - self._near_since >= STUCK_S:
+            out_of_memory()
 
 
 def out_of_memory() -> None:
