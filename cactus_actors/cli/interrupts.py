@@ -42,6 +42,19 @@ def raising_interrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def signals_delayed() -> Iterator[None]:
+    """Within the context this thread, and threads that it starts, get no signal that ends the process.
+
+    A thread whose start is interrupted may run into the end of the interpreter, which prints a traceback.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 async def interruptible(work: Coroutine[Any, Any, T], on_first: Callable[[], None] | None = None) -> T:
     """Run `work`; the first signal cancels it and raises Interrupted, a second one ends the process.
 

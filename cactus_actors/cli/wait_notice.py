@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
+from cactus_actors.cli.interrupts import signals_delayed
 from cactus_actors.protocol.errors import CactusError
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class WaitNotice:
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        self._timer.start()
+        with signals_delayed():
+            self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:

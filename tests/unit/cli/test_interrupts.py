@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from cactus_actors.cli.interrupts import Interrupted, raising_interrupted, signals_delayed
+
 
 @pytest.mark.parametrize("loaded", ["cactus_actors.config", "typer", "click.core", "msgspec"])
 def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
@@ -25,6 +27,16 @@ def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
     told.append(rest)
     assert "Traceback" not in "".join(told)
     assert process.returncode in (130, 69)  # 69: it was done loading, and no service is there
+
+
+def test_a_signal_waits_until_a_thread_has_started() -> None:
+    steps = []
+    with pytest.raises(Interrupted), raising_interrupted():
+        with signals_delayed():
+            signal.raise_signal(signal.SIGTERM)
+            steps.append("started")
+        steps.append("after")
+    assert steps == ["started"]
 
 
 def test_almost_nothing_is_loaded_where_an_interrupt_still_has_a_traceback() -> None:
