@@ -31,11 +31,16 @@ def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
 
 def test_a_signal_waits_until_a_thread_has_started() -> None:
     steps = []
-    with pytest.raises(Interrupted), raising_interrupted():
-        with signals_delayed():
-            signal.raise_signal(signal.SIGTERM)
-            steps.append("started")
-        steps.append("after")
+
+    def start() -> None:
+        with raising_interrupted():
+            with signals_delayed():
+                signal.raise_signal(signal.SIGTERM)
+                steps.append("started")
+            steps.append("after")
+
+    with pytest.raises(Interrupted):
+        start()
     assert steps == ["started"]
 
 
