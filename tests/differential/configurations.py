@@ -177,9 +177,11 @@ FAMILIES = (
         always=(
             *GRANITE.always,
             *(("num_local_experts", one_of(0, 0, 3, 5)), ("position_embedding_type", one_of("rope", "nope"))),
-            *(("layer_types", layer_kinds("attention")), ("mamba_n_heads", one_of(2))),
+            *(("layer_types", layer_kinds("attention", "mamba")), ("mamba_n_heads", one_of(1, 2, 4))),
+            *(("mamba_d_state", one_of(4, 7, 16, 40)), ("mamba_n_groups", one_of(1, 1, 2))),
+            *(("mamba_d_conv", one_of(2, 3, 4)), ("mamba_conv_bias", one_of(True, True, False))),
         ),
-        instead=(*GRANITE.instead, ("layer_types", layer_kinds("attention", "attention", "attention", "mamba"))),
+        instead=(*GRANITE.instead, ("layer_types", layer_kinds("attention", "mamba", "mamba"))),
     ),
     Family(
         "Lfm2MoeForCausalLM",

@@ -48,6 +48,7 @@ INTERLEAVED = (
     "mistral3",
     "granite",
     "granitemoe",
+    "granitehybrid",
 )  # keep the two halves of each rotated head row by row
 HALVES = {
     "block_sparse_moe.input_linear": ("block_sparse_moe.experts.w1", "block_sparse_moe.experts.w3"),
@@ -61,6 +62,8 @@ def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
     """Writes the checkpoint in `directory` to `path`, its matrices as "F32" or "F16"; returns `path`."""
     config = json.loads((directory / "config.json").read_text())
     architecture = ARCHITECTURES[config["architectures"][0]]
+    if "mamba" in config.get("layer_types", []):
+        architecture = "granitehybrid"
     tensors = read_safetensors(directory / "model.safetensors")
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32 if matrices == "F32" else gguf.LlamaFileType.MOSTLY_F16)
@@ -120,10 +123,19 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_head_count_kv([num_kv_heads if attends else 0 for attends in kinds])
         writer.add_feed_forward_length(tensors["model.layers.0.feed_forward.w1.weight"].shape[0])
         writer.add_shortconv_l_cache(config["conv_L_cache"])
-    else:
+    elif architecture != "granitehybrid":
         writer.add_head_count_kv(num_kv_heads)
         is_dense_hybrid = config["model_type"] == "granitemoehybrid"
         writer.add_feed_forward_length(config["shared_intermediate_size" if is_dense_hybrid else "intermediate_size"])
+    if architecture == "granitehybrid":
+        counts = [num_kv_heads * (kind == "attention") for kind in config["layer_types"]]
+        writer.add_head_count_kv(counts)
+        writer.add_feed_forward_length(config["intermediate_size"])
+        writer.add_ssm_conv_kernel(config["mamba_d_conv"])
+        writer.add_ssm_state_size(config["mamba_d_state"])
+        writer.add_ssm_group_count(config["mamba_n_groups"])
+        writer.add_ssm_time_step_rank(config["mamba_n_heads"])
+        writer.add_ssm_inner_size(config["mamba_expand"] * config["hidden_size"])
     if architecture == "qwen35":
         writer.add_ssm_conv_kernel(config["linear_conv_kernel_dim"])
         writer.add_ssm_state_size(config["linear_key_head_dim"])
@@ -151,7 +163,7 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_residual_scale(config["residual_multiplier"])
         writer.add_logit_scale(config["logits_scaling"])
         writer.add_rope_scaling_finetuned(config.get("position_embedding_type", "rope") == "rope")
-    if architecture == "granitemoe" and (shared := config.get("shared_intermediate_size")):
+    if architecture in ("granitemoe", "granitehybrid") and (shared := config.get("shared_intermediate_size")):
         writer.add_expert_shared_feed_forward_length(shared)
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
@@ -223,7 +235,7 @@ def stored_tensors(
     kind = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
     names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
-    if config["model_type"] == "granitemoehybrid":
+    if config["model_type"] == "granitemoehybrid" and not config["num_local_experts"]:
         tensors = {name.replace("shared_mlp.output_linear", "mlp.down_proj"): each for name, each in tensors.items()}
         tensors = {name.replace("shared_mlp.input_linear", "mlp.input_linear"): each for name, each in tensors.items()}
     for name, values in with_halves(with_stacked_experts(tensors)).items():
@@ -232,12 +244,14 @@ def stored_tensors(
             values = interleaved(values, heads[projection])
         if architecture.startswith("gemma") and projection.endswith("norm"):
             values = values + np.float32(1.0)
-        if projection in ("conv", "conv1d"):
+        if projection in ("conv", "conv1d") and values.ndim == 3:
             values = values[:, 0, :]
         if projection == "feed_forward" and name.endswith("expert_bias"):
             name += ".bias"
         if architecture == "qwen35":
             name, values = of_qwen35(config, name, values)
+        if architecture == "granitehybrid" and ".mamba." in name:
+            name, values = of_mamba(name, values)
         stored_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert stored_name is not None, f"{architecture} has no tensor {name}"
         yield stored_name, values
@@ -247,6 +261,15 @@ def stored_tensors(
     if rope["rope_type"] == "longrope":
         yield "rope_factors_long.weight", np.array(rope["long_factor"], np.float32)
         yield "rope_factors_short.weight", np.array(rope["short_factor"], np.float32)
+
+
+def of_mamba(name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
+    """Name and values as llama.cpp has them."""
+    if name.endswith("A_log"):
+        values = -np.exp(values)
+    if name.endswith((".A_log", ".D")):
+        values = values[:, None]
+    return name.replace("dt_bias", "dt_proj.bias"), values[None] if name.endswith("norm.weight") else values
 
 
 def of_qwen35(config: dict[str, Any], name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:

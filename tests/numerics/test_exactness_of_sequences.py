@@ -20,11 +20,11 @@ from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
-from cactus_actors.workers.spec.model_config import DeltaNet, Experts, Layer, QueryGrowth
+from cactus_actors.workers.spec.model_config import Experts, Layer, QueryGrowth, RecurrentHeads
 
 # 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
 LLAMA = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")
-CONV, DELTA, EXPERTS = Layer(kind="conv"), Layer(kind="delta"), Layer(has_experts=True)
+CONV, DELTA, MAMBA, EXPERTS = Layer(kind="conv"), Layer(kind="delta"), Layer(kind="mamba"), Layer(has_experts=True)
 LFM2 = replace(LLAMA, family="LFM2", layers=(CONV, Layer(), CONV, CONV), num_taps=3)
 QWEN3_MOE = replace(
     LLAMA,
@@ -47,9 +47,25 @@ QWEN3_5 = replace(
     family="Qwen3.5",
     layers=(DELTA, Layer(), DELTA),
     num_taps=4,
-    delta_net=DeltaNet(num_key_heads=2, key_dim=18, num_value_heads=4, value_dim=37),
+    recurrent_heads=RecurrentHeads(num_key_heads=2, key_dim=18, num_value_heads=4, value_dim=37),
 )
-END_IDS = {"Llama": 160, "LFM2": 100, "Qwen3 MoE": 95, "LFM3": 100, "Qwen3.5": 120}  # each ends some of the answers
+GRANITE4 = replace(
+    LLAMA,
+    family="Granite 4",
+    layers=(MAMBA, Layer(), MAMBA),
+    num_taps=4,
+    conv_bias=True,
+    recurrent_heads=RecurrentHeads(num_key_heads=2, key_dim=11, num_value_heads=4, value_dim=35),
+)
+END_IDS = {
+    "Llama": 160,
+    "LFM2": 100,
+    "Qwen3 MoE": 95,
+    "LFM3": 100,
+    "Qwen3.5": 120,
+    "Granite 4": 120,
+}
+"""Each ends some of the answers."""
 
 
 class LetterTokenizer:
@@ -185,12 +201,12 @@ def make_dispatches() -> list[Dispatch]:
 def weight_of(family: str, name: str) -> np.float32:
     """The layers of some models add little to the stream, so that answers have loops for drafts to come true in.
 
-    The decays of a delta net are near one, so that it remembers.
+    The decays of recurrent layers are near one, so that they remember.
     """
     if name.endswith("A_log"):
         return np.float32(-4)
-    if family == "Qwen3.5":
-        return np.float32(0.08 if name.endswith(("out_proj", "o_proj", "down_proj")) else 1)
+    if family in ("Qwen3.5", "Granite 4"):
+        return np.float32(0.08 if name.endswith(("out_proj", "o_proj", "down_proj", "shared_mlp.down")) else 1)
     if name.endswith(("post_operator_norm", "post_ffn_norm")):
         return np.float32(0.2)
     return np.float32(0.5 if name.endswith(("conv.out_proj", "feed_forward.w2")) else 1)
@@ -200,7 +216,7 @@ def weight_of(family: str, name: str) -> np.float32:
     scope="module",
     params=[
         *((LLAMA, "float32"), (LLAMA, "int8"), (LFM2, "int8"), (QWEN3_MOE, "int8"), (LFM3, "int8")),
-        (QWEN3_5, "int8"),
+        *((QWEN3_5, "int8"), (GRANITE4, "int8")),
     ],
     ids=lambda param: f"{param[0].family}-{param[1]}",
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from cactus_actors.workers.kernels import causal_conv as convolution
 from cactus_actors.workers.kernels import delta_rule as delta
 from cactus_actors.workers.kernels import head_kernels as heads
+from cactus_actors.workers.kernels import selective_scan as scan
 from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
 from tests.support.models.for_python import for_python
@@ -17,7 +20,10 @@ delta_rule = for_python(delta.delta_rule)
 unit_head = for_python(heads.unit_head)
 gated_norm_head = for_python(heads.gated_norm_head)
 sigmoid_gate = for_python(heads.sigmoid_gate)
+norm_gated_head = for_python(heads.norm_gated_head)
 delta_gates = for_python(heads.delta_gates)
+scan_gates = for_python(heads.scan_gates)
+selective_scan = for_python(scan.selective_scan)
 
 CHANNELS, COLUMNS = convolution.CHANNELS_OF_PART, delta.COLUMNS_OF_PART
 CANARY = np.float32(-7.25)
@@ -37,7 +43,7 @@ def close(values: np.ndarray, exact: np.ndarray, tolerance: float = 2e-6) -> boo
     return bool(np.abs(values - exact).max() <= tolerance * np.abs(exact).max())
 
 
-def convolved(channels: int, num_taps: int, part: int, chunks: list[int]) -> np.ndarray:
+def convolved(channels: int, num_taps: int, part: int, chunks: list[int], bias_start: int = -1) -> np.ndarray:
     """One part of the convolution, chunk by chunk, (tokens, padded channels)."""
     width = round_up(channels, WIDTH_MULTIPLE)
     rows, taps = numbers(NUM_TOKENS, width), np.zeros((num_taps, width), np.float32)
@@ -47,9 +53,8 @@ def convolved(channels: int, num_taps: int, part: int, chunks: list[int]) -> np.
     first = 0
     for size in chunks:
         at = first * width
-        causal_conv(
-            state, 9, part, rows.ravel(), at, width, size, taps.ravel(), 0, num_taps, channels, out.ravel(), at, width
-        )
+        inputs = (state, 9, part, rows.ravel(), at, width, size, taps.ravel(), 0, num_taps, channels, bias_start)
+        causal_conv(*inputs, out.ravel(), at, width)
         first += size
     assert not state[:9].any()
     return out
@@ -60,8 +65,8 @@ def test_a_convolution_sees_the_inputs_before(channels: int, num_taps: int) -> N
     rows = numbers(NUM_TOKENS, round_up(channels, WIDTH_MULTIPLE))[:, :channels].astype(np.float64)
     taps = numbers(num_taps, channels, seed=1).astype(np.float64)
     padded = np.concatenate([np.zeros((num_taps - 1, channels)), rows])
-    exact = sum(taps[tap] * padded[tap : tap + NUM_TOKENS] for tap in range(num_taps))
-    exact = exact * sigmoid(exact)
+    plain = sum(taps[tap] * padded[tap : tap + NUM_TOKENS] for tap in range(num_taps))
+    exact = plain * sigmoid(plain)
     for part in range(-(-channels // CHANNELS)):
         first, last = part * CHANNELS, min(channels, part * CHANNELS + CHANNELS)
         whole = convolved(channels, num_taps, part, CHUNKS[0])
@@ -70,10 +75,15 @@ def test_a_convolution_sees_the_inputs_before(channels: int, num_taps: int) -> N
         assert (whole[:, round_up(last, 16) :] == CANARY).all()
         for chunks in CHUNKS[1:]:
             assert np.array_equal(convolved(channels, num_taps, part, chunks), whole)
+        biased = convolved(channels, num_taps, part, CHUNKS[0], bias_start=0)  # the first tap once more
+        with_bias = (plain + taps[0]) * sigmoid(plain + taps[0])
+        assert close(biased[:, first:last], with_bias[:, first:last])
 
 
-def ruled(key_dim: int, num_columns: int, chunks: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of query, key, value, strength and decay; what some columns of the rule read; the state."""
+def ruled(
+    key_dim: int, num_columns: int, chunks: list[int], advance: Any = delta_rule
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of query, key, value, strength and decay; what some columns of the recurrence read; the state."""
     width = 2 * key_dim + num_columns + 2
     rows = numbers(NUM_TOKENS, width)
     rows[:, : 2 * key_dim] /= np.sqrt(key_dim)
@@ -85,7 +95,7 @@ def ruled(key_dim: int, num_columns: int, chunks: list[int]) -> tuple[np.ndarray
         at = first * width
         starts = (at, at + key_dim, at + 2 * key_dim, at + gates)
         target = (out.ravel(), first * out.shape[1] + 1, out.shape[1])
-        delta_rule(state, 0, key_dim, rows.ravel(), *starts, 1, width, size, num_columns, 0.5, *target)
+        advance(state, 0, key_dim, rows.ravel(), *starts, 1, width, size, num_columns, 0.5, *target)
         first += size
     assert (out[:, 0] == CANARY).all()
     assert (out[:, num_columns + 1 :] == CANARY).all()
@@ -110,6 +120,23 @@ def test_the_delta_rule_corrects_its_matrix(key_dim: int, num_columns: int) -> N
         assert np.array_equal(left, state)
 
 
+@pytest.mark.parametrize(("key_dim", "num_columns"), [(16, 32), (11, 20), (1, 16)])
+def test_the_selective_scan_adds_to_its_matrix(key_dim: int, num_columns: int) -> None:
+    rows, read, state = ruled(key_dim, num_columns, CHUNKS[0], selective_scan)
+    query, key, value, gates = np.split(rows.astype(np.float64), [key_dim, 2 * key_dim, 2 * key_dim + num_columns], 1)
+    matrix, exact = np.zeros((key_dim, num_columns)), np.empty_like(value)
+    for token, (step, decay) in enumerate(gates):
+        matrix = decay * matrix + np.outer(key[token], step * value[token])
+        exact[token] = query[token] @ matrix + 0.5 * value[token]
+    assert close(read, exact)
+    assert close(state[:, :num_columns], matrix)
+    assert not state[:, num_columns:].any()
+    for chunks in CHUNKS[1:]:
+        _, in_chunks, left = ruled(key_dim, num_columns, chunks, selective_scan)
+        assert np.array_equal(in_chunks, read)
+        assert np.array_equal(left, state)
+
+
 def in_place(values: np.ndarray, change) -> np.ndarray:
     row = np.full(len(values) + 30, CANARY, np.float32)
     row[5 : 5 + len(values)] = values
@@ -129,6 +156,9 @@ def test_heads_are_normed_and_gated(width: int) -> None:
     assert close(gated, exact * sigmoid(gate[4:]))
     normed = in_place(values, lambda row, start: gated_norm_head(row, start, gains, 0, gate, 4, width, 0.01))
     assert close(normed, exact / np.sqrt((exact**2).mean() + 0.01) * gains * gate[4:] * sigmoid(gate[4:]))
+    first_gated = in_place(values, lambda row, start: norm_gated_head(row, start, gains, 0, gate, 4, width, 0.01))
+    exact = exact * gate[4:] * sigmoid(gate[4:])
+    assert close(first_gated, exact / np.sqrt((exact**2).mean() + 0.01) * gains)
 
 
 @pytest.mark.parametrize("num_heads", [1, 3, 16, 21])
@@ -143,3 +173,7 @@ def test_strengths_and_decays(num_heads: int) -> None:
     step = np.logaddexp(0, a + bias)
     exponents = np.log(np.maximum(out[num_heads:].astype(np.float64), np.exp(-80)))
     assert np.abs(exponents + np.minimum(np.exp(rate) * step, 80)).max() < 1e-4
+    a = given[num_heads:]
+    steps = in_place(np.zeros(2 * num_heads), lambda row, start: scan_gates(a, 0, vectors, 0, num_heads, row, start))
+    assert close(steps[:num_heads], step)
+    assert np.array_equal(steps[num_heads:], out[num_heads:])

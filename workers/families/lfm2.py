@@ -8,6 +8,7 @@ from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.decoder_parts import queries_keys_values
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph, Value
+from cactus_actors.workers.spec.attention_heads import KV_HEADS, attention_layers_of_gguf
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
@@ -22,7 +23,6 @@ DEFAULTS = {
     "block_multiple_of": 256,
     "conv_L_cache": 3,
 }
-KV_HEADS = "attention.head_count_kv"
 
 
 def feed_forward(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) -> Value:
@@ -121,17 +121,6 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
         layers=_layers_where(attends),
         num_taps=keys.integer("shortconv.l_cache", "num_taps"),
     )
-
-
-def attention_layers_of_gguf(keys: ConfigKeys) -> tuple[list[bool], int]:
-    """True for each layer with attention, and the number of their key-value heads."""
-    num_layers = keys.integer("block_count", "num_layers")
-    given = keys.get(KV_HEADS)  # one for each layer, unless all have the same
-    counts = given if isinstance(given, list) else [given] * num_layers
-    heads = {count for count in counts if count != 0}
-    is_valid = len(counts) == num_layers and len(heads) == 1 and all(type(count) is int for count in counts)
-    keys.require(is_valid, KV_HEADS, f"0 or one number for each of {num_layers} layers")
-    return [count > 0 for count in counts], heads.pop()
 
 
 NAMES_OF_GGUF = {

@@ -9,6 +9,7 @@ from cactus_actors.workers.families import lfm2
 from cactus_actors.workers.families.decoder_parts import experts
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph, Value
+from cactus_actors.workers.spec.attention_heads import KV_HEADS, attention_layers_of_gguf
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import sigmoid_experts_from_gguf, sigmoid_experts_from_json, stack_names
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
@@ -63,10 +64,10 @@ def _layers(attends: list[bool], num_dense: int) -> tuple[Layer, ...]:
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `lfm2moe.`; the weights of experts are normalised there."""
-    attends, num_kv_heads = lfm2.attention_layers_of_gguf(keys)
+    attends, num_kv_heads = attention_layers_of_gguf(keys)
     num_dense = keys.integer("leading_dense_block_count", "num_dense_layers", 0)
     return decoder_from_gguf(
-        keys.replaced(**{lfm2.KV_HEADS: num_kv_heads}),
+        keys.replaced(**{KV_HEADS: num_kv_heads}),
         file,
         FAMILY.name,
         layers=_layers(attends, num_dense),

@@ -9,10 +9,11 @@ from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.decoder_parts import gated_network
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime import recurrence
-from cactus_actors.workers.runtime.graph import Graph, Heads, Value
+from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.attention_heads import heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
-from cactus_actors.workers.spec.model_config import DeltaNet, Layer, ModelConfig
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig, RecurrentHeads
+from cactus_actors.workers.spec.recurrence_config import checked, recurrent_heads_from_gguf
 from cactus_actors.workers.spec.rope_config import rope_from_json
 
 # What Qwen3_5TextConfig of transformers assumes where a key is missing.
@@ -54,17 +55,16 @@ def forward(g: Graph, c: ModelConfig) -> None:
 
 def delta_net(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
     """A gated delta rule on queries, keys and values behind a short convolution (Yang et al. 2024)."""
-    d = c.delta_net
+    d = c.recurrent_heads
     assert d is not None, "the config describes it"
-    heads = Heads(d.num_key_heads, d.key_dim, d.num_value_heads, d.value_dim)
     projected = g.linear(h, [f"{name}.in_proj_qkv", f"{name}.in_proj_z"], [d.mixed_size, d.value_size])
     # Errors of decays add up over the positions.
     rates = g.linear(h, [f"{name}.in_proj_b", f"{name}.in_proj_a"], [d.num_value_heads] * 2, is_fine=True)
-    mixed = recurrence.causal_conv(g, projected, f"{name}.conv1d", d.mixed_size, c.num_taps, room=2 * d.num_value_heads)
-    recurrence.delta_gates(g, rates, mixed, heads, (f"{name}.A_log", f"{name}.dt_bias"), d.mixed_size)
-    recurrence.unit_heads(g, mixed, heads)
-    read = recurrence.delta_rule(g, mixed, heads, scale=d.key_dim**-0.5)  # (tokens, value heads * value_dim)
-    recurrence.gated_norm(g, read, projected, heads, f"{name}.norm", d.mixed_size)
+    mixed = recurrence.causal_conv(g, projected, f"{name}.conv1d", d.mixed_size, room=2 * d.num_value_heads)
+    recurrence.delta_gates(g, rates, mixed, d, (f"{name}.A_log", f"{name}.dt_bias"), d.mixed_size)
+    recurrence.unit_heads(g, mixed, d)
+    read = recurrence.delta_rule(g, mixed, d, scale=d.key_dim**-0.5)  # (tokens, value heads * value_dim)
+    recurrence.gated_norm(g, read, projected, d, f"{name}.norm", d.mixed_size)
     return g.linear(read, [f"{name}.out_proj"], [c.hidden_size])
 
 
@@ -94,7 +94,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
         layers=_layers_from_json(keys),
         ropes=(rope_from_json(keys, heads_from_json(keys).head_dim, rotates_part=True),),
         num_taps=keys.integer("linear_conv_kernel_dim", "num_taps"),
-        delta_net=_delta_net_from_json(keys),
+        recurrent_heads=_delta_net_from_json(keys),
     )
 
 
@@ -112,20 +112,14 @@ def _layers_where(attends: list[bool]) -> tuple[Layer, ...]:
     return tuple(Layer(kind="attention" if each else "delta") for each in attends)
 
 
-def _delta_net_from_json(keys: ConfigKeys) -> DeltaNet:
-    delta_net = DeltaNet(
+def _delta_net_from_json(keys: ConfigKeys) -> RecurrentHeads:
+    delta_net = RecurrentHeads(
         num_key_heads=keys.integer("linear_num_key_heads", "num_heads"),
         key_dim=keys.integer("linear_key_head_dim", "head_dim"),
         num_value_heads=keys.integer("linear_num_value_heads", "num_heads"),
         value_dim=keys.integer("linear_value_head_dim", "head_dim"),
     )
-    _check_shared(keys, delta_net, "linear_num_value_heads")
-    return delta_net
-
-
-def _check_shared(keys: ConfigKeys, delta_net: DeltaNet, key: str) -> None:
-    is_shared = delta_net.num_value_heads % delta_net.num_key_heads == 0
-    keys.require(is_shared, key, f"multiples of the {delta_net.num_key_heads} key heads")
+    return checked(keys, delta_net, "linear_num_value_heads")
 
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
@@ -133,14 +127,13 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     num_spare = keys.integer("nextn_predict_layers", "count", 0)
     num_layers = keys.integer("block_count", "num_layers") - num_spare
     keys.require(num_layers > 0, "nextn_predict_layers", "fewer than all layers")
-    delta_net = _delta_net_from_gguf(keys)
     return decoder_from_gguf(
         keys.replaced(block_count=num_layers),
         file,
         FAMILY.name,
         layers=_layers_from_gguf(keys, num_layers),
         num_taps=keys.integer("ssm.conv_kernel", "num_taps"),
-        delta_net=delta_net,
+        recurrent_heads=recurrent_heads_from_gguf(keys),
     )
 
 
@@ -155,20 +148,6 @@ def _layers_from_gguf(keys: ConfigKeys, num_layers: int) -> tuple[Layer, ...]:
     return _layers_where([not each for each in given[:num_layers]])
 
 
-def _delta_net_from_gguf(keys: ConfigKeys) -> DeltaNet:
-    num_value_heads = keys.integer("ssm.time_step_rank", "num_heads")
-    width = keys.integer("ssm.inner_size", "hidden_size")
-    keys.require(width % num_value_heads == 0, "ssm.inner_size", f"multiples of the {num_value_heads} heads")
-    delta_net = DeltaNet(
-        num_key_heads=keys.integer("ssm.group_count", "num_heads"),
-        key_dim=keys.integer("ssm.state_size", "head_dim"),
-        num_value_heads=num_value_heads,
-        value_dim=width // num_value_heads,
-    )
-    _check_shared(keys, delta_net, "ssm.time_step_rank")
-    return delta_net
-
-
 def as_in_hugging_face(config: ModelConfig, name: str, tensor: NDArray[np.float32]) -> NDArray[np.float32]:
     """A tensor as in Hugging Face files.
 
@@ -180,7 +159,7 @@ def as_in_hugging_face(config: ModelConfig, name: str, tensor: NDArray[np.float3
     *_, module, part = ("", *name.split("."))
     if module != "linear_attn":
         return tensor
-    d = config.delta_net
+    d = config.recurrent_heads
     assert d is not None, "a layer has a delta net"
     if part == "A_log":
         tensor = np.log(-tensor.astype(np.float64)).astype(np.float32)
@@ -190,7 +169,7 @@ def as_in_hugging_face(config: ModelConfig, name: str, tensor: NDArray[np.float3
     return np.concatenate([tensor[:num_others], _by_key_head(d, tensor[num_others:])])
 
 
-def _by_key_head(d: DeltaNet, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def _by_key_head(d: RecurrentHeads, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows of the value heads, with those of one key head side by side."""
     heads = rows.reshape(d.num_value_heads // d.num_key_heads, d.num_key_heads, -1)
     return heads.swapaxes(0, 1).reshape(rows.shape)

@@ -28,11 +28,12 @@ def causal_conv(
     taps_start: int,
     num_taps: int,
     num_channels: int,
+    bias_start: int,  # among the taps; -1 for none
     out: Any,
     out_start: int,
     out_width: int,
 ) -> None:
-    """out = silu(the sum over j of taps[j] * input[token - num_taps + 1 + j]) for the channels of one part.
+    """out = silu(bias + the sum over j of taps[j] * input[token - num_taps + 1 + j]) for the channels of one part.
 
     Inputs before the first token come from the state, which then holds those before the token after the last.
     Whole vectors are read and written: up to 15 columns after the last channel.
@@ -43,7 +44,7 @@ def causal_conv(
     for token in range(num_tokens):
         oldest = token - num_taps + 1
         for column in range(first, last, 16):
-            total = broadcast(np.float32(0))
+            total = load(taps, bias_start + column) if bias_start >= 0 else broadcast(np.float32(0))
             for tap in range(num_taps):
                 seen = oldest + tap
                 if seen < 0:

@@ -60,6 +60,20 @@ def gated_norm_head(
 
 
 @internal(error_model="numpy")
+def norm_gated_head(
+    values: Any, start: int, gains: Any, gains_start: int, gate: Any, gate_start: int, head_dim: int, epsilon: float
+) -> None:
+    """`rms_norm` of one head times silu(gate), the gate first, in place between its neighbours."""
+    whole, rest = head_dim // 16 * 16, head_dim % 16
+    for column in range(0, whole, 16):
+        store(values, start + column, load(values, start + column) * silu(load(gate, gate_start + column)))
+    if rest:
+        factor = silu(load_first(gate, gate_start + whole, rest))
+        store_first(values, start + whole, load_first(values, start + whole, rest) * factor, rest)
+    norm_head(values, start, gains, gains_start, head_dim, epsilon)
+
+
+@internal(error_model="numpy")
 def sigmoid_gate(values: Any, start: int, gate: Any, gate_start: int, num_columns: int) -> None:
     """values *= sigmoid(gate)."""
     whole, rest = num_columns // 16 * 16, num_columns % 16
@@ -84,6 +98,24 @@ def delta_gates(
         rate = exponential(load_first(vectors, vectors_start + head, count))
         bias = load_first(vectors, vectors_start + num_heads + head, count)
         step = softplus(load_first(given, start + num_heads + head, count) + bias)
+        decay = exponential(broadcast(np.float32(0)) - rate * step)
+        store_first(out, out_start + num_heads + head, decay, count)
+
+
+@internal(error_model="numpy")
+def scan_gates(
+    given: Any, start: int, vectors: Any, vectors_start: int, num_heads: int, out: Any, out_start: int
+) -> None:
+    """The steps softplus(given + bias) of all heads, then the decays exp(-exp(A) step).
+
+    The vectors are A and the bias, side by side without padding.
+    """
+    for head in range(0, num_heads, 16):
+        count = min(16, num_heads - head)
+        rate = exponential(load_first(vectors, vectors_start + head, count))
+        bias = load_first(vectors, vectors_start + num_heads + head, count)
+        step = softplus(load_first(given, start + head, count) + bias)
+        store_first(out, out_start + head, step, count)
         decay = exponential(broadcast(np.float32(0)) - rate * step)
         store_first(out, out_start + num_heads + head, decay, count)
 

@@ -32,7 +32,7 @@ from cactus_actors.workers.runtime.step_arguments import (
     Workspace,
 )
 
-CAUSAL_CONV, DELTA_RULE = int(OpCode.CAUSAL_CONV), int(OpCode.DELTA_RULE)
+CAUSAL_CONV, DELTA_RULE, SCAN = map(int, (OpCode.CAUSAL_CONV, OpCode.DELTA_RULE, OpCode.SELECTIVE_SCAN))
 MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS, OpCode.GROUP))
 LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
 
@@ -98,7 +98,7 @@ def step_of_rank(
                         attend_in_tasks(op, index, shape, step, cache, work, rank, size)
                     elif code == LOGIT_STATS:
                         _compute_logit_stats(op, num_rows, work, rank, size)
-                    elif code in (CAUSAL_CONV, DELTA_RULE):
+                    elif code in (CAUSAL_CONV, DELTA_RULE, SCAN):
                         recur_in_tasks(op, index, weights, step, cache.slots, work, rank, size)
                     elif code >= GROUP:
                         run_experts(op, weights, step, choices, work, rank, size)

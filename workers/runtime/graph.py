@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.runtime.op_codes import RECURRENCES, OpCode, RowKind
-from cactus_actors.workers.spec.model_config import Experts, ModelConfig
+from cactus_actors.workers.spec.model_config import Experts, ModelConfig, RecurrentHeads
 
 _MIXES_ROWS = RECURRENCES | {
     *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV),
@@ -88,18 +88,10 @@ class GraphOperation:
     flag: bool = False
     scale: float = 1.0
     softcap: float = 0.0
-    heads: Heads | None = None
+    heads: RecurrentHeads | None = None
     state: StateParts | None = None
-
-
-@dataclass(frozen=True)
-class Heads:
-    """The heads of a recurrence; keys and queries have their own number, which divides that of the values."""
-
-    num_key_heads: int
-    key_dim: int
-    num_value_heads: int
-    value_dim: int
+    bias: VectorRef | None = None  # beside `vector`
+    source_column: int = 0
 
 
 @dataclass(frozen=True)
@@ -289,7 +281,8 @@ class Graph:
     @property
     def vectors(self) -> list[VectorRef]:
         """Every vector once, in the order of use."""
-        return list(dict.fromkeys(op.vector for op in self.operations if op.vector is not None))
+        vectors = (vector for op in self.operations for vector in (op.vector, op.bias))
+        return list(dict.fromkeys(vector for vector in vectors if vector is not None))
 
     @property
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:

@@ -37,9 +37,10 @@ class OpCode(IntEnum):
     UNIT_HEADS = 26
     GATED_NORM = 27
     SIGMOID_GATE = 28
-    GROUP = 29  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 30
-    EXPERT_MATMUL = 31
+    SELECTIVE_SCAN = 29
+    GROUP = 30  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 31
+    EXPERT_MATMUL = 32
 
 
 class RowKind(IntEnum):
@@ -50,5 +51,5 @@ class RowKind(IntEnum):
     CHOICES = 2  # tokens times chosen experts
 
 
-RECURRENCES = frozenset({OpCode.CAUSAL_CONV, OpCode.DELTA_RULE})
+RECURRENCES = frozenset({OpCode.CAUSAL_CONV, OpCode.DELTA_RULE, OpCode.SELECTIVE_SCAN})
 """Operations with a state of each sequence; they go over its tokens in order."""

@@ -43,6 +43,8 @@ OPERATION = np.dtype(
         ("count", np.int64),
         ("window", np.int64),
         ("flag", np.int64),
+        ("source_column", np.int64),
+        ("bias_start", np.int64),  # of another vector, or -1
         ("num_key_heads", np.int64),  # of a recurrence
         ("key_dim", np.int64),
         ("num_value_heads", np.int64),
@@ -131,6 +133,8 @@ class Program:
                     record["num_columns"] = sum(op.vector.lengths)
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
                 record[name] = getattr(op, name)
+            record["source_column"] = op.source_column
+            record["bias_start"] = -1 if op.bias is None else layout.vector_starts[op.bias]
             if op.heads is not None:
                 for name in ("num_key_heads", "key_dim", "num_value_heads", "value_dim"):
                     record[name] = getattr(op.heads, name)

@@ -8,6 +8,7 @@ from cactus_actors.workers.kernels.barrier import next_task
 from cactus_actors.workers.kernels.causal_conv import causal_conv
 from cactus_actors.workers.kernels.delta_rule import COLUMNS_OF_PART, delta_rule
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.selective_scan import selective_scan
 from cactus_actors.workers.runtime.op_codes import OpCode
 from cactus_actors.workers.runtime.step_arguments import (
     END_OF_DRAFTS,
@@ -23,7 +24,7 @@ from cactus_actors.workers.runtime.step_arguments import (
     Workspace,
 )
 
-CAUSAL_CONV = int(OpCode.CAUSAL_CONV)
+CAUSAL_CONV, SELECTIVE_SCAN = int(OpCode.CAUSAL_CONV), int(OpCode.SELECTIVE_SCAN)
 
 
 @internal(error_model="numpy")
@@ -88,13 +89,14 @@ def _advance(
             state_start,
             part,
             floats,
-            rows,
+            rows + op.source_column,
             op.source_width,
             end - first,
             weights.vectors,
             op.start,
             op.column,
             op.count,
+            op.bias_start,
             floats,
             out,
             op.target_width,
@@ -103,6 +105,28 @@ def _advance(
     parts_of_head = -(-op.value_dim // COLUMNS_OF_PART)
     head, column = part // parts_of_head, part % parts_of_head * COLUMNS_OF_PART
     key_head = head // (op.num_value_heads // op.num_key_heads)
+    if op.code == SELECTIVE_SCAN:
+        keys = rows + op.num_value_heads * op.value_dim
+        queries = keys + op.num_key_heads * op.key_dim
+        selective_scan(
+            state,
+            state_start,
+            op.key_dim,
+            floats,
+            queries + key_head * op.key_dim,
+            keys + key_head * op.key_dim,
+            rows + head * op.value_dim + column,
+            queries + op.num_key_heads * op.key_dim + head,
+            op.num_value_heads,
+            op.source_width,
+            end - first,
+            min(COLUMNS_OF_PART, op.value_dim - column),
+            weights.vectors[op.start + head],
+            floats,
+            out + head * op.value_dim + column,
+            op.target_width,
+        )
+        return
     keys = rows + op.num_key_heads * op.key_dim
     values = keys + op.num_key_heads * op.key_dim
     delta_rule(

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from cactus_actors.workers.kernels.cache_formats import store_keys_values
-from cactus_actors.workers.kernels.head_kernels import delta_gates, gated_norm_head, sigmoid_gate, unit_head
+from cactus_actors.workers.kernels.head_kernels import (
+    delta_gates,
+    gated_norm_head,
+    norm_gated_head,
+    scan_gates,
+    sigmoid_gate,
+    unit_head,
+)
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row
 from cactus_actors.workers.kernels.row_kernels import (
@@ -159,7 +166,17 @@ def _work_on_heads(
     op: Any, source: int, target: int, part: int, parts: int, shape: ModelShape, weights: PackedWeights, floats: Any
 ) -> None:
     """An operation on the heads of a recurrence."""
-    if op.code == DELTA_GATES:
+    if op.code == DELTA_GATES and op.flag:
+        scan_gates(
+            floats,
+            source + op.source_column,
+            weights.vectors,
+            op.start,
+            op.num_value_heads,
+            floats,
+            target + op.column,
+        )
+    elif op.code == DELTA_GATES:
         delta_gates(floats, source, weights.vectors, op.start, op.num_value_heads, floats, target + op.column)
     elif op.code == UNIT_HEADS:
         for head in range(op.count * part // parts, op.count * (part + 1) // parts):
@@ -168,7 +185,11 @@ def _work_on_heads(
         heads, value_dim = op.num_value_heads, op.value_dim
         for head in range(heads * part // parts, heads * (part + 1) // parts):
             start, gate = target + head * value_dim, source + op.column + head * value_dim
-            gated_norm_head(floats, start, weights.vectors, op.start, floats, gate, value_dim, shape.norm_eps)
+            if op.flag:
+                gains = op.start + head * value_dim
+                norm_gated_head(floats, start, weights.vectors, gains, floats, gate, value_dim, shape.norm_eps)
+            else:
+                gated_norm_head(floats, start, weights.vectors, op.start, floats, gate, value_dim, shape.norm_eps)
         for padding in range(heads * value_dim, op.target_width if part == parts - 1 else 0):
             floats[target + padding] = 0
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 
+KV_HEADS = "attention.head_count_kv"
+
 
 class AttentionHeads(NamedTuple):
     """The heads of all layers: `num_heads` is a multiple of `num_kv_heads`, `head_dim` is even."""
@@ -23,7 +25,7 @@ def heads_from_json(keys: ConfigKeys) -> AttentionHeads:
 
 def heads_from_gguf(keys: ConfigKeys) -> AttentionHeads:
     """The heads of a GGUF file."""
-    return _heads(keys, "attention.head_count", "attention.head_count_kv", "attention.key_length", "embedding_length")
+    return _heads(keys, "attention.head_count", KV_HEADS, "attention.key_length", "embedding_length")
 
 
 def _heads(keys: ConfigKeys, count_key: str, kv_key: str, size_key: str, width_key: str) -> AttentionHeads:
@@ -44,3 +46,14 @@ def _heads(keys: ConfigKeys, count_key: str, kv_key: str, size_key: str, width_k
     if head_dim % 2:
         raise invalid(keys.path, f"{keys.prefix}{size_key} is {head_dim}: rotary embedding needs pairs")
     return AttentionHeads(num_heads, num_kv_heads, head_dim)
+
+
+def attention_layers_of_gguf(keys: ConfigKeys) -> tuple[list[bool], int]:
+    """True for each layer with attention, and the number of their key-value heads."""
+    num_layers = keys.integer("block_count", "num_layers")
+    given = keys.get(KV_HEADS)  # one for each layer, unless all have the same
+    counts = given if isinstance(given, list) else [given] * num_layers
+    heads = {count for count in counts if count != 0}
+    is_valid = len(counts) == num_layers and len(heads) == 1 and all(type(count) is int for count in counts)
+    keys.require(is_valid, KV_HEADS, f"0 or one number for each of {num_layers} layers")
+    return [count > 0 for count in counts], heads.pop()

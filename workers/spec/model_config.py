@@ -12,7 +12,7 @@ from cactus_actors.workers.spec.rotary import Rope
 class Layer:
     """The properties of one layer that differ between layers."""
 
-    kind: Literal["attention", "conv", "delta"] = "attention"
+    kind: Literal["attention", "conv", "delta", "mamba"] = "attention"
     window: int = 0  # positions that a token attends to, its own included; 0 for all
     rope: int | None = 0  # index into `ModelConfig.ropes`, None for no rotation
     has_experts: bool = False
@@ -41,8 +41,11 @@ class QueryGrowth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeltaNet:
-    """The gated delta-net layers of a model; each key head is shared by as many value heads."""
+class RecurrentHeads:
+    """The heads of recurrent layers; each key head is shared by as many value heads.
+
+    Keys and queries of Mamba-2 are its B and C, their heads the groups.
+    """
 
     num_key_heads: int
     key_dim: int
@@ -92,8 +95,9 @@ class ModelConfig:
     has_norms_after: bool = False  # if what a part of a layer adds is normed, in families that may do without
     has_head_gates: bool = False  # if heads of the attention are gated, in families that may do without
     num_taps: int = 0  # of the short convolutions
+    conv_bias: bool = False  # of the convolutions of recurrent layers
     experts: Experts | None = None
-    delta_net: DeltaNet | None = None
+    recurrent_heads: RecurrentHeads | None = None
 
     def served_for(self, max_context: int) -> ModelConfig:
         """The same model with sequences of at most `max_context` tokens."""

@@ -1,4 +1,4 @@
-"""What Qwen3.5 reads from config.json and GGUF files, and which tensors of its files it leaves alone."""
+"""What Qwen3.5 and Granite 4 read from config.json and GGUF files, and which tensors of these they leave alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
-from cactus_actors.workers.spec.model_config import DeltaNet, ModelConfig
+from cactus_actors.workers.spec.model_config import ModelConfig, RecurrentHeads
 from cactus_actors.workers.spec.rotary import Rope
 from tests.goldens.to_gguf import read_safetensors, write_gguf
 from tests.support.models.family_configs import SHAPE, read
@@ -24,12 +24,13 @@ from tests.support.models.rewritten_gguf import Tensor, rewritten
 from tests.support.paths import GOLDENS
 
 QWEN3_5, WITH_IMAGES = "Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"
+GRANITE4 = "GraniteMoeHybridForCausalLM"
 LINEAR, FULL = "linear_attention", "full_attention"
-GOLDEN_NAMES = ["qwen35", "qwen35-untied"]
+GOLDEN_NAMES = ["qwen35", "qwen35-untied", "granite4-hybrid"]
 
 
 def kinds(config: ModelConfig) -> str:
-    return "".join({"attention": "a", "delta": "d"}[layer.kind] for layer in config.layers)
+    return "".join({"attention": "a", "delta": "d", "mamba": "m"}[layer.kind] for layer in config.layers)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_which_layers_attend(changes: dict[str, Any], expected: str) -> None:
 
 def test_a_missing_key_means_what_it_does_in_transformers() -> None:
     config = read(QWEN3_5)
-    assert config.delta_net == DeltaNet(num_key_heads=16, key_dim=128, num_value_heads=32, value_dim=128)
+    assert config.recurrent_heads == RecurrentHeads(num_key_heads=16, key_dim=128, num_value_heads=32, value_dim=128)
     assert config.num_taps == 4
     assert config.ropes == (Rope(10000.0, 2),), "a quarter of 8 lanes"
     assert read(QWEN3_5, {}).head_dim == 256
@@ -58,8 +59,8 @@ def test_the_text_part_of_a_model_for_images() -> None:
     text = {**SHAPE, "linear_num_value_heads": 16, "tie_word_embeddings": True}
     above = {"text_config": text, "vision_config": {"depth": 1}, "tie_word_embeddings": False}
     config = read(WITH_IMAGES, above)
-    assert config.delta_net is not None
-    assert config.delta_net.num_value_heads == 16
+    assert config.recurrent_heads is not None
+    assert config.recurrent_heads.num_value_heads == 16
     assert not config.tie_embeddings, "the text's own key does not count"
 
 
@@ -85,9 +86,45 @@ def test_a_key_that_is_not_supported_is_named(key: str, value: Any) -> None:
         read(QWEN3_5, **{key: value})
 
 
+MAMBA_SHAPE = {"mamba_n_heads": 4, "mamba_n_groups": 2, "mamba_d_state": 5}
+
+
+def test_the_mamba_layers_of_granite4() -> None:
+    config = read(GRANITE4, **MAMBA_SHAPE, layer_types=["mamba", "linear_attention", "attention", FULL])
+    assert kinds(config) == "mmaa"
+    assert config.recurrent_heads == RecurrentHeads(num_key_heads=2, key_dim=5, num_value_heads=4, value_dim=16)
+    assert (config.num_taps, config.conv_bias) == (4, True)
+    assert kinds(read(GRANITE4, **MAMBA_SHAPE)) == "mmmm", "no key says which layers attend"
+    unlimited = read(GRANITE4, **MAMBA_SHAPE, time_step_limit=[0.0, {"__float__": "Infinity"}])
+    assert unlimited == read(GRANITE4, **MAMBA_SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("mamba_proj_bias", True),
+        ("mamba_n_heads", 3),
+        ("mamba_n_groups", 3),
+        ("mamba_d_head", 8),
+        ("mamba_d_state", 0),
+        ("mamba_d_conv", 65),
+        ("mamba_conv_bias", 1),
+        ("time_step_limit", [0.0, 0.1]),
+        ("layer_types", ["mamba", "attention", "conv", "attention"]),
+    ],
+)
+def test_a_key_of_mamba_that_is_not_supported_is_named(key: str, value: Any) -> None:
+    with pytest.raises(ModelFileInvalid, match=key):
+        read(GRANITE4, **MAMBA_SHAPE | {key: value})
+
+
 def same(left: ModelFiles, right: ModelFiles) -> bool:
-    assert left.config.norm_eps == pytest.approx(right.config.norm_eps)
-    assert replace(left.config, norm_eps=right.config.norm_eps) == right.config
+    """The same model, but for numbers that are float32 in GGUF files."""
+    rounded = ("norm_eps", "attention_scale", "residual_scale", "logit_scale")
+    exact = {name: getattr(right.config, name) for name in rounded}
+    for name, value in exact.items():
+        assert getattr(left.config, name) == (None if value is None else pytest.approx(value))
+    assert replace(left.config, **exact) == right.config
     assert list(left.tensors) == list(right.tensors)
     for name, tensor in right.tensors.items():
         # exp and log of A are not inverse to the last bit
