@@ -226,6 +226,25 @@ FAMILIES = (
         instead=(("layer_types", layer_kinds("linear_attention", "full_attention")),),
         max_layers=6,
     ),
+    Family(
+        "Qwen3_5MoeForCausalLM",
+        "qwen3_5_moe_text",
+        (
+            *(*BASICS, "layer_types", "full_attention_interval", "attention_bias", "hidden_act"),
+            *("linear_num_key_heads", "linear_num_value_heads", "linear_conv_kernel_dim"),
+        ),
+        always=(
+            ("head_dim", one_of(8, 16, 24)),
+            *(("num_experts", one_of(3, 4, 7)), ("num_experts_per_tok", one_of(1, 2, 3))),
+            *(("moe_intermediate_size", one_of(6, 12, 31)), ("shared_expert_intermediate_size", one_of(5, 20))),
+            ("linear_num_key_heads", one_of(1, 2)),
+            ("linear_num_value_heads", one_of(2, 4, 6)),
+            ("linear_key_head_dim", one_of(4, 7, 16, 18)),
+            ("linear_value_head_dim", one_of(5, 16, 33, 40)),
+        ),
+        instead=(("layer_types", layer_kinds("linear_attention", "full_attention")),),
+        max_layers=6,
+    ),
 )
 ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
 TEXTS = {"gemma3": ("gemma3_text",), "mistral3": ("ministral3", "ministral3", "mistral")}

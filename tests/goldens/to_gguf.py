@@ -29,6 +29,7 @@ ARCHITECTURES = {
     "Qwen3ForCausalLM": "qwen3",
     "Qwen3MoeForCausalLM": "qwen3moe",
     "Qwen3_5ForCausalLM": "qwen35",
+    "Qwen3_5MoeForCausalLM": "qwen35moe",
     "Gemma2ForCausalLM": "gemma2",
     "Gemma3ForCausalLM": "gemma3",
     "Phi3ForCausalLM": "phi3",
@@ -126,7 +127,9 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     elif architecture != "granitehybrid":
         writer.add_head_count_kv(num_kv_heads)
         is_dense_hybrid = config["model_type"] == "granitemoehybrid"
-        writer.add_feed_forward_length(config["shared_intermediate_size" if is_dense_hybrid else "intermediate_size"])
+        size_key = "shared_intermediate_size" if is_dense_hybrid else "intermediate_size"
+        if size_key in config:
+            writer.add_feed_forward_length(config[size_key])
     if architecture == "granitehybrid":
         counts = [num_kv_heads * (kind == "attention") for kind in config["layer_types"]]
         writer.add_head_count_kv(counts)
@@ -136,7 +139,9 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_ssm_group_count(config["mamba_n_groups"])
         writer.add_ssm_time_step_rank(config["mamba_n_heads"])
         writer.add_ssm_inner_size(config["mamba_expand"] * config["hidden_size"])
-    if architecture == "qwen35":
+    if architecture == "qwen35moe":
+        writer.add_expert_shared_feed_forward_length(config["shared_expert_intermediate_size"])
+    if architecture in ("qwen35", "qwen35moe"):
         writer.add_ssm_conv_kernel(config["linear_conv_kernel_dim"])
         writer.add_ssm_state_size(config["linear_key_head_dim"])
         writer.add_ssm_group_count(config["linear_num_key_heads"])
@@ -148,7 +153,7 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     if num_experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(num_experts)
         writer.add_expert_used_count(config["num_experts_per_tok"])
-    if architecture in ("qwen3moe", "lfm2moe"):
+    if architecture in ("qwen3moe", "lfm2moe", "qwen35moe"):
         writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
     if (window := config.get("sliding_window")) and config.get("use_sliding_window", True):
         writer.add_sliding_window(window)
@@ -248,7 +253,7 @@ def stored_tensors(
             values = values[:, 0, :]
         if projection == "feed_forward" and name.endswith("expert_bias"):
             name += ".bias"
-        if architecture == "qwen35":
+        if architecture in ("qwen35", "qwen35moe"):
             name, values = of_qwen35(config, name, values)
         if architecture == "granitehybrid" and ".mamba." in name:
             name, values = of_mamba(name, values)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +41,12 @@ DEFAULTS = {
 LINEAR, FULL = "linear_attention", "full_attention"
 
 
-def forward(g: Graph, c: ModelConfig) -> None:
+def forward(
+    g: Graph,
+    c: ModelConfig,
+    *,
+    feed_forward: Callable[[Graph, ModelConfig, Value, Layer, str], Value] = gated_network,
+) -> None:
     """Pre-norm blocks of a delta net or attention, and a SiLU-gated network; gains are 1 + weight."""
     x = g.embed("embed_tokens")  # (tokens, hidden)
     for index, layer in enumerate(c.layers):
@@ -49,7 +58,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
             x = x + gated_attention(g, c, h, layer, f"{name}.self_attn")
 
         h = g.rms_norm(x, f"{name}.post_attention_layernorm", plus_one=True)
-        x = x + gated_network(g, c, h, layer, name)
+        x = x + feed_forward(g, c, h, layer, name)
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head", plus_one=True)
 
 
@@ -80,21 +89,31 @@ def gated_attention(g: Graph, c: ModelConfig, h: Value, layer: Layer, name: str)
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Qwen3_5ForCausalLM, or of the text part of Qwen3_5ForConditionalGeneration."""
+    return config_from_text(text_keys(keys, DEFAULTS), FAMILY.name)
+
+
+def text_keys(keys: ConfigKeys, defaults: Mapping[str, Any]) -> ConfigKeys:
+    """The keys of the text part, or of a model that has no other."""
     keys.require_one_of("quantization_config", None)
     if keys.get("text_config") is not None:
         tied = keys.boolean("tie_word_embeddings", default=False)
         keys = keys.below("text_config").replaced(tie_word_embeddings=tied)
-    keys = keys.with_defaults(**DEFAULTS)
+    return keys.with_defaults(**defaults)
+
+
+def config_from_text(keys: ConfigKeys, family: str, *, has_experts: bool = False, **special: Any) -> ModelConfig:
+    """The config of a text part; `special` adds to it."""
     keys.require_one_of("hidden_act", "silu", None)
     keys.require_one_of("attention_bias", False, None)
     keys.require_one_of("attn_output_gate", True, None)
     return decoder_from_json(
         keys,
-        FAMILY.name,
-        layers=_layers_from_json(keys),
+        family,
+        layers=tuple(replace(layer, has_experts=has_experts) for layer in _layers_from_json(keys)),
         ropes=(rope_from_json(keys, heads_from_json(keys).head_dim, rotates_part=True),),
         num_taps=keys.integer("linear_conv_kernel_dim", "num_taps"),
         recurrent_heads=_delta_net_from_json(keys),
+        **special,
     )
 
 
@@ -123,17 +142,25 @@ def _delta_net_from_json(keys: ConfigKeys) -> RecurrentHeads:
 
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
-    """The metadata below `qwen35.`; layers after the model's own, for drafts, do not count."""
+    """The metadata below `qwen35.`."""
+    return config_from_gguf(keys, file, FAMILY.name)
+
+
+def config_from_gguf(
+    keys: ConfigKeys, file: GGUFFile, family: str, *, has_experts: bool = False, **special: Any
+) -> ModelConfig:
+    """The config of a GGUF file; layers after the model's own, for drafts, do not count."""
     num_spare = keys.integer("nextn_predict_layers", "count", 0)
     num_layers = keys.integer("block_count", "num_layers") - num_spare
     keys.require(num_layers > 0, "nextn_predict_layers", "fewer than all layers")
     return decoder_from_gguf(
         keys.replaced(block_count=num_layers),
         file,
-        FAMILY.name,
-        layers=_layers_from_gguf(keys, num_layers),
+        family,
+        layers=tuple(replace(layer, has_experts=has_experts) for layer in _layers_from_gguf(keys, num_layers)),
         num_taps=keys.integer("ssm.conv_kernel", "num_taps"),
         recurrent_heads=recurrent_heads_from_gguf(keys),
+        **special,
     )
 
 

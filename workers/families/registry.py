@@ -27,6 +27,7 @@ from cactus_actors.workers.families import (
     qwen2,
     qwen3,
     qwen3_5,
+    qwen3_5_moe,
     qwen3_moe,
     smollm3,
 )
@@ -54,6 +55,7 @@ FAMILIES: tuple[Family, ...] = (
     mixtral.FAMILY,
     qwen3_moe.FAMILY,
     qwen3_5.FAMILY,
+    qwen3_5_moe.FAMILY,
 )
 
 

@@ -150,9 +150,10 @@ class Graph:
         widths = (2 * c.query_size, c.kv_size, c.kv_size)
         return self._product(x, GatedQueriesRef(tuple(names), widths, x.width, False, c.num_heads))
 
-    def sigmoid_gate(self, x: Value, gates: Value, column: int) -> None:
-        """x * sigmoid of as many gates, from `column` on, in the place of x."""
-        self._note(OpCode.SIGMOID_GATE, source=gates, target=x, column=column, count=x.width)
+    def sigmoid_gate(self, x: Value, gates: Value, column: int = 0) -> None:
+        """x * sigmoid of as many gates, from `column` on, in the place of x; one gate goes for all of x."""
+        is_one = gates.width == 1
+        self._note(OpCode.SIGMOID_GATE, source=gates, target=x, column=column, count=x.width, flag=is_one)
 
     def add(self, x: Value, y: Value) -> Value:
         """x + y in the place of x, which must not be used again."""

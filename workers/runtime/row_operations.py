@@ -154,7 +154,10 @@ def work_on_row(
         choose_or_combine(op, row, source, target, weights.vectors, choices, work)
     elif code == SIGMOID_GATE:
         count = min(last, op.count) - first
-        sigmoid_gate(floats, target + first, floats, source + op.column + first, count)
+        if op.flag:
+            gate_head(floats, target + first, count, floats[source])
+        else:
+            sigmoid_gate(floats, target + first, floats, source + op.column + first, count)
     elif code in (DELTA_GATES, UNIT_HEADS, GATED_NORM):
         _work_on_heads(op, source, target, part, parts, shape, weights, floats)
     else:

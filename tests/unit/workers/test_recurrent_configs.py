@@ -26,7 +26,7 @@ from tests.support.paths import GOLDENS
 QWEN3_5, WITH_IMAGES = "Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"
 GRANITE4 = "GraniteMoeHybridForCausalLM"
 LINEAR, FULL = "linear_attention", "full_attention"
-GOLDEN_NAMES = ["qwen35", "qwen35-untied", "granite4-hybrid"]
+GOLDEN_NAMES = ["qwen35", "qwen35-untied", "qwen35moe", "granite4-hybrid"]
 
 
 def kinds(config: ModelConfig) -> str:
@@ -148,6 +148,21 @@ def test_parts_for_images_and_for_drafts_are_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", GOLDEN_NAMES)
 def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
     assert same(read_model(write_gguf(GOLDENS / name, tmp_path / "model.gguf")), read_model(GOLDENS / name))
+
+
+def test_experts_may_be_in_one_tensor(tmp_path: Path) -> None:
+    stacked = Path(shutil.copytree(GOLDENS / "qwen35moe", tmp_path / "stacked"))
+    tensors = read_safetensors(stacked / "model.safetensors")
+    for layer in range(3):
+        name = f"model.layers.{layer}.mlp.experts"
+        parts = {
+            part: np.stack([tensors.pop(f"{name}.{index}.{part}_proj.weight") for index in range(4)])
+            for part in ("gate", "up", "down")
+        }
+        tensors[f"{name}.gate_up_proj"] = np.concatenate([parts["gate"], parts["up"]], axis=1)
+        tensors[f"{name}.down_proj"] = parts["down"]
+    save_file(tensors, stacked / "model.safetensors")
+    assert same(read_model(stacked), read_model(GOLDENS / "qwen35moe"))
 
 
 def with_drafts(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
