@@ -123,13 +123,14 @@ def planted(request: pytest.FixtureRequest) -> Iterator[Planted]:
     ):
         path.touch(mode=0o600)
         path.write_text(content)
-    environment = {
+    environment: dict[str, str | None] = {
         "CACTUS_HOME": str(directory / "home"),
         "RAY_TMPDIR": str(directory / "ray"),
         "RAY_BACKEND_LOG_LEVEL": "debug",
         "PYTHONPATH": f"{directory / 'debug'}:{os.environ.get('PYTHONPATH', '')}",
+        "RAY_AUTH_MODE": None,  # those of the cluster that other tests of this process use
+        "RAY_AUTH_TOKEN_PATH": None,
     }
-    environment |= {name: "" for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH") if name in os.environ}
     options = ["--placement", request.param, "--curve", "--api-key-file", str(directory / "api-keys")]
     try:
         with telling_cloud() as url:

@@ -52,10 +52,13 @@ class Serving:
 def serving(
     directory: Path,
     *options: str,
-    environment: Mapping[str, str] = WITH_CLOUD,
+    environment: Mapping[str, str | None] = WITH_CLOUD,
     program: Sequence[str] = CACTUS,
 ) -> Iterator[Serving]:
-    """Start a service and, unless it has ended, stop it as its user would; `program` stands for `cactus`."""
+    """Start a service and, unless it has ended, stop it as its user would; `program` stands for `cactus`.
+
+    A variable of `environment` that is None is removed.
+    """
     command = [sys.executable, *program, "serve", "--state-dir", str(directory / "state")]
     command += ["--jobs-endpoint", ANYWHERE, "--stream-endpoint", ANYWHERE, "--http", "127.0.0.1:0", *options]
     log_path = directory / "service.log"
@@ -66,7 +69,7 @@ def serving(
             stderr=log,
             text=True,
             start_new_session=True,
-            env={**os.environ, **environment},
+            env={name: value for name, value in {**os.environ, **environment}.items() if value is not None},
         )
     assert process.stdout is not None
     sessions = {process.pid}
