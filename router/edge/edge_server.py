@@ -244,10 +244,10 @@ class EdgeServer:
         if now < self._next_tick:
             return
         is_alarmed = self._unfinished.on_tick(now)
-        self._memory_limit.on_tick(now)
         self._next_tick = now + (ALARMED_S if is_alarmed else TICK_S)
         self._fd_pressure.on_tick(now)
         self._process_auth_events()
         if now >= self._next_alive:
             self._next_alive = now + ALIVE_S
+            self._memory_limit.on_tick(now)
             self._link.put(Heartbeat())
