@@ -263,7 +263,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     )
     journal: Annotated[bool, about("Keep accepted jobs on disk, so that they survive a restart.")] = True
     drain_timeout_s: Annotated[
-        float, Meta(ge=0), about("Seconds that running jobs get when the service is stopped.")
+        float, Meta(ge=0), about("Seconds that accepted jobs get when the service is stopped.")
     ] = 20.0
     ready_timeout_s: Annotated[
         Duration,

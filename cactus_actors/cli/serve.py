@@ -99,7 +99,7 @@ def serve(
         typer.Option(rich_help_panel=_STATE, help="TOML file of settings; options of the command line win."),
     ] = None,
 ) -> None:
-    """Start the router, the workers, the handoff actor and the HTTP gateway, and print one `ready` line.
+    """Start the router, the workers, the HTTP gateway and, with a cloud, the handoff actor; print one `ready` line.
 
     Example: cactus serve --model HuggingFaceTB/SmolLM2-135M-Instruct
 

@@ -167,7 +167,7 @@ class AsyncClient:
             raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s; it keeps running") from None
 
     async def cancel(self, job_id: str) -> JobState:
-        """Cancel a job and return its state, which differs for a job that had already ended; raises JobNotFound."""
+        """Cancel a job and return its state, `cancelled` or that in which it had ended before; raises JobNotFound."""
         check_job_id(job_id)
         for job in self._connection.handles(job_id):
             job.follower.is_cancelled = True

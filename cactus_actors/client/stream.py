@@ -24,9 +24,9 @@ class JobUpdate(NamedTuple):
 class AsyncTokenStream(AsyncIterator[Delta]):
     """Iterate for the deltas; `await result()` waits for the Result.
 
-    The text of the deltas joins to the text of the result, without a gap, a repeat or a retraction. A failed job
-    raises its typed error after its last delta. Closing the stream early (`close()`, the end of a `with`, or
-    dropping it) cancels the job.
+    The text of the deltas joins to the result's `stream_text`, or to its `text` if that is None, without a gap, a
+    repeat or a retraction. A failed job raises its typed error after its last delta. Closing the stream early
+    (`close()`, the end of a `with`, or dropping it) cancels the job.
     """
 
     def __init__(self, connection: RouterConnection, submit: EncodedSubmit) -> None:

@@ -1,8 +1,8 @@
 """Measures how long processes waited for a CPU: a starved process is slow, not dead.
 
 Linux reports for each thread how long it was runnable without running (`schedstat`), and for the machine the time
-during which any thread was (pressure stall information, `/proc/pressure/cpu`). Other systems report nothing, and
-every second counts.
+in which at least one thread waited (pressure stall information, `/proc/pressure/cpu`). Other systems report nothing,
+and every second counts.
 """
 
 from __future__ import annotations

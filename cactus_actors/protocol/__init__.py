@@ -1,1 +1,1 @@
-"""The wire protocol: messages and their frames, options, results and errors. Every other package imports it."""
+"""The wire protocol: messages and their frames, options, results and errors. Every package above may import it."""

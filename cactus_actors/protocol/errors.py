@@ -134,7 +134,7 @@ class UnsupportedMediaType(CactusError, status=415, type="unsupported_media_type
 
 
 class Overloaded(CactusError, status=429, type="rate_limit_error"):
-    """The service has too much work; `retry_after` says when to try again."""
+    """The service has too much work, or the caller exceeds a rate; `retry_after` says when to try again."""
 
 
 class ServerFailure(CactusError):
@@ -162,7 +162,7 @@ class StorageFailure(CactusError, status=507, type="storage_error"):
 
 
 class DeadlineExceeded(CactusError, status=504, type="timeout_error"):
-    """The job's deadline passed before it finished."""
+    """The job's deadline passed before it finished, or could not be met."""
 
 
 class ConfigurationInvalid(CactusError, status=0, type="configuration_error"):

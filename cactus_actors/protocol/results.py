@@ -160,7 +160,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     names the model that answered. A failed job has `success` False, an `error`, and the text before it.
 
     `logprobs` has one entry for each token id and `prompt_logprobs` one for each prompt token; they are None
-    unless requested. An embedding job sets `embedding`, of length 1, and `embedding_length`, its length before
+    unless requested. An embedding job sets `embedding`, of L2 norm 1, and `embedding_length`, its length before
     that. `selected_tools` names the offered tools if not all were offered, `sources` the documents in the prompt.
     `ram_usage_mb` is the resident memory of the worker's process. `seed_text` has the digits of a seed beyond
     2**53 - 1.

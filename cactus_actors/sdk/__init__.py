@@ -1,4 +1,7 @@
-"""The Cactus engine's own functions, in process: no Ray, no sockets. `docs/reference/sdk.md` has examples."""
+"""The Cactus engine's functions, in process (no Ray, no sockets) or at a running service.
+
+`docs/reference/sdk.md` has examples.
+"""
 
 from cactus_actors.sdk.index_functions import (
     cactus_index_add,

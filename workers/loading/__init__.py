@@ -1,1 +1,1 @@
-"""Models in memory: weights read from files and packed once. Adapters (LoRA) belong here, beside the weights."""
+"""Models in memory: weights read from files and packed once. Adapters (LoRA) would go here; there are none yet."""
