@@ -106,7 +106,7 @@ def _of_jobs(status: Status) -> Iterator[Metric]:
     yield gauge("jobs", "Jobs by state.", by_name({"queued": jobs.queued, "running": jobs.running}), "state")
     for name in ("accepted", "finished", "failed", "cancelled"):
         yield counter(f"jobs_{name}", f"Jobs {name}.", getattr(jobs, name))
-    yield counter("jobs_rejected", "Refused requests.", jobs.rejected)
+    yield counter("jobs_rejected", "Refused requests, of all types together.", jobs.rejected)
     yield counter("jobs_redispatched", "Jobs queued again after a dispatch that ended early.", jobs.redispatched)
     outcomes = {
         "recommended": jobs.handoffs_recommended,
@@ -209,7 +209,7 @@ def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
     yield counter("late_tokens_dropped", "Tokens of dispatches that were no longer valid.", totals.late_tokens)
     yield counter("stream_resumes", "Requests to resume a stream.", totals.resumes)
     yield counter("stream_replayed", "Stream items sent in answer to resumes.", totals.replayed_items)
-    yield counter("stream_gaps", "Requests for items that had been published to a subscriber.", totals.stream_gaps)
+    yield counter("stream_gaps", "Requests to resume that asked for items published before.", totals.stream_gaps)
     yield counter("edge_losses", "Edge processes that ended.", totals.lost_edges)
 
 
