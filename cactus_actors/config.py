@@ -317,7 +317,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         None
     )
     job_log: Annotated[
-        str | None, about("File that gets a line for each ended job; - is standard error, none is no log.")
+        str | None,
+        about(
+            "File of the job log, by default jobs.jsonl in the state directory; - is standard error, none is no log."
+        ),
     ] = None
     job_log_max_bytes: Annotated[Positive, about("Size at which the job log is rotated.")] = 32 * 1024 * 1024
     job_log_num_kept: Annotated[Positive, about("Rotated job logs that are kept.")] = 3

@@ -46,7 +46,7 @@ def new(
     ] = 1,
     no_cloud: Annotated[
         bool,
-        typer.Option("--no-cloud", help="Never hand a job of its tenant to the cloud."),
+        typer.Option("--no-cloud", help="Never hand a job of the tenant to the cloud; one such key suffices."),
     ] = False,
     output: Annotated[
         Path | None,

@@ -20,7 +20,7 @@ Every error has a `type` and a `message`. If one field is at fault, `param` name
   `retry_after` is the header `Retry-After`.
 - **ZeroMQ**: the error of `rejected`, or of a result ([protocol](protocol.md#fields-of-a-result)).
 - **Python**: the client raises the class, from `cactus_actors.protocol.errors`. All derive from `CactusError`, and an
-  indented class from the one above it.
+  indented class from the one under which it is indented.
 - **Command line**: `cactus` prints `error: MESSAGE` and ends with the exit code.
 
 [troubleshooting](../guide/troubleshooting.md) has messages and remedies. The list has for each type the HTTP status,
