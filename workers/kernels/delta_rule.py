@@ -59,30 +59,50 @@ def delta_rule(
         high_given = load_first(rows, value + row + 16, high_count)
         low_change, high_change = (low_given - decay * low_0) * strength, (high_given - decay * high_0) * strength
 
-        low_0 = low_1 = high_0 = high_1 = zero
-        pairs = key_dim // 2 * 2
-        for index in range(0, pairs, 2):
-            place = state_start + index * COLUMNS_OF_PART
-            lanes, asked = spread(rows, key + row + index), spread(rows, query + row + index)
-            low, high = fma(lanes, low_change, load(state, place) * decay), load(state, place + 16) * decay
-            high = fma(lanes, high_change, high)
-            store(state, place, low)
-            store(state, place + 16, high)
-            low_0, high_0 = fma(asked, low, low_0), fma(asked, high, high_0)
-            lanes, asked = spread(rows, key + row + index + 1), spread(rows, query + row + index + 1)
-            low, high = fma(lanes, low_change, load(state, place + 32) * decay), load(state, place + 48) * decay
-            high = fma(lanes, high_change, high)
-            store(state, place + 32, low)
-            store(state, place + 48, high)
-            low_1, high_1 = fma(asked, low, low_1), fma(asked, high, high_1)
-        for index in range(pairs, key_dim):
-            place = state_start + index * COLUMNS_OF_PART
-            lanes, asked = spread(rows, key + row + index), spread(rows, query + row + index)
-            low = fma(lanes, low_change, load(state, place) * decay)
-            high = fma(lanes, high_change, load(state, place + 16) * decay)
-            store(state, place, low)
-            store(state, place + 16, high)
-            low_0, high_0 = fma(asked, low, low_0), fma(asked, high, high_0)
+        low, high = write_and_read(
+            state, state_start, key_dim, rows, query + row, key + row, low_change, high_change, decay
+        )
         factor, target = broadcast(np.float32(scale)), out_start + token * out_width
-        store_first(out, target, (low_0 + low_1) * factor, low_count)
-        store_first(out, target + 16, (high_0 + high_1) * factor, high_count)
+        store_first(out, target, low * factor, low_count)
+        store_first(out, target + 16, high * factor, high_count)
+
+
+@internal(error_model="numpy")
+def write_and_read(
+    state: Any,
+    state_start: int,
+    key_dim: int,
+    rows: Any,
+    query: int,
+    key: int,
+    low_change: Any,  # of the first 16 columns
+    high_change: Any,
+    decay: Any,
+) -> Any:
+    """S = decay S + key change, for one token; returns query S, the first 16 columns and the others."""
+    # Two sums, because one would wait for each multiply-add.
+    low_0 = low_1 = high_0 = high_1 = broadcast(np.float32(0))
+    pairs = key_dim // 2 * 2
+    for index in range(0, pairs, 2):
+        place = state_start + index * COLUMNS_OF_PART
+        lanes, asked = spread(rows, key + index), spread(rows, query + index)
+        low = fma(lanes, low_change, load(state, place) * decay)
+        high = fma(lanes, high_change, load(state, place + 16) * decay)
+        store(state, place, low)
+        store(state, place + 16, high)
+        low_0, high_0 = fma(asked, low, low_0), fma(asked, high, high_0)
+        lanes, asked = spread(rows, key + index + 1), spread(rows, query + index + 1)
+        low = fma(lanes, low_change, load(state, place + 32) * decay)
+        high = fma(lanes, high_change, load(state, place + 48) * decay)
+        store(state, place + 32, low)
+        store(state, place + 48, high)
+        low_1, high_1 = fma(asked, low, low_1), fma(asked, high, high_1)
+    for index in range(pairs, key_dim):
+        place = state_start + index * COLUMNS_OF_PART
+        lanes, asked = spread(rows, key + index), spread(rows, query + index)
+        low = fma(lanes, low_change, load(state, place) * decay)
+        high = fma(lanes, high_change, load(state, place + 16) * decay)
+        store(state, place, low)
+        store(state, place + 16, high)
+        low_0, high_0 = fma(asked, low, low_0), fma(asked, high, high_0)
+    return low_0 + low_1, high_0 + high_1

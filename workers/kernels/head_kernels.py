@@ -46,12 +46,9 @@ def unit_head(values: Any, start: int, head_dim: int) -> None:
 
 
 @internal(error_model="numpy")
-def gated_norm_head(
-    values: Any, start: int, gains: Any, gains_start: int, gate: Any, gate_start: int, head_dim: int, epsilon: float
-) -> None:
-    """`rms_norm` of one head times silu(gate), in place between its neighbours."""
-    norm_head(values, start, gains, gains_start, head_dim, epsilon)
-    whole, rest = head_dim // 16 * 16, head_dim % 16
+def silu_gate(values: Any, start: int, gate: Any, gate_start: int, num_columns: int) -> None:
+    """values *= silu(gate)."""
+    whole, rest = num_columns // 16 * 16, num_columns % 16
     for column in range(0, whole, 16):
         store(values, start + column, load(values, start + column) * silu(load(gate, gate_start + column)))
     if rest:
@@ -60,16 +57,20 @@ def gated_norm_head(
 
 
 @internal(error_model="numpy")
+def gated_norm_head(
+    values: Any, start: int, gains: Any, gains_start: int, gate: Any, gate_start: int, head_dim: int, epsilon: float
+) -> None:
+    """`rms_norm` of one head times silu(gate), in place between its neighbours."""
+    norm_head(values, start, gains, gains_start, head_dim, epsilon)
+    silu_gate(values, start, gate, gate_start, head_dim)
+
+
+@internal(error_model="numpy")
 def norm_gated_head(
     values: Any, start: int, gains: Any, gains_start: int, gate: Any, gate_start: int, head_dim: int, epsilon: float
 ) -> None:
     """`rms_norm` of one head times silu(gate), the gate first, in place between its neighbours."""
-    whole, rest = head_dim // 16 * 16, head_dim % 16
-    for column in range(0, whole, 16):
-        store(values, start + column, load(values, start + column) * silu(load(gate, gate_start + column)))
-    if rest:
-        factor = silu(load_first(gate, gate_start + whole, rest))
-        store_first(values, start + whole, load_first(values, start + whole, rest) * factor, rest)
+    silu_gate(values, start, gate, gate_start, head_dim)
     norm_head(values, start, gains, gains_start, head_dim, epsilon)
 
 
