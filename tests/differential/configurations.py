@@ -85,6 +85,18 @@ GRANITE = Family(
     always=(("attention_multiplier", one_of(0.1, 0.25, 0.4)),),
     instead=(("logits_scaling", one_of(0.5, 1, 8.0)), ("residual_multiplier", one_of(0.22, 1.0, 2))),
 )
+DELTA_NET_KEYS = (
+    *(*BASICS, "layer_types", "full_attention_interval", "attention_bias", "hidden_act"),
+    *("linear_num_key_heads", "linear_num_value_heads", "linear_conv_kernel_dim"),
+)
+DELTA_NET_HEADS = (
+    ("linear_num_key_heads", one_of(1, 2)),
+    ("linear_num_value_heads", one_of(2, 4, 6)),
+    ("linear_key_head_dim", one_of(4, 7, 16, 18)),
+    ("linear_value_head_dim", one_of(5, 16, 33, 40)),
+)
+DELTA_NET_LAYERS = ("layer_types", layer_kinds("linear_attention", "full_attention"))
+
 FAMILIES = (
     Family("LlamaForCausalLM", "llama", (*BASICS, "attention_bias", "mlp_bias", "hidden_act")),
     Family("MistralForCausalLM", "mistral", (*BASICS, "sliding_window")),
@@ -212,37 +224,25 @@ FAMILIES = (
     Family(
         "Qwen3_5ForCausalLM",
         "qwen3_5_text",
-        (
-            *(*BASICS, "layer_types", "full_attention_interval", "attention_bias", "hidden_act"),
-            *("linear_num_key_heads", "linear_num_value_heads", "linear_conv_kernel_dim"),
-        ),
+        DELTA_NET_KEYS,
         always=(
             ("head_dim", one_of(8, 16, 24)),
-            ("linear_num_key_heads", one_of(1, 2)),
-            ("linear_num_value_heads", one_of(2, 4, 6)),
-            ("linear_key_head_dim", one_of(4, 7, 16, 18)),
-            ("linear_value_head_dim", one_of(5, 16, 33, 40)),
+            *DELTA_NET_HEADS,
         ),
-        instead=(("layer_types", layer_kinds("linear_attention", "full_attention")),),
+        instead=(DELTA_NET_LAYERS,),
         max_layers=6,
     ),
     Family(
         "Qwen3_5MoeForCausalLM",
         "qwen3_5_moe_text",
-        (
-            *(*BASICS, "layer_types", "full_attention_interval", "attention_bias", "hidden_act"),
-            *("linear_num_key_heads", "linear_num_value_heads", "linear_conv_kernel_dim"),
-        ),
+        DELTA_NET_KEYS,
         always=(
             ("head_dim", one_of(8, 16, 24)),
             *(("num_experts", one_of(3, 4, 7)), ("num_experts_per_tok", one_of(1, 2, 3))),
             *(("moe_intermediate_size", one_of(6, 12, 31)), ("shared_expert_intermediate_size", one_of(5, 20))),
-            ("linear_num_key_heads", one_of(1, 2)),
-            ("linear_num_value_heads", one_of(2, 4, 6)),
-            ("linear_key_head_dim", one_of(4, 7, 16, 18)),
-            ("linear_value_head_dim", one_of(5, 16, 33, 40)),
+            *DELTA_NET_HEADS,
         ),
-        instead=(("layer_types", layer_kinds("linear_attention", "full_attention")),),
+        instead=(DELTA_NET_LAYERS,),
         max_layers=6,
     ),
 )
