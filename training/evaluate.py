@@ -57,7 +57,7 @@ class Report:
     def of(cls, samples: Sequence[Sample], answers: Sequence[Answer], probe: Probe | None) -> Report:
         judged = [(sample, answer, is_right(sample, answer)) for sample, answer in zip(samples, answers, strict=True)]
         accuracy = {
-            kind: _mean([right for sample, _, right in judged if sample.kind == kind]) for kind in EXAMINED_KINDS
+            kind: mean([right for sample, _, right in judged if sample.kind == kind]) for kind in EXAMINED_KINDS
         }
         answered = [
             (answer, right and sample.kind != NOT_ANSWERABLE, sample.kind != NOT_ANSWERABLE)
@@ -67,9 +67,9 @@ class Report:
         return cls(
             len(judged),
             accuracy,
-            _mean([accuracy[kind] for kind in FACT_KINDS]),
-            _areas([(answer, right) for answer, right, _ in answered], probe),
-            _areas([(answer, right) for answer, right, answerable in answered if answerable], probe),
+            mean([accuracy[kind] for kind in FACT_KINDS]),
+            areas_under_curve([(answer, right) for answer, right, _ in answered], probe),
+            areas_under_curve([(answer, right) for answer, right, answerable in answered if answerable], probe),
             [_handoff_at(threshold, answered) for threshold in THRESHOLDS],
         )
 
@@ -85,11 +85,13 @@ class Report:
         ]
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
+    """The mean, 0 of none."""
     return sum(values) / len(values) if values else 0.0
 
 
-def _areas(judged: Sequence[tuple[Answer, bool]], probe: Probe | None) -> dict[str, float]:
+def areas_under_curve(judged: Sequence[tuple[Answer, bool]], probe: Probe | None) -> dict[str, float]:
+    """AUROC of each measure of confidence, for answers and whether they are right."""
     measures: dict[str, Signal] = {
         "entropy": entropy_confidence,
         "min_token_prob": min_token_prob,
@@ -112,7 +114,15 @@ def _score(measure: Signal, answer: Answer) -> float:
 
 def _handoff_at(threshold: float, answered: Sequence[tuple[Answer, bool, bool]]) -> Handoff:
     kept = [right for answer, right, _ in answered if _score(entropy_confidence, answer) >= threshold]
-    return Handoff(threshold, 1 - len(kept) / len(answered), _mean(kept))
+    return Handoff(threshold, 1 - len(kept) / len(answered), mean(kept))
+
+
+def add_backend_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `open_backend` reads."""
+    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
+    parser.add_argument("--backend", choices=("engine", "torch", "checkpoint"), default="engine")
+    parser.add_argument("--weights", choices=("float32", "int8"), default="int8")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the engine")
 
 
 def open_backend(options: argparse.Namespace) -> Backend:
@@ -131,10 +141,7 @@ def open_backend(options: argparse.Namespace) -> Backend:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
-    parser.add_argument("--backend", choices=("engine", "torch", "checkpoint"), default="engine")
-    parser.add_argument("--weights", choices=("float32", "int8"), default="int8")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the engine")
+    add_backend_options(parser)
     parser.add_argument("--per-kind", type=int, default=40, help="questions of each kind")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--mistakes", metavar="KIND", help="print the wrong answers of a kind instead")

@@ -1,0 +1,1 @@
+"""A test set written by hand, which is never trained on."""
