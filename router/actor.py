@@ -53,6 +53,7 @@ from cactus_actors.router.process.garbage_collection import rare_garbage_collect
 from cactus_actors.router.process.loop_delay import LoopDelay
 from cactus_actors.router.process.loop_mailbox import LoopMailbox
 from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
+from cactus_actors.router.process.throttled_log import ThrottledLog
 from cactus_actors.router.router_state import RouterOptions, plain_cache_salt
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import StoredResult
@@ -70,6 +71,7 @@ EDGE_MEMORY_BYTES = 512 << 20
 Observer = Callable[[JobReport], None]
 
 _log = logging.getLogger(__name__)
+_bad_frames_log = ThrottledLog(_log)
 
 
 class RouterActor:
@@ -274,7 +276,7 @@ class RouterActor:
             try:
                 messages.append((identity, self._decode_worker(frames)))
             except InvalidMessage as error:
-                _log.warning("a frame on the worker socket is not a worker's message: %s", error)
+                _bad_frames_log.warning("a frame on the worker socket is not a worker's message: %s", error)
                 self.core.on_bad_worker_frames()
         if messages:
             self._perform(self.core.on_workers(messages, time.monotonic()))

@@ -18,20 +18,20 @@ from cactus_actors.router.auth.accepted_keys import ROLES, AcceptedKeys
 from cactus_actors.router.auth.bound_sockets import MAX_ENCRYPTED_FRAME
 from cactus_actors.router.auth.peer_connections import PeerConnection, PeerConnections
 from cactus_actors.router.auth.rate_limiter import RateLimiter
+from cactus_actors.router.process.throttled_log import ThrottledLog
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey, anonymous_connection
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 ZAP_VERSION = b"1.0"
 MAX_HANDSHAKES = 64
 """Handshakes answered in one turn of the router's loop."""
-LOG_INTERVAL_S = 1.0
 BAD_TOPIC_COST = 32.0
 FAREWELL_S = 0.5
 """The time that a client whose key was revoked has to read the reason."""
 FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 """Handshakes that ended before a key was shown; the event depends on the side that closes first."""
 
-_log = logging.getLogger(__name__)
+_log = ThrottledLog(logging.getLogger(__name__))
 
 Socket = zmq.Socket[bytes]
 Received = tuple[Caller | None, list[bytes]]
@@ -124,7 +124,6 @@ class CurveAuthenticator(Authenticator):
         super().__init__(refused)
         self._context = context
         self._keys = keys
-        self._next_log_at = 0.0
         self._leaving: list[tuple[float, PeerConnection]] = []
         self._monitored: list[Socket] = []
         self._monitors: list[Socket] = []
@@ -220,10 +219,7 @@ class CurveAuthenticator(Authenticator):
 
     def _refuse(self, reason: str, domain: bytes, address: bytes) -> None:
         self._refused[reason] += 1
-        now = time.monotonic()
-        if now >= self._next_log_at:  # repeated attempts must not fill the log
-            self._next_log_at = now + LOG_INTERVAL_S
-            _log.warning("a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason)
+        _log.warning("a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason)
 
 
 def _exceeds_rate(

@@ -17,16 +17,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from cactus_actors.router.auth.open_sockets import borrowed, is_connection_to, ports_of
+from cactus_actors.router.process.throttled_log import ThrottledLog
 
 MIN_MARGIN, MAX_MARGIN = 16, 128
 PATIENCE_S = 0.25
 """Seconds for which a connection may be silent while descriptors are scarce; a client that is cut reconnects."""
-LOG_INTERVAL_S = 10.0
 
 HasSpoken = Callable[[int, int], bool]
 """(descriptor, inode) -> True if that connection has sent a message."""
 
-_log = logging.getLogger(__name__)
+_log = ThrottledLog(logging.getLogger(__name__), interval_s=10.0)
 
 
 class FdPressure:
@@ -37,7 +37,6 @@ class FdPressure:
         self._refused = refused
         self._ports: frozenset[int] = frozenset()
         self._silent_since: dict[tuple[int, int], float] = {}
-        self._next_log_at = float("-inf")
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft < hard:
             with contextlib.suppress(OSError, ValueError):
@@ -54,9 +53,7 @@ class FdPressure:
         if not self._is_under_pressure():
             self._silent_since.clear()
             return
-        if now >= self._next_log_at:
-            self._next_log_at = now + LOG_INTERVAL_S
-            _log.warning("the limit of %d file descriptors is almost reached: idle connections are closed", self._limit)
+        _log.warning("the limit of %d file descriptors is almost reached: idle connections are closed", self._limit)
         silent = {name: self._silent_since.get(name, now) for name in self._silent()}
         for name, since in silent.items():
             if now - since >= PATIENCE_S:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping
 
 from cactus_actors.router.auth.peer_connections import PeerConnection
 from cactus_actors.router.auth.token_buckets import RateLimit, TokenBuckets
+from cactus_actors.router.process.throttled_log import ThrottledLog
 
 MAX_CUT = 8192
 MAX_REFUSED_TOPICS = 1024
@@ -24,7 +25,7 @@ RATE_LIMITS: Mapping[str, RateLimit] = {
 """By domain; on the jobs socket clients take turns, and `request_rate_limits.py` counts their requests."""
 
 
-_log = logging.getLogger(__name__)
+_log = ThrottledLog(logging.getLogger(__name__))
 
 
 class RateLimiter:

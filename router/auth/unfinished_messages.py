@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from cactus_actors.process.resident_memory import give_back_memory, resident_bytes
 from cactus_actors.router.auth.open_sockets import connections_to, ports_of, progress_of
 from cactus_actors.router.auth.peer_connections import PeerConnections
+from cactus_actors.router.process.throttled_log import ThrottledLog
 
 MUCH_BYTES = 64 << 20
 """Growth of the process after which connections are examined."""
@@ -29,7 +30,7 @@ PATIENCE_S = 2.0
 SHARE = 10.0
 """Examining connections takes at most one part in so many of the time."""
 
-_log = logging.getLogger(__name__)
+_log = ThrottledLog(logging.getLogger(__name__))
 
 
 class UnfinishedMessages:
