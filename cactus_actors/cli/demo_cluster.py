@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cactus_actors.cli.demo_run import DemoSummary, run_prompt_file, running
+from cactus_actors.cli.terminal import activity
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ServerFailure
 
@@ -32,7 +33,7 @@ def show_on_cluster(config: ServeConfig, output: Path, before: DemoSummary, cons
     from cactus_actors.placement.ray.private_cluster import PrivateCluster
 
     num_workers = max(2, config.workers)
-    with console.status("starting a private Ray, and a second node of it"):
+    with activity(console, "starting a private Ray, and a second node of it"):
         cluster = PrivateCluster(num_workers, state_dir, console.print)
     with cluster:
         on_ray = msgspec.structs.replace(config, workers=num_workers, ray_address=cluster.address)

@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cactus_actors.cli.terminal import activity
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.options import Options
 
@@ -63,8 +64,8 @@ def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
     service = Service(config, announce=console.print)
     started = time.monotonic()
     with ExitStack() as stack:
-        with console.status(
-            f"starting the router and {config.workers} workers (the first time, kernels are compiled too)"
+        with activity(
+            console, f"starting the router and {config.workers} workers (the first time, kernels are compiled too)"
         ):
             service.start()
         stack.callback(service.stop)
@@ -107,7 +108,7 @@ async def run_prompt_file(
     package = resources.files("cactus_actors.cli")
     with (
         resources.as_file(package / "demo_prompts.jsonl") as prompts,
-        Live(Group(Panel(streamed, title=STREAMED_PROMPT), bar), console=console),
+        Live(Group(Panel(streamed, title=STREAMED_PROMPT), bar), console=console, redirect_stdout=False),
     ):
         async with (
             AsyncClient(endpoints.jobs, endpoints.stream, key_file="") as client,

@@ -15,7 +15,7 @@ from cactus_actors.protocol.results import Result
 
 if TYPE_CHECKING:
     from rich.console import Console
-
+    from rich.live import Live
 
 SCRIPT_WIDTH = 200
 
@@ -37,6 +37,18 @@ def wide_console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     return Console(width=None if stream.isatty() else SCRIPT_WIDTH, highlight=False, stderr=stderr)
+
+
+def activity(console: Console, text: str) -> Live:
+    """A context that shows a spinner and `text` while something lasts.
+
+    Unlike `console.status` it does not replace sys.stdout, so that a redirection that begins within it stays.
+    """
+    from rich.live import Live
+    from rich.spinner import Spinner
+
+    spinner = Spinner("dots", text=text)
+    return Live(spinner, console=console, transient=True, redirect_stdout=False, refresh_per_second=12.5)
 
 
 class AnswerWriter:

@@ -57,6 +57,7 @@ def test_both_parts_have_the_same_tokens_though_a_node_is_killed(demo: subproces
     wait_for_nothing({demo.pid}, NOTHING_WITHIN_S)
     told = said(tmp_path)
     assert "2 workers on 2 nodes; one was killed, with worker-" in told
+    assert "[state-dump]" not in told
     assert re.search(r"^\d+ answers went on elsewhere; all 40 have the tokens that they had without Ray$", told, re.M)
     for name in ("results.jsonl", "results-cluster.jsonl"):
         assert len((tmp_path / name).read_text().splitlines()) == 40

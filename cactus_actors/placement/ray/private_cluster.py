@@ -53,7 +53,7 @@ class PrivateCluster:
             stack.callback(first.close)
             self.address = first.address
             ray_session.connect(first.address)  # before a second node exists that Ray could choose
-            stack.callback(ray_session.disconnect)
+            stack.callback(ray_session.disconnect, output)
             self.added = AddedNode(first.address, 1, output)
             stack.callback(self.added.kill)
             self._closing = stack.pop_all()

@@ -73,8 +73,7 @@ class PrivateRayPlacement:
         self._closing.close()
 
     def _leave(self) -> None:
-        with self._output.captured():
-            ray_session.disconnect()
+        ray_session.disconnect(self._output)
         self._ray.close()
 
     def _started(self) -> PrivateRay:

@@ -28,10 +28,12 @@ class RayOutput(io.TextIOBase):
     """Replaces standard output: text printed by Ray's threads goes to a file, all other text to `others`.
 
     `announce` receives the first line of each message of Ray. The file is truncated, private to this user, and not
-    written beyond MAX_FILE_BYTES. Raises ConfigurationInvalid if it cannot be opened.
+    written beyond `max_bytes`. Raises ConfigurationInvalid if it cannot be opened.
     """
 
-    def __init__(self, state_dir: Path, announce: Callable[[str], None], others: TextIO) -> None:
+    def __init__(
+        self, state_dir: Path, announce: Callable[[str], None], others: TextIO, max_bytes: int = MAX_FILE_BYTES
+    ) -> None:
         self.path = state_dir / FILE_NAME
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -41,6 +43,7 @@ class RayOutput(io.TextIOBase):
             raise ConfigurationInvalid(f"{self.path}: {error.strerror}") from None
         self._announce = announce
         self._others = others
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._captured_thread: int | None = None
         self._rest = ""
@@ -80,7 +83,7 @@ class RayOutput(io.TextIOBase):
     def _take(self, line: str) -> None:
         if self.closed:
             return
-        if os.fstat(self.descriptor).st_size < MAX_FILE_BYTES:
+        if os.fstat(self.descriptor).st_size < self._max_bytes:
             os.write(self.descriptor, f"{line}\n".encode())
         if _MESSAGE.match(line):
             self._announce(f"Ray: {line[:MAX_LINE]} (more in {self.path})")

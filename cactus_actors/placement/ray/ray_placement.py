@@ -35,7 +35,7 @@ class RayPlacement:
             stack.enter_context(contextlib.redirect_stdout(output))
             if not ray.is_initialized():
                 ray_session.join(ray_address)
-                stack.callback(ray_session.disconnect)
+                stack.callback(ray_session.disconnect, output)
             self._control_plane = ControlPlane(ray_session.server_address(), announce)
             self._node_socket = ray_session.node_socket()
             self._next_probe_at = 0.0

@@ -14,6 +14,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cactus_actors.placement.ray.ray_environment import check_token, token_source
+from cactus_actors.placement.ray.ray_output import RayOutput
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 CONNECT_TIMEOUT_S = 5.0
@@ -64,8 +65,10 @@ def node_socket() -> str:
     return str(node.raylet_socket_name)
 
 
-def disconnect() -> None:
-    ray.shutdown()
+def disconnect(output: RayOutput) -> None:
+    """End the connection; messages that Ray held back are printed then, by this thread, and go to `output`."""
+    with output.captured():
+        ray.shutdown()
 
 
 @contextmanager

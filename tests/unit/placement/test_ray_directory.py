@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cactus_actors.placement.ray import private_ray, ray_directory
+from cactus_actors.placement.ray import private_ray
 from cactus_actors.placement.ray.private_ray import check_shared_memory
 from cactus_actors.placement.ray.ray_directory import LONGEST_BELOW, MAX_SOCKET_PATH, make_ray_directory
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 @pytest.fixture
-def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place of any length for directories of Ray."""
-    monkeypatch.setattr(ray_directory, "MAX_SOCKET_PATH", 1000)
-    return tmp_path
+def parent() -> Iterator[Path]:
+    """A directory with a name so short that Ray's sockets fit below it."""
+    with tempfile.TemporaryDirectory(prefix="", dir="/tmp") as directory:
+        yield Path(directory)
 
 
 def test_it_is_this_users_alone_and_another_each_time(parent: Path) -> None:
-    made = [make_ray_directory({"RAY_TMPDIR": str(parent / "deep" / "down")}) for _ in range(2)]
+    made = [make_ray_directory({"RAY_TMPDIR": str(parent / "a" / "b")}) for _ in range(2)]
     assert made[0] != made[1]
     for path in made:
-        assert path.parent == parent / "deep" / "down"
+        assert path.parent == parent / "a" / "b"
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
         assert path.stat().st_uid == os.geteuid()
 
@@ -50,14 +52,14 @@ def test_a_place_that_is_none_is_named(parent: Path) -> None:
 
 
 def test_no_place_where_every_user_can_rename_what_others_have(parent: Path) -> None:
-    everybodys = parent / "everybodys"
-    everybodys.mkdir()
-    everybodys.chmod(0o777)
-    with pytest.raises(ConfigurationInvalid, match=rf"can rename entries of {everybodys}; run chmod \+t"):
-        make_ray_directory({"RAY_TMPDIR": str(everybodys)})
-    assert list(everybodys.iterdir()) == []
-    everybodys.chmod(0o1777)
-    assert make_ray_directory({"RAY_TMPDIR": str(everybodys)}).parent == everybodys
+    shared = parent / "open"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(ConfigurationInvalid, match=rf"can rename entries of {shared}; run chmod \+t"):
+        make_ray_directory({"RAY_TMPDIR": str(shared)})
+    assert list(shared.iterdir()) == []
+    shared.chmod(0o1777)
+    assert make_ray_directory({"RAY_TMPDIR": str(shared)}).parent == shared
 
 
 def test_shared_memory_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import io
 import stat
+import sys
 import threading
 from pathlib import Path
 
 import pytest
+import ray
+from rich.console import Console
 
-from cactus_actors.placement.ray import ray_output
-from cactus_actors.placement.ray.ray_output import RayOutput
+from cactus_actors.cli.terminal import activity
+from cactus_actors.placement.ray import ray_session
+from cactus_actors.placement.ray.ray_output import MAX_FILE_BYTES, RayOutput
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 DUMP = "\x1b[33m(raylet)\x1b[0m Raylet is terminated.\n    [state-dump] one\n    [state-dump] two\n"
@@ -20,10 +24,10 @@ DUMP = "\x1b[33m(raylet)\x1b[0m Raylet is terminated.\n    [state-dump] one\n   
 class Printed:
     """A RayOutput that stands for standard output, and what came of it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, max_bytes: int = MAX_FILE_BYTES) -> None:
         self.announced: list[str] = []
         self.others = io.StringIO()
-        self.output = RayOutput(directory, self.announced.append, self.others)
+        self.output = RayOutput(directory, self.announced.append, self.others, max_bytes)
 
     def by_ray(self, text: str) -> None:
         with contextlib.redirect_stdout(self.output):
@@ -65,10 +69,9 @@ def test_the_last_words_are_those_that_say_something(printed: Printed) -> None:
     assert printed.output.last_line() == "two"
 
 
-def test_a_file_is_begun_anew_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_begun_anew_and_bounded(tmp_path: Path) -> None:
     Printed(tmp_path).by_ray("before\n")
-    monkeypatch.setattr(ray_output, "MAX_FILE_BYTES", 10)
-    printed = Printed(tmp_path)
+    printed = Printed(tmp_path, max_bytes=10)
     for _ in range(5):
         printed.by_ray("12345\n")
     assert printed.file == "12345\n12345\n"
@@ -80,3 +83,21 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match=r"ray\.log"):
         Printed(tmp_path)
     assert (tmp_path / "other").read_text() == "kept"
+
+
+def test_messages_that_ray_held_back_go_to_the_file_at_the_disconnect(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray, "shutdown", lambda: print(DUMP, end=""))
+    with contextlib.redirect_stdout(printed.output):
+        ray_session.disconnect(printed.output)
+    assert "[state-dump] two" in printed.file
+    assert printed.others.getvalue() == ""
+
+
+def test_the_spinner_of_a_start_leaves_the_redirection_in_place(printed: Printed) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with contextlib.ExitStack() as stack:
+        with activity(console, "starting a private Ray"):
+            stack.enter_context(contextlib.redirect_stdout(printed.output))
+        assert sys.stdout is printed.output
