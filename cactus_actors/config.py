@@ -22,7 +22,7 @@ LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
 
 Positive = Annotated[int, Meta(ge=1)]
-Duration = Annotated[float, Meta(gt=0)]
+Duration = Annotated[float, Meta(gt=0, le=1e9)]
 Price = Annotated[float, Meta(ge=0, le=1e9)]
 HourOrLess = Annotated[float, Meta(gt=0, le=3600)]
 DayOrLess = Annotated[float, Meta(gt=0, le=86_400)]
@@ -216,7 +216,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     max_open_requests: Annotated[Positive, about("Requests that are open at once.")] = 4096
     max_open_bytes: Annotated[Positive, about("Memory of the bodies of all open requests.")] = 256 * 1024 * 1024
     ping_interval_s: Annotated[
-        Duration, about("Seconds without a token after which a stream sends a comment, to stay open.")
+        HourOrLess, about("Seconds without a token after which a stream sends a comment, to stay open.")
     ] = 15.0
     batch_in_flight: Annotated[Positive, about("Lines of batches that run at once, all API keys together.")] = 16
     allowed_origins: Annotated[
@@ -263,10 +263,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     )
     journal: Annotated[bool, about("Keep accepted jobs on disk, so that they survive a restart.")] = True
     drain_timeout_s: Annotated[
-        float, Meta(ge=0), about("Seconds that accepted jobs get when the service is stopped.")
+        float, Meta(ge=0, le=86_400), about("Seconds that accepted jobs get when the service is stopped.")
     ] = 20.0
     ready_timeout_s: Annotated[
-        Duration,
+        DayOrLess,
         about("Seconds without progress after which a start is given up; raise it for a cluster that boots slowly."),
     ] = 120.0
     placement: Annotated[
@@ -285,7 +285,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     checkpoint_tokens: Annotated[Positive, about("Tokens from one kept recurrent state of a prefix to the next.")] = 256
     max_queued_jobs: Annotated[Positive, about("Jobs that may wait; more are refused.")] = 10_000
     job_timeout_s: Annotated[
-        Duration | None, about("Seconds for a job of priority 0 or below that names no `timeout_ms`.")
+        DayOrLess | None, about("Seconds for a job of priority 0 or below that names no `timeout_ms`.")
     ] = None
     max_router_bytes: Annotated[Positive, about("Growth of the router's memory at which its process is restarted.")] = (
         1024 * 1024 * 1024

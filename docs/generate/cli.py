@@ -62,7 +62,8 @@ def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 def _sections(name: str, command: Any, shared: dict[str, dict[str, str]]) -> Iterator[str]:
     yield f"## {name}"
     parameters = list(parameters_of(command))
-    words = [parameter.spellings[0] for parameter in parameters if parameter.is_argument]
+    arguments = [parameter for parameter in parameters if parameter.is_argument]
+    words = [one.spellings[0] if "required" in one.notes else f"[{one.spellings[0]}]" for one in arguments]
     yield "    " + " ".join([name, "[OPTIONS]", *words])
     if text := EXAMPLE.sub("", command.help).strip():
         yield paragraphs(text)
