@@ -10,7 +10,7 @@ import zmq
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import AuthenticationFailed
 from cactus_actors.protocol.tcp_keepalive import set_options
-from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, router_command_decoder
+from cactus_actors.protocol.wire import MAX_COMMAND_BYTES, encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 
 QUEUE_MESSAGES = 1000
@@ -20,7 +20,7 @@ _OPTIONS = {
     zmq.LINGER: 500,  # milliseconds, as all times here
     zmq.SNDHWM: QUEUE_MESSAGES,
     zmq.RCVHWM: QUEUE_MESSAGES,
-    zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,
+    zmq.MAXMSGSIZE: MAX_COMMAND_BYTES,
     zmq.HANDSHAKE_IVL: 2000,
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 2000,

@@ -14,6 +14,7 @@ import msgspec
 
 from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
 from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage, Submit
+from cactus_actors.protocol.pictures import MAX_PREPARED_BYTES
 from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
@@ -23,6 +24,8 @@ Encoding = Literal["m", "j"]
 MSGPACK: Encoding = "m"
 JSON: Encoding = "j"
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+MAX_COMMAND_BYTES = MAX_MESSAGE_BYTES + MAX_PREPARED_BYTES
+"""The limit of the router's commands to workers, which carry pictures."""
 JOB_ID_LENGTH = 32
 
 SEARCHED_BYTES = 4096
@@ -77,8 +80,9 @@ class Decoder(Generic[M]):
     integers that fit no frame.
     """
 
-    def __init__(self, union: object, *, takes_json: bool = True) -> None:
+    def __init__(self, union: object, *, takes_json: bool = True, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._union = union
+        self._max_bytes = max_bytes
         self._takes_json = takes_json
         self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union, ext_hook=_refuse_extension)
         self._json: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)
@@ -90,8 +94,8 @@ class Decoder(Generic[M]):
         decoder = self._msgpack if encoding_of(header) == MSGPACK else self._json
         if decoder is self._json and not self._takes_json:
             raise InvalidMessage("only msgpack is spoken here")
-        if len(payload) > MAX_MESSAGE_BYTES:
-            raise InvalidMessage(f"payload of {len(payload)} bytes is above {MAX_MESSAGE_BYTES}")
+        if len(payload) > self._max_bytes:
+            raise InvalidMessage(f"payload of {len(payload)} bytes is above {self._max_bytes}")
         try:
             return decoder.decode(payload)
         except msgspec.ValidationError as error:
@@ -154,7 +158,7 @@ def worker_message_decoder() -> Decoder[WorkerMessage]:
 
 def router_command_decoder() -> Decoder[RouterCommand]:
     """Decoder of a worker, for commands of the router."""
-    return Decoder(RouterCommand)
+    return Decoder(RouterCommand, max_bytes=MAX_COMMAND_BYTES)
 
 
 def is_job_id(text: str) -> bool:

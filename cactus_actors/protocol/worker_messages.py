@@ -11,6 +11,7 @@ import msgspec
 
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import ChatMessage, Task, WorkerKind
+from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.protocol.results import FinishReason, Usage
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.totals import BreakerState, CloudSpending
@@ -179,7 +180,8 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     are shared with dispatches of the same `cache_salt` only. `grammar` constrains the text, in llguidance's own
     serialised form, or is empty. `mirostat_mu` is the state after `emitted_ids`. `tenant` and `num_prompt_tokens`,
     by the local tokenizer, are for a cloud worker: the owner of the budget, and an estimate of usage if the cloud
-    reports none.
+    reports none. `pictures` are those of the prompt, in its order: their embeddings take the places of the model's
+    placeholder tokens in `prompt_ids`.
     """
 
     dispatch_id: int
@@ -196,6 +198,7 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     mirostat_mu: float | None = None
     tenant: str = ""
     num_prompt_tokens: int = 0
+    pictures: list[PreparedPicture] = []
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):

@@ -73,7 +73,7 @@ class JobFactory:
         salt = policy.cache_salt
         if pending.tenant:
             salt = self._state.options.cache_salt(pending.tenant, salt)
-            hashes = block_hashes(prepared.prompt_ids, salt) if hashes else ()
+            hashes = block_hashes(prepared.prompt_ids, salt, prepared.picture_spans) if hashes else ()
         if not pending.submission.grants.allow_cloud:
             cloud_refusal = "the key does not allow the cloud"
         policy = msgspec.structs.replace(

@@ -22,6 +22,7 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
         task=prepared.task,
         grammar=prepared.grammar,
         mirostat_mu=job.local.mirostat_mu,
+        pictures=prepared.pictures,
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.params import JobPolicy
+from cactus_actors.protocol.block_hashes import PictureSpan
 from cactus_actors.protocol.messages import Task
+from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
@@ -20,7 +22,8 @@ class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     marks around its text; they are calls of `tools`, or of the request's where that is None, and with
     `single_call` only the first counts. `cloud_refusal` says what of the request no cloud can do, or that the
     key allows none; then neither does the policy. `ends_context` says that `max_tokens` is where the context
-    ends, and that the client wants to be told. `sources` are the documents in the prompt.
+    ends, and that the client wants to be told. `sources` are the documents in the prompt, `pictures` its pictures,
+    whose placeholders are at `picture_spans`.
     """
 
     prompt_ids: list[int]
@@ -40,6 +43,8 @@ class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     cloud_refusal: str | None = None
     ends_context: bool = False
     tools: list[dict[str, Any]] | None = None
+    pictures: list[PreparedPicture] = []
+    picture_spans: tuple[PictureSpan, ...] = ()
 
     @property
     def readable_tools(self) -> list[dict[str, Any]]:

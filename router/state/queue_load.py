@@ -40,4 +40,5 @@ def load_of_request(content: bytes, prepared: PreparedRequest | None = None) -> 
         return QueueLoad(1, 0, REQUEST_BYTES + len(content))
     num_tokens = len(prepared.prompt_ids)
     num_bytes = REQUEST_BYTES + len(content) + TOKEN_BYTES * num_tokens + len(prepared.grammar)
+    num_bytes += sum(picture.num_bytes for picture in prepared.pictures)
     return QueueLoad(1, num_tokens, num_bytes)
