@@ -57,6 +57,18 @@ class NotSupported(InvalidRequest, type="not_supported_error"):
     """The request needs a feature that this model or service does not have."""
 
 
+class MediaInvalid(InvalidRequest, type="media_invalid"):
+    """A picture that cannot be read: there is none, or it is damaged, or of an unsupported type or shape."""
+
+
+class MediaNotAllowed(InvalidRequest, type="media_not_allowed"):
+    """A picture from a place that the service does not read from."""
+
+
+class MediaTooLarge(InvalidRequest, type="media_too_large"):
+    """A picture, or pictures of a request, with more bytes or pixels than the service decodes."""
+
+
 class RequestTooComplex(InvalidRequest, type="request_too_complex"):
     """Preparing the request takes more time or memory than one request may take."""
 

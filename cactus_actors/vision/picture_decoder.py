@@ -1,0 +1,91 @@
+"""Decodes pictures of clients: the first frame, upright, in RGB of 8 bits."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import ExifTags, Image, UnidentifiedImageError
+
+from cactus_actors.protocol.errors import MediaInvalid, MediaTooLarge
+from cactus_actors.vision.picture_limits import LIMITS
+from cactus_actors.vision.webp_size import webp_size
+
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+"""The formats that are read; each other decoder of Pillow is one more way to attack it."""
+
+_STRIP_ROWS = 64
+_Transpose = Image.Transpose
+_TURNS = {
+    2: _Transpose.FLIP_LEFT_RIGHT,
+    3: _Transpose.ROTATE_180,
+    4: _Transpose.FLIP_TOP_BOTTOM,
+    5: _Transpose.TRANSPOSE,
+    6: _Transpose.ROTATE_270,
+    7: _Transpose.TRANSVERSE,
+    8: _Transpose.ROTATE_90,
+}
+"""By EXIF's tag Orientation, what makes the picture upright."""
+
+
+def decoded(content: bytes, max_pixels: int = LIMITS.max_pixels) -> Image.Image:
+    """The picture in `content`, in RGB.
+
+    Of an animation it is the first frame. Transparent pixels are laid on white; 16 bits become 8; the orientation of
+    EXIF is applied. The size is checked in the header, before anything is decoded. Raises MediaInvalid for a file of
+    another type or a damaged one, and MediaTooLarge.
+    """
+    if (size := webp_size(content)) is not None:  # Pillow allocates all pixels to read the header
+        _check_size(*size, max_pixels)
+    try:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
+            _check_size(*picture.size, max_pixels)
+            turn = _TURNS.get(_orientation(picture))
+            flat = _rgb(picture)
+    except UnidentifiedImageError:
+        raise MediaInvalid("no PNG, JPEG, WebP, GIF or BMP") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise MediaTooLarge(f"more than {max_pixels} pixels") from None
+    except (MediaInvalid, MediaTooLarge, MemoryError):
+        raise
+    except Exception:  # Pillow's decoders raise errors of many types, which say nothing to a client
+        raise MediaInvalid("truncated or damaged") from None
+    return flat if turn is None else flat.transpose(turn)
+
+
+def _check_size(width: int, height: int, max_pixels: int) -> None:
+    if width * height > max_pixels:
+        raise MediaTooLarge(f"{width} x {height} pixels, {max_pixels} in all are allowed")
+    if width < 1 or height < 1:
+        raise MediaInvalid(f"{width} x {height} pixels")
+
+
+def _orientation(picture: Image.Image) -> int:
+    """EXIF's number of the orientation; 1, upright, if there is none that can be read."""
+    try:
+        value = picture.getexif().get(ExifTags.Base.Orientation, 1)
+    except MemoryError:
+        raise
+    except Exception:  # damaged EXIF data do not damage the pixels
+        return 1
+    return value if isinstance(value, int) else 1
+
+
+def _rgb(picture: Image.Image) -> Image.Image:
+    if picture.mode.startswith("I;16"):  # grey of 16 bits; the upper 8 are kept, as of colours of 16 bits
+        picture = picture.point(lambda value: value * (1 / 256)).convert("L")
+    if picture.mode in ("I", "F"):
+        raise MediaInvalid("pixels of 32 bits are not read")
+    if "A" in picture.getbands() or "a" in picture.getbands() or picture.info.get("transparency") is not None:
+        return _on_white(picture)
+    return picture.convert("RGB")
+
+
+def _on_white(picture: Image.Image) -> Image.Image:
+    """The picture on a white background, strip by strip: whole copies would take several times its memory."""
+    picture.load()
+    flat = Image.new("RGB", picture.size)
+    for top in range(0, picture.height, _STRIP_ROWS):
+        strip = picture.crop((0, top, picture.width, min(top + _STRIP_ROWS, picture.height))).convert("RGBA")
+        white = Image.new("RGBA", strip.size, (255, 255, 255, 255))
+        flat.paste(Image.alpha_composite(white, strip).convert("RGB"), (0, top))
+    return flat
