@@ -44,6 +44,7 @@ class PlayedModel:
     tool_tokens: tuple[tuple[int, str], ...] = ()
     fill_tokens: tuple[int, int, int] | None = None
     reasoning = None
+    pictures = None
 
     def __init__(self) -> None:
         self.tokenizer = PlayedTokenizer()

@@ -21,11 +21,16 @@ from cactus_actors.text.chat_prompt import ChatPrompt, ChatText, end_of
 from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.text.fill import FillTokens, fill_ends_of, fill_tokens_of
 from cactus_actors.text.model_reasoning import ModelReasoning, reasoning_of
+from cactus_actors.text.picture_parts import takes_strings, with_parts
 from cactus_actors.text.template_abilities import ALL_ABILITIES, TemplateAbilities, abilities_of
 from cactus_actors.text.tokenizer import Tokenizer
 from cactus_actors.text.tool_prompt import tool_prompt
 from cactus_actors.tools.detection import markup_of, tool_tokens_of
 from cactus_actors.tools.tool_prompting import mentions_tools
+from cactus_actors.vision.family_configs import picture_config_of
+from cactus_actors.vision.picture_config import SERVED_FAMILIES
+from cactus_actors.vision.picture_processor import PictureProcessor, ProcessedPicture
+from cactus_actors.vision.prompt_pictures import with_pictures, with_placeholders
 
 MAX_CONTEXT = 1 << 24
 
@@ -53,7 +58,7 @@ class TextModel:
     """Tokenizer, chat template and limits of one model.
 
     `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `fingerprint`
-    is that of the model's files.
+    is that of the model's files. `pictures` prepares those of messages, None for a model of text alone.
     """
 
     name: str
@@ -62,6 +67,7 @@ class TextModel:
     max_context: int
     chat: ChatSupport
     fingerprint: str = ""
+    pictures: PictureProcessor | None = None
 
     @property
     def chat_template(self) -> ChatTemplate | None:
@@ -115,6 +121,8 @@ class TextModel:
             messages, tools = tool_prompt(
                 messages, tools or (), self.chat.abilities, self.tool_markup or "json", self.tokenizer.shield
             )
+        if self.pictures is not None and not self._takes_strings:
+            messages = with_parts(messages)
         if needs_switch and not template.reasoning_switches:
             raise NotSupported(f"the chat template of {self.name} has no reasoning mode", param="prompt_mode")
         shield = self.tokenizer.shield
@@ -144,15 +152,30 @@ class TextModel:
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        pictures: Sequence[ProcessedPicture] = (),
         **options: Any,
     ) -> ChatPrompt:
         """The `chat_text` of the same arguments as ids, with one beginning-of-sequence token if there is one.
 
-        Control tokens come from the template only: text that looks like one is encoded as text.
+        Control tokens come from the template only: text that looks like one is encoded as text. `pictures` stand at
+        the messages' parts of type image.
         """
         text, start, thinks = self.chat_text(messages, tools, **options)
-        ids = self.tokenizer.encode(text, add_special=True)
-        return ChatPrompt(_beginning_once(ids, self.tokenizer.bos_id), start, thinks)
+        if not pictures:
+            return ChatPrompt(self._ids_of(text), start, thinks)
+        assert self.pictures is not None, "others have no pictures"
+        ids = self._ids_of(with_pictures(text, self.pictures.placeholder, pictures))
+        shown = [one.picture for one in pictures]
+        return ChatPrompt(with_placeholders(ids, self.pictures.config.image_token_id, shown), start, thinks)
+
+    def _ids_of(self, prompt: str) -> list[int]:
+        return _beginning_once(self.tokenizer.encode(prompt, add_special=True), self.tokenizer.bos_id)
+
+    @cached_property
+    def _takes_strings(self) -> bool:
+        assert self.chat_template is not None, "a conversation needs a template"
+        return takes_strings(self.chat_template)
 
 
 def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
@@ -204,7 +227,19 @@ def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
             context_of_json(config),
         ),
         chat=_chat_support(source, specials, tokenizer, chosen, with_tools),
+        pictures=_pictures_of(directory, tokenizer),
     )
+
+
+def _pictures_of(directory: Path, tokenizer: Tokenizer) -> PictureProcessor | None:
+    if not SERVED_FAMILIES:
+        return None
+    config = picture_config_of(directory)
+    if config is None or config.family not in SERVED_FAMILIES:
+        return None
+    from cactus_actors.vision.families import processor_of  # a model of text alone needs no Pillow
+
+    return processor_of(config, tokenizer)
 
 
 def _from_gguf(path: Path, overrides: ChatOverrides) -> TextModel:

@@ -10,6 +10,7 @@ import msgspec
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, ContentPart
 from cactus_actors.router.preparation.length_limits import check_length
+from cactus_actors.router.preparation.picture_content import PictureSource, picture_content
 from cactus_actors.router.preparation.prompt_model import PromptModel
 
 SAFETY = (
@@ -20,18 +21,24 @@ SAFETY = (
 
 
 class PreparedConversation(NamedTuple):
-    """The turns with their content as text, and the given beginning and reasoning of the answer."""
+    """The turns, the given beginning and reasoning of the answer, and the pictures of the turns in their order.
+
+    The content of a turn is text, or a list of parts of type text and image if it has pictures.
+    """
 
     turns: list[ChatMessage]
     answer_begins: str = ""
     answer_reasoning: str = ""
+    pictures: tuple[PictureSource, ...] = ()
 
     @property
     def question(self) -> str:
         """The last message of a user."""
         said = (turn.content for turn in reversed(self.turns) if turn.role == "user")
-        text = next(said, "")
-        return text if isinstance(text, str) else ""
+        content = next(said, "")
+        if isinstance(content, list):
+            return "\n".join(part.text for part in content if part.text is not None)
+        return content or ""
 
 
 def prepare_conversation(
@@ -44,14 +51,32 @@ def prepare_conversation(
         raise ContextExceeded(
             f"{len(messages)} messages cannot fit a context of {model.max_context} tokens", param="messages"
         )
-    turns = [_with_text(message, place, model) for place, message in enumerate(messages)]
+    pictures: list[PictureSource] = []
+    turns = [_converted(message, place, model, pictures) for place, message in enumerate(messages)]
     if all(turn.role in ("system", "developer") for turn in turns):
         raise InvalidRequest("messages hold nothing to answer, only instructions", param="messages")
     check_length([msgspec.to_builtins(turn) for turn in turns], "messages", model)
-    conversation = _with_prefix_apart(turns)
+    conversation = _with_prefix_apart(turns)._replace(pictures=tuple(pictures))
     if given.get("safe_prompt", False):
         return conversation._replace(turns=_guarded(conversation.turns))
     return conversation
+
+
+def _converted(message: ChatMessage, place: int, model: PromptModel, pictures: list[PictureSource]) -> ChatMessage:
+    """The message with its texts joined, or with its pictures, which are added to `pictures`, before and among them."""
+    found = picture_content(message, place) if model.pictures is not None else None
+    if found is None:
+        return _with_text(message, place, model)
+    if message.role != "user":
+        raise InvalidRequest("pictures are for messages of the role user", param=f"messages[{place}]")
+    pictures += found.sources
+    parts = [
+        part
+        if part.type == "image"
+        else ContentPart(type="text", text=_text_of(part, f"messages[{place}].content", model))
+        for part in found.parts
+    ]
+    return msgspec.structs.replace(message, content=parts, images=None, reasoning_content=None)
 
 
 def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMessage:
@@ -88,7 +113,8 @@ def _reasoning_text(thinking: object, path: str) -> str:
 
 
 def _unread(what: str, path: str, model: PromptModel) -> NotSupported:
-    return NotSupported(f"{model.name} is a text model: {what} cannot be read", param=path)
+    kind = "a text model" if model.pictures is None else "a model of text and pictures"
+    return NotSupported(f"{model.name} is {kind}: {what} cannot be read", param=path)
 
 
 def _with_prefix_apart(turns: list[ChatMessage]) -> PreparedConversation:

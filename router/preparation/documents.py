@@ -13,9 +13,10 @@ import msgspec
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
-from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.preparation.prepare_request import DATA_URLS_ONLY, prepare
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.vision.picture_reader import PictureReader
 
 REFRESH_S = 2.0
 
@@ -82,9 +83,13 @@ def with_documents(submit: Submit, sources: Sequence[Source]) -> Submit:
 
 
 def prepare_with_documents(
-    submit: Submit, known: Sequence[Source] | None, model: PromptModel, find: Find = no_documents
+    submit: Submit,
+    known: Sequence[Source] | None,
+    model: PromptModel,
+    find: Find = no_documents,
+    reader: PictureReader = DATA_URLS_ONLY,
 ) -> PreparedRequest:
     """The prepared job with the sources found for its question, or with its `known` sources."""
     sources = find(submit) if known is None else known
-    prepared = prepare(with_documents(submit, sources), model)
+    prepared = prepare(with_documents(submit, sources), model, reader)
     return msgspec.structs.replace(prepared, sources=tuple(sources)) if sources else prepared

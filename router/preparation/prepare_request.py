@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,10 +12,11 @@ from cactus_actors.api.option_rules import given_options, structure_of
 from cactus_actors.api.params import JobPolicy, resolve_options
 from cactus_actors.api.profiles import PROFILES, Profile
 from cactus_actors.api.reasoning_options import reasoning_request
-from cactus_actors.protocol.block_hashes import block_hashes
+from cactus_actors.protocol.block_hashes import PictureSpan, block_hashes, picture_spans
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, ModelNotFound
 from cactus_actors.protocol.exact_integers import MAX_EXACT
 from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.preparation.conversation import prepare_conversation
@@ -23,13 +25,16 @@ from cactus_actors.router.preparation.logit_bias import logit_bias
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
 from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
+from cactus_actors.router.preparation.request_pictures import request_pictures
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.structured import compile_request, try_grammar
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.markup_table import markup_named
 from cactus_actors.tools.tool_offer import ToolOffer, tool_offer_of
+from cactus_actors.vision.picture_reader import PictureReader
 
 MAX_MODEL_NAME = 128
+DATA_URLS_ONLY = PictureReader()
 
 
 class _Question(NamedTuple):
@@ -40,30 +45,32 @@ class _Question(NamedTuple):
     offer: ToolOffer = ToolOffer()
     prompt_text: str | None = None
     is_continued: bool = False
+    pictures: tuple[PreparedPicture, ...] = ()
 
     @property
     def ids(self) -> list[int]:
         return self.prompt.ids
 
 
-def prepare(submit: Submit, model: PromptModel) -> PreparedRequest:
-    """The job of `submit`, ready to run.
+def prepare(submit: Submit, model: PromptModel, reader: PictureReader = DATA_URLS_ONLY) -> PreparedRequest:
+    """The job of `submit`, ready to run; `reader` reads its pictures.
 
     A service of one model accepts any valid model name. Raises ModelNotFound, and InvalidRequest and its
     subclasses, with the field in `param` as the request named it.
     """
     with errors_name_fields_as_given(option_names(submit.options)):
-        return _prepared(submit, model)
+        return _prepared(submit, model, reader)
 
 
-def _prepared(submit: Submit, model: PromptModel) -> PreparedRequest:
+def _prepared(submit: Submit, model: PromptModel, reader: PictureReader) -> PreparedRequest:
     if len(submit.model or "") > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {(submit.model or '')[:MAX_MODEL_NAME]!r}...", param="model")
     if not 0 <= submit.choice <= MAX_EXACT:  # workers store it in 64 unsigned bits
         raise InvalidRequest(f"choice must be between 0 and {MAX_EXACT}, got {submit.choice}", param="choice")
     profile = PROFILES[submit.profile or "cactus"]
     given = given_options(submit.options)
-    question = _question(submit, given, profile, model)
+    question = _question(submit, given, profile, model, reader)
+    spans = _spans(question, model)
     if len(question.ids) >= model.max_context:
         raise ContextExceeded(
             f"the prompt has {len(question.ids)} tokens and the context {model.max_context}",
@@ -105,7 +112,7 @@ def _prepared(submit: Submit, model: PromptModel) -> PreparedRequest:
         policy=policy if refusal is None else msgspec.structs.replace(policy, allow_cloud=False),
         request=question.request,
         model=submit.model or model.name,
-        block_hashes=_block_hashes(question.ids, params, policy),
+        block_hashes=_block_hashes(question.ids, params, policy, spans),
         task=submit.task,
         choice=submit.choice,
         grammar=grammar,
@@ -116,6 +123,8 @@ def _prepared(submit: Submit, model: PromptModel) -> PreparedRequest:
         cloud_refusal=refusal,
         ends_context=profile.tells_model_length and params.max_tokens == context_left,
         tools=question.offer.readable,
+        pictures=list(question.pictures),
+        picture_spans=spans,
     )
 
 
@@ -126,11 +135,13 @@ def _tool_markup(submit: Submit, offer: ToolOffer, model: PromptModel) -> str | 
     return name if offer.tools or is_marked else None
 
 
-def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
+def _question(
+    submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel, reader: PictureReader
+) -> _Question:
     if submit.prompt is not None and submit.messages is not None:
         raise InvalidRequest("prompt and messages were both given; send one", param="messages")
     if submit.messages is not None:
-        return _chat_question(submit, given, profile, model)
+        return _chat_question(submit, given, profile, model, reader)
     if submit.tools is not None:
         raise InvalidRequest("tools go with messages, not with a prompt", param="tools")
     if submit.prompt is None:
@@ -147,7 +158,9 @@ def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: Pr
     return _Question(ChatPrompt(ids, "answer"), CloudRequest(prompt=text), prompt_text=echoed)
 
 
-def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
+def _chat_question(
+    submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel, reader: PictureReader
+) -> _Question:
     for name in ("echo", "suffix"):
         if given.get(name, False) is not False:
             raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
@@ -162,6 +175,7 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
     )
     asked = reasoning_request(given)
     check_length(asked.variables, "chat_template_kwargs", model)
+    pictures = request_pictures(conversation.pictures, model, reader)
     prompt = model.chat_prompt(
         [msgspec.to_builtins(turn) for turn in conversation.turns],
         offer.tools,
@@ -170,6 +184,7 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
         thinking=asked.enabled,
         needs_switch="prompt_mode" in given,
         variables=asked.variables,
+        pictures=pictures,
     )
     return _Question(
         prompt,
@@ -177,6 +192,7 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
         offer,
         prompt_text=conversation.answer_begins or None,
         is_continued=bool(conversation.answer_begins or conversation.answer_reasoning),
+        pictures=tuple(one.picture for one in pictures),
     )
 
 
@@ -206,8 +222,16 @@ def _grammar(submit: Submit, given: dict[str, Any], offer: ToolOffer, model: Pro
     return grammar
 
 
-def _block_hashes(ids: list[int], params: SamplingParams, policy: JobPolicy) -> tuple[int, ...]:
-    return block_hashes(ids, policy.cache_salt) if params.cache_prompt else ()
+def _spans(question: _Question, model: PromptModel) -> tuple[PictureSpan, ...]:
+    if not question.pictures or model.pictures is None:
+        return ()
+    return picture_spans(question.ids, model.pictures.config.image_token_id, question.pictures)
+
+
+def _block_hashes(
+    ids: list[int], params: SamplingParams, policy: JobPolicy, spans: Sequence[PictureSpan]
+) -> tuple[int, ...]:
+    return block_hashes(ids, policy.cache_salt, spans) if params.cache_prompt else ()
 
 
 def _cloud_refusal(submit: Submit, given: dict[str, Any], params: SamplingParams, question: _Question) -> str | None:
@@ -225,6 +249,8 @@ def _cloud_refusal(submit: Submit, given: dict[str, Any], params: SamplingParams
         return "one of several choices"
     if "suffix" in given:
         return "a cloud does not fill in before a suffix"
+    if question.pictures:
+        return "pictures are not sent to a cloud"
     if question.is_continued:
         return "a cloud does not continue a message"
     return None if submit.task == "generate" else "an embedding is this model's"

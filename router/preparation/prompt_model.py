@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
+from cactus_actors.vision.picture_processor import PictureProcessor, ProcessedPicture
 
 
 class PromptTokenizer(Protocol):
@@ -59,6 +60,9 @@ class PromptModel(Protocol):
     def fill_tokens(self) -> tuple[int, int, int] | None: ...
 
     @property
+    def pictures(self) -> PictureProcessor | None: ...
+
+    @property
     def reasoning(self) -> ModelReasoning | None: ...
 
     def chat_prompt(
@@ -71,4 +75,5 @@ class PromptModel(Protocol):
         thinking: bool | None = None,
         needs_switch: bool = False,
         variables: Mapping[str, Any] | None = None,
+        pictures: Sequence[ProcessedPicture] = (),
     ) -> ChatPrompt: ...

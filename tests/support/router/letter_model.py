@@ -7,6 +7,7 @@ from typing import Any
 
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
+from cactus_actors.vision.picture_processor import PictureProcessor, ProcessedPicture
 
 
 class LetterTokenizer:
@@ -45,6 +46,7 @@ class LetterModel:
     tool_tokens: tuple[tuple[int, str], ...] = ()
     fill_tokens: tuple[int, int, int] | None = (2, 3, 4)
     reasoning: ModelReasoning | None = None
+    pictures: PictureProcessor | None = None
 
     def __init__(self) -> None:
         self.tokenizer = LetterTokenizer()
@@ -59,6 +61,7 @@ class LetterModel:
         thinking: bool | None = None,
         needs_switch: bool = False,
         variables: Mapping[str, Any] | None = None,
+        pictures: Sequence[ProcessedPicture] = (),
     ) -> ChatPrompt:
         names = [f"[{tool['function']['name']}]" for tool in tools or ()]
         turns = "|".join(message.get("content") or "" for message in messages)

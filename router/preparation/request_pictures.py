@@ -1,0 +1,58 @@
+"""Reads and prepares the pictures of a request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from cactus_actors.protocol.errors import ContextExceeded, MediaInvalid, MediaNotAllowed, MediaTooLarge
+from cactus_actors.router.preparation.picture_content import PictureSource
+from cactus_actors.router.preparation.prompt_model import PromptModel
+from cactus_actors.vision.picture_limits import LIMITS, PictureLimits
+from cactus_actors.vision.picture_processor import ProcessedPicture
+from cactus_actors.vision.picture_reader import FETCH_LIMIT_S, PictureReader
+
+
+def request_pictures(
+    sources: Sequence[PictureSource], model: PromptModel, reader: PictureReader, limits: PictureLimits = LIMITS
+) -> list[ProcessedPicture]:
+    """The pictures of a request as the model takes them.
+
+    Raises MediaInvalid, MediaNotAllowed or MediaTooLarge with the picture's index in the request, from 0, and its
+    field; and ContextExceeded if the pictures alone do not fit the context.
+    """
+    if not sources:
+        return []
+    from cactus_actors.vision.picture_decoder import decoded  # a text model needs no Pillow
+
+    assert model.pictures is not None, "others refuse pictures"
+    if len(sources) > limits.max_pictures:
+        raise MediaTooLarge(f"{len(sources)} pictures, {limits.max_pictures} are allowed", param="messages")
+    pictures: list[ProcessedPicture] = []
+    until = time.monotonic() + FETCH_LIMIT_S
+    pixels_left, bytes_left, tokens_left = limits.max_total_pixels, limits.max_prepared_bytes, model.max_context
+    for index, source in enumerate(sources):
+        with _errors_name_picture(index, source.param):
+            content = reader.read(source.source, max(until - time.monotonic(), 0.0))
+            picture = decoded(content, min(limits.max_pixels, pixels_left))
+            pixels_left -= picture.width * picture.height
+            processed = model.pictures.process(picture)
+            bytes_left -= processed.picture.num_bytes
+            if bytes_left < 0:
+                raise MediaTooLarge(f"the pictures so far take more than {limits.max_prepared_bytes} bytes of pixels")
+        tokens_left -= processed.picture.num_tokens
+        if tokens_left <= 0:
+            raise ContextExceeded(
+                f"the first {index + 1} pictures do not fit a context of {model.max_context} tokens", param="messages"
+            )
+        pictures.append(processed)
+    return pictures
+
+
+@contextmanager
+def _errors_name_picture(index: int, param: str) -> Iterator[None]:
+    try:
+        yield
+    except (MediaInvalid, MediaNotAllowed, MediaTooLarge) as error:
+        raise type(error)(f"picture {index}: {error.message}", param=param) from None
