@@ -62,6 +62,8 @@ def _pass(
                 0,
                 head_dim**-0.5,
                 0.0,
+                queries,
+                -1,
                 scratch,
                 0,
                 out,

@@ -27,6 +27,7 @@ _CONTEXTS = {
     "Lfm2MoeForCausalLM": 128_000,
     "Lfm3ForCausalLM": 128_000,
     "Ministral3ForCausalLM": 262_144,
+    "GptOssForCausalLM": 131_072,
     # the model types of parts for text
     "gemma3_text": 131_072,
     "ministral3": 262_144,

@@ -196,6 +196,16 @@ FAMILIES = (
         instead=(*GRANITE.instead, ("layer_types", layer_kinds("attention", "mamba", "mamba"))),
     ),
     Family(
+        "GptOssForCausalLM",
+        "gpt_oss",
+        (
+            *(*BASICS, *EXPERTS, "sliding_window", "layer_types", "attention_bias", "hidden_act"),
+            *("swiglu_alpha", "swiglu_limit"),
+        ),
+        always=(SMALL_HEADS, ("num_local_experts", one_of(2, 3, 5)), ("num_experts_per_tok", one_of(1, 2))),
+        max_layers=6,
+    ),
+    Family(
         "Lfm2MoeForCausalLM",
         "lfm2_moe",
         (

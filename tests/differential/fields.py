@@ -93,6 +93,8 @@ FIELDS: Mapping[str, Draw] = {
     "shared_intermediate_size": one_of(0, 8, 21),
     "sliding_window": one_of(None, 1, 5, 13, 40, 4096),
     "sliding_window_pattern": one_of(1, 2, 3, 6),
+    "swiglu_alpha": one_of(1.0, 1.702),
+    "swiglu_limit": one_of(0.5, 2.0, 7.0),
     "tie_embedding": one_of(True, False),
     "tie_word_embeddings": one_of(True, False),
     "use_attention_gate": one_of(True, False),

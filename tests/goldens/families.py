@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.goldens.family import Family
 from tests.goldens.gemma_families import GEMMA_FAMILIES
+from tests.goldens.gpt_oss_families import GPT_OSS_FAMILIES
 from tests.goldens.recent_families import RECENT_FAMILIES
 from tests.goldens.recurrent_families import RECURRENT_FAMILIES
 
@@ -375,4 +376,5 @@ FAMILIES = (
         matters=({"num_experts_per_tok": 1}, {"rope_theta": 100.0}),
     ),
     *RECENT_FAMILIES,
+    *GPT_OSS_FAMILIES,
 )

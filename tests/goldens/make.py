@@ -17,10 +17,12 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForCausalLM, Mxfp4Config, PreTrainedModel
 
 from tests.goldens.families import FAMILIES
 from tests.goldens.family import Family
+from tests.goldens.mxfp4_blocks import quantised
 
 NUM_GREEDY = 20
 MAX_SEEDS = 30
@@ -79,14 +81,29 @@ def make(family: Family, directory: Path) -> None:
 
 def write_weights(family: Family, directory: Path, seed: int) -> None:
     """model.safetensors of random weights, under the names that published checkpoints have."""
-    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(directory, trust_remote_code=False))
+    config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
+    is_mxfp4 = getattr(config, "quantization_config", None) is not None
+    if is_mxfp4:
+        del config.quantization_config
+    model = AutoModelForCausalLM.from_config(config)
     biases = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith("expert_bias")]
     with torch.no_grad():
         for name, parameter in [*model.named_parameters(), *biases]:
             parameter.copy_(torch.from_numpy(random_weights(name, tuple(parameter.shape), family, seed)))
     with tempfile.TemporaryDirectory() as scratch:
         model.to(getattr(torch, family.storage)).save_pretrained(scratch)
+        if is_mxfp4:
+            quantise_experts(Path(scratch) / "model.safetensors")
         (directory / "model.safetensors").write_bytes((Path(scratch) / "model.safetensors").read_bytes())
+
+
+def quantise_experts(path: Path) -> None:
+    """The matrices of experts (experts, inputs, outputs) in MXFP4, as blocks and scales."""
+    tensors = load_file(path)
+    for name in [name for name in tensors if name.endswith(("gate_up_proj", "down_proj"))]:
+        blocks, scales = quantised(tensors.pop(name).float().transpose(1, 2).contiguous().numpy())
+        tensors[f"{name}_blocks"], tensors[f"{name}_scales"] = torch.from_numpy(blocks), torch.from_numpy(scales)
+    save_file(tensors, path, metadata={"format": "pt"})
 
 
 def random_weights(name: str, shape: tuple[int, ...], family: Family, seed: int) -> np.ndarray:
@@ -115,7 +132,9 @@ def random_prompt(family: Family, seed: int) -> list[int]:
 
 
 def load(directory: Path, **config_changes: object) -> PreTrainedModel:
-    """The checkpoint in float32 with eager attention."""
+    """The checkpoint in float32 with eager attention; MXFP4 is dequantised by transformers."""
+    if "quantization_config" in json.loads((directory / "config.json").read_text()):
+        config_changes["quantization_config"] = Mxfp4Config(dequantize=True)
     loaded = AutoModelForCausalLM.from_pretrained(
         directory,
         dtype=torch.float32,

@@ -18,6 +18,8 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.goldens.gpt_oss_tensors import for_converter
+
 Tensors = dict[str, NDArray[np.float32]]
 
 ARCHITECTURES = {
@@ -39,6 +41,7 @@ ARCHITECTURES = {
     "Olmo3ForCausalLM": "olmo2",
     "Ministral3ForCausalLM": "mistral3",
     "Exaone4ForCausalLM": "exaone4",
+    "GptOssForCausalLM": "gpt-oss",
     "GraniteForCausalLM": "granite",
     "GraniteMoeSharedForCausalLM": "granitemoe",
     "GraniteMoeHybridForCausalLM": "granite",  # without Mamba layers and experts
@@ -72,7 +75,11 @@ def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
     write_vocabulary(writer, config)
     for name, values in stored_tensors(config, architecture, tensors):
         # llama.cpp keeps vectors, routers and convolutions in float32.
-        keep = values.ndim == 1 or matrices == "F32" or any(part in name for part in KEPT)
+        is_vector = values.ndim == 1 or name.endswith(".bias")
+        if values.dtype == np.uint8:
+            writer.add_tensor(name, np.ascontiguousarray(values), raw_dtype=gguf.GGMLQuantizationType.MXFP4)
+            continue
+        keep = is_vector or matrices == "F32" or any(part in name for part in KEPT)
         writer.add_tensor(name, np.ascontiguousarray(values if keep else values.astype(np.float16)))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -82,7 +89,7 @@ def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
 
 
 def read_safetensors(path: Path) -> Tensors:
-    """All tensors of a file as float32; bfloat16, which NumPy lacks, is the upper half of a float32."""
+    """All tensors of a file as float32, bytes as they are; bfloat16 is the upper half of a float32."""
     content = path.read_bytes()
     header_bytes = int.from_bytes(content[:8], "little")
     tensors: Tensors = {}
@@ -90,6 +97,9 @@ def read_safetensors(path: Path) -> Tensors:
         if name == "__metadata__":
             continue
         first, last = (8 + header_bytes + offset for offset in info["data_offsets"])
+        if info["dtype"] == "U8":
+            tensors[name] = np.frombuffer(content[first:last], np.uint8).reshape(info["shape"])
+            continue
         if info["dtype"] == "BF16":
             values = (np.frombuffer(content[first:last], np.uint16).astype(np.uint32) << 16).view(np.float32)
         else:
@@ -153,6 +163,8 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     if num_experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(num_experts)
         writer.add_expert_used_count(config["num_experts_per_tok"])
+    if architecture == "gpt-oss":
+        writer.add_expert_feed_forward_length(config["intermediate_size"])
     if architecture in ("qwen3moe", "lfm2moe", "qwen35moe"):
         writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
     if (window := config.get("sliding_window")) and config.get("use_sliding_window", True):
@@ -243,7 +255,9 @@ def stored_tensors(
     if config["model_type"] == "granitemoehybrid" and not config["num_local_experts"]:
         tensors = {name.replace("shared_mlp.output_linear", "mlp.down_proj"): each for name, each in tensors.items()}
         tensors = {name.replace("shared_mlp.input_linear", "mlp.input_linear"): each for name, each in tensors.items()}
-    for name, values in with_halves(with_stacked_experts(tensors)).items():
+    is_gpt_oss = architecture == "gpt-oss"
+    stacked = for_converter(tensors) if is_gpt_oss else with_halves(with_stacked_experts(tensors))
+    for name, values in stacked.items():
         projection = name.split(".")[-2]
         if architecture in INTERLEAVED and projection in heads:
             values = interleaved(values, heads[projection])

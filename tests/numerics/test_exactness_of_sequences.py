@@ -20,7 +20,7 @@ from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
-from cactus_actors.workers.spec.model_config import Experts, Layer, QueryGrowth, RecurrentHeads
+from cactus_actors.workers.spec.model_config import ClampedGate, Experts, Layer, QueryGrowth, RecurrentHeads
 
 # 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
 LLAMA = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")
@@ -57,6 +57,14 @@ GRANITE4 = replace(
     conv_bias=True,
     recurrent_heads=RecurrentHeads(num_key_heads=2, key_dim=11, num_value_heads=4, value_dim=35),
 )
+GPT_OSS = replace(
+    LLAMA,
+    family="gpt-oss",
+    layers=(replace(EXPERTS, window=21), EXPERTS, replace(EXPERTS, window=21)),
+    experts=Experts(num_experts=5, num_chosen=2, ffn_size=36, normalised=True, gate=ClampedGate(1.702, 1.5)),
+    attention_bias=True,
+    output_bias=True,
+)
 END_IDS = {
     "Llama": 160,
     "LFM2": 100,
@@ -64,6 +72,7 @@ END_IDS = {
     "LFM3": 100,
     "Qwen3.5": 120,
     "Granite 4": 120,
+    "gpt-oss": 95,
 }
 """Each ends some of the answers."""
 
@@ -216,7 +225,7 @@ def weight_of(family: str, name: str) -> np.float32:
     scope="module",
     params=[
         *((LLAMA, "float32"), (LLAMA, "int8"), (LFM2, "int8"), (QWEN3_MOE, "int8"), (LFM3, "int8")),
-        *((QWEN3_5, "int8"), (GRANITE4, "int8")),
+        *((QWEN3_5, "int8"), (GRANITE4, "int8"), (GPT_OSS, "int8")),
     ],
     ids=lambda param: f"{param[0].family}-{param[1]}",
 )

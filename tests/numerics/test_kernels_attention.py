@@ -46,6 +46,8 @@ def _attend(
     window,
     scale,
     cap,
+    sinks,
+    first_sink,
     scratch,
     out,
     out_width,
@@ -65,6 +67,8 @@ def _attend(
         window,
         scale,
         cap,
+        sinks,
+        first_sink,
         scratch,
         16,
         out,
@@ -114,7 +118,7 @@ class Case:
         rows[:, size : 2 * size] = self.values[first:last].reshape(last - first, size)
         _store(self.cache.arrays, LAYER, self.tables[1:], first, rows.reshape(-1), 0, size, width)
 
-    def attend(self, first=0, last=None, *, rows=None, heads=None, window=0, softcap=0.0):
+    def attend(self, first=0, last=None, *, rows=None, heads=None, window=0, softcap=0.0, sinks=None):
         """(rows, heads, head_dim) of positions first..last-1, `rows` and `heads` at a time."""
         last = self.length if last is None else last
         rows, heads = rows or last - first, heads or self.group
@@ -145,6 +149,8 @@ class Case:
                     window,
                     self.scale,
                     softcap,
+                    np.zeros(1, np.float32) if sinks is None else sinks,
+                    -1 if sinks is None else head,
                     scratch,
                     out[row:].reshape(-1),
                     width + 64,
@@ -154,7 +160,7 @@ class Case:
         assert (out[:, num_heads * self.head_dim :] == 77).all()
         return out[:, : num_heads * self.head_dim].reshape(last - first, num_heads, self.head_dim)
 
-    def exact(self, *, window=0, softcap=0.0):
+    def exact(self, *, window=0, softcap=0.0, sinks=None):
         """The same in float64, as the formula is written."""
         queries = self.queries.astype(np.float64)
         keys = np.repeat(self.keys, self.group, axis=1).astype(np.float64)
@@ -167,8 +173,10 @@ class Case:
         if window:
             seen &= position[None, :] > position[:, None] - window
         scores[:, ~seen] = -np.inf
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights /= weights.sum(axis=-1, keepdims=True)
+        largest = scores.max(axis=-1, keepdims=True)
+        weights = np.exp(scores - largest)
+        sunk = 0 if sinks is None else np.exp(sinks.astype(np.float64)[:, None, None] - largest)
+        weights /= weights.sum(axis=-1, keepdims=True) + sunk
         return np.einsum("hqk,khd->qhd", weights, values)
 
 
@@ -220,6 +228,18 @@ def test_window_and_soft_cap(window, softcap, cache_format):
     case = Case(cache_format=cache_format, length=200, kv_heads=1)
     result = case.attend(window=window, softcap=softcap)
     assert_close(case, result, case.exact(window=window, softcap=softcap))
+
+
+@pytest.mark.parametrize("cache_format", FORMATS)
+@pytest.mark.parametrize("window", [0, 7, 64])
+def test_sinks_take_a_share_of_the_weights(window, cache_format):
+    case = Case(cache_format=cache_format, length=170)
+    sinks = np.array([-30, -1, 0, 0.5, 3, 30], np.float32)
+    result = case.attend(window=window, sinks=sinks)
+    assert_close(case, result, case.exact(window=window, sinks=sinks))
+    for rows, heads in [(1, 1), (7, 3), (64, 1)]:
+        assert (case.attend(rows=rows, heads=heads, window=window, sinks=sinks) == result).all()
+    assert np.abs(result[:, 5]).max() < 1e-6, "next to everything sinks"
 
 
 @pytest.mark.parametrize("cache_format", FORMATS)

@@ -13,7 +13,9 @@ from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.instruction_sets import PORTABLE, choose_instruction_set, usable_instruction_sets
 from cactus_actors.workers.kernels.int4 import LEVELS
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
-from cactus_actors.workers.kernels.weight_formats import FORMATS, weight_format
+from cactus_actors.workers.kernels.mxfp4 import MXFP4
+from cactus_actors.workers.kernels.weight_formats import FORMATS, FORMATS_OF_MXFP4, weight_format
+from tests.goldens.mxfp4_blocks import dequantised, quantised
 
 SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (250, 128)]
 INSTRUCTION_SETS = usable_instruction_sets()
@@ -204,6 +206,44 @@ def test_int4_keeps_what_stands_on_its_levels():
     np.testing.assert_allclose(kept, weights, rtol=1e-6, atol=0)
 
 
+def in_mxfp4(num_rows, num_columns, seed=0):
+    """Weights that MXFP4 has, with a scale of its own for each 32 inputs."""
+    generator = np.random.default_rng([seed, num_rows, num_columns])
+    weights = generator.standard_normal((num_rows, num_columns), dtype=np.float32)
+    weights.reshape(-1, 32)[:] *= generator.choice([1, 0.1, 1e-3, 1e3, 0], (weights.size // 32, 1))
+    return dequantised(*quantised(weights))
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "int4"])
+def test_weights_of_mxfp4_are_kept_exactly(name):
+    weights = in_mxfp4(35, 96)
+    assert (decoded(FORMATS_OF_MXFP4[name][PORTABLE], weights) == weights).all()
+
+
+def test_int8_keeps_weights_of_mxfp4_exactly_if_scales_beside_each_other_are_near():
+    plain = np.random.default_rng(0).standard_normal((33, 128), dtype=np.float32)
+    blocks, scales = quantised(plain)
+    low, high = 100, 103
+    scales[:, ::2], scales[:, 1::2] = low, np.random.default_rng(1).integers(low, high + 1, scales[:, 1::2].shape)
+    weights = dequantised(blocks, scales)
+    assert (decoded(FORMATS_OF_MXFP4["int8"][PORTABLE], weights) == weights).all()
+    assert not (decoded(FORMATS["int8"][PORTABLE], weights) == weights).all()
+    scales[:, 1::2] = high + 1
+    weights = dequantised(blocks, scales)
+    error = np.abs(decoded(FORMATS_OF_MXFP4["int8"][PORTABLE], weights) - weights).reshape(33, -1, 2, 32)
+    assert (error[:, :, 1] == 0).all(), "the larger block"
+    assert 0 < error[:, :, 0].max() <= 2.0 ** (high + 1 - 127 - 5), "half a step of the smaller one"
+
+
+def test_products_with_mxfp4_are_those_of_its_weights():
+    weights, source = in_mxfp4(100, 160), operands(1, 160)[1]
+    first, *others = (multiply(MXFP4[instructions], weights, source) for instructions in INSTRUCTION_SETS)
+    bound = (160 + 8) * 2.0**-24 * (np.abs(rounded_to_int8(source)) @ np.abs(weights.T).astype(np.float64))
+    assert (np.abs(first - rounded_to_int8(source) @ weights.T.astype(np.float64)) <= bound).all()
+    assert all((other == first).all() for other in others)
+    assert (multiply(MXFP4[PORTABLE], weights, source[-3:], ranks=3) == first[-3:]).all()
+
+
 @pytest.mark.parametrize("name", ["int8", "int4"])
 def test_zero_and_denormal_groups_are_zero(name):
     weights = np.zeros((3, 64), dtype=np.float32)
@@ -217,6 +257,7 @@ def test_zero_and_denormal_groups_are_zero(name):
 @every_format
 def test_a_format_is_found_by_its_name(name):
     assert weight_format(name) is FORMATS[name][choose_instruction_set()]
+    assert weight_format(name, is_mxfp4=True).name == name
 
 
 def test_other_formats_are_refused_by_name():

@@ -15,6 +15,7 @@ from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
 from tests.support.models.for_python import for_python
 
 add_row = for_python(rows.add_row)
+gate_clamped = for_python(rows.gate_clamped)
 gate_gelu = for_python(rows.gate_gelu)
 gate_head = for_python(rows.gate_head)
 gate_silu = for_python(rows.gate_silu)
@@ -151,6 +152,18 @@ def test_gates_far_from_zero(kernel, activation):
     source = np.concatenate([gate, np.ones_like(gate)])
     out = new_row(len(gate), lambda out, *at: kernel(between(source), 5, len(gate), out, *at))
     np.testing.assert_allclose(out, activation(gate.astype(np.float64)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("num_columns", WIDTHS)
+def test_clamped_gate(num_columns):
+    gate, up = numbers(num_columns, scale=8), numbers(num_columns, seed=1, scale=8)
+    biases = numbers(2 * num_columns, seed=2, scale=2)
+    source = between(np.concatenate([gate, up]), neighbour=NEIGHBOUR)
+    beside = between(biases, start=7, neighbour=NEIGHBOUR)
+    out = new_row(num_columns, lambda out, *at: gate_clamped(source, 5, num_columns, beside, 7, 1.702, 7.0, out, *at))
+    added = np.concatenate([gate, up]).astype(np.float64) + biases
+    gate, up = np.minimum(added[:num_columns], 7), np.clip(added[num_columns:], -7, 7)
+    np.testing.assert_allclose(out, gate / (1 + np.exp(-1.702 * gate)) * (up + 1), rtol=5e-6, atol=3e-6)
 
 
 @pytest.mark.parametrize("num_columns", WIDTHS)

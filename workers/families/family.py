@@ -55,7 +55,9 @@ class Family:
     `architectures` and `model_types` are the names in config.json, `gguf_architectures` those in
     `general.architecture`. Canonical tensor names are those of Hugging Face without `model.` and `.weight`.
     A tensor of `stacked_names` holds matrices of equal size below each other, which have these names; one of
-    three dimensions holds those of every expert, whose index replaces STACK.
+    three dimensions holds those of every expert, whose index replaces STACK. A tensor of `interleaved_names` has
+    matrices (inputs, outputs) of every expert, or their biases, and their outputs take turns; in MXFP4 it is a pair
+    of tensors (outputs, blocks of inputs) whose names end in `_blocks` and `_scales`.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Family:
     read_gguf: Callable[[ConfigKeys, GGUFFile], ModelConfig]
     forward: Callable[[Graph, ModelConfig], None]
     stacked_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    interleaved_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unused: tuple[str, ...] = ()  # beginnings of names of tensors that its files may have and no graph needs
     gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
     adjust_gguf: Adjust = unchanged

@@ -68,6 +68,8 @@ def attend(
     window: int,
     scale: float,
     softcap: float,
+    sinks: Any,  # float32
+    sinks_start: int,  # -1 for none
     scratch: Any,  # float32, attention_scratch(head_dim) from scratch_start on, a multiple of 16
     scratch_start: int,
     out: Any,
@@ -78,7 +80,8 @@ def attend(
 
     Row r is at position first_position + r and attends to the positions up to its own, the last `window` of
     them unless that is 0. Row r and head h have their query at query_start + r * query_width + h * head_dim
-    and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap).
+    and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap). The sink of
+    head h, at sinks_start + h, is a score without a value: it adds e^sink to what a row's weights are divided by.
     """
     head_dim, lanes = cache.keys.shape[3:]
     block_size, width = cache.values.shape[3:]
@@ -103,6 +106,8 @@ def attend(
             set_record(scratch, ranges + item * RECORD_FLOATS, low, high, 0, 0)
             query, state = query_start + row * query_width + head * head_dim, states + item * 2 * LANES
             _begin(scratch, packed + item * width, sums + item * width, width, state, queries, query, factor)
+            if sinks_start >= 0:
+                _begin_with_sink(scratch, state, np.float32(sinks[sinks_start + head] * np.float32(LOG2_E)))
 
         low, _ = get_range(scratch, ranges)
         _, high = get_range(scratch, ranges + (count - 1) * RECORD_FLOATS)
@@ -234,6 +239,13 @@ def _begin(scratch: Any, packed: int, sums: int, width: int, state: int, queries
         store(scratch, sums + index, zero)
     store(scratch, state, broadcast(np.float32(-np.inf)))
     store(scratch, state + LANES, zero)
+
+
+@internal(error_model="numpy")
+def _begin_with_sink(scratch: Any, state: int, sink: Any) -> None:
+    """The sink is the largest score so far, of weight 1; lanes of the mass are added up at the end."""
+    store(scratch, state, broadcast(sink))
+    store_first(scratch, state + LANES, broadcast(np.float32(1)), 1)
 
 
 @internal(error_model="numpy")

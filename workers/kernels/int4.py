@@ -1,10 +1,8 @@
-# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 """Weights as four bits, indices into a table of sixteen levels, with an int8 scale for each part of 16 inputs
 and a float32 scale for each output."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,44 +13,35 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.byte_access import load_float, store_float
-from cactus_actors.workers.kernels.instruction_sets import InstructionSet
-from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
-from cactus_actors.workers.kernels.matrix import BlockLayout, Kernels, make_formats
-from cactus_actors.workers.kernels.quantised_rows import GROUP_SIZE, make_write_group, store_quads
-from cactus_actors.workers.kernels.row_encoding import make_encode_row
+from cactus_actors.workers.kernels.four_bits import (
+    GROUP_BYTES,
+    HEADER_BYTES,
+    LAYOUT,
+    OUTPUTS,
+    PART_SIZE,
+    PARTS,
+    QUAD_BYTES,
+    QUADS_START,
+    load_scale_bytes,
+    make_four_bit_kernels,
+    make_nearest,
+)
+from cactus_actors.workers.kernels.integer_tiles import QUADS
+from cactus_actors.workers.kernels.matrix import make_formats
+from cactus_actors.workers.kernels.quantised_rows import GROUP_SIZE, store_quads
 from cactus_actors.workers.kernels.simd import (
     FLOATS,
-    I8,
     INTEGERS,
     absolute,
     broadcast,
-    constant,
     load,
     max_of_lanes,
-    primitive,
     sum_of_lanes,
-    vector,
 )
-from cactus_actors.workers.kernels.tiles import at, make_matmul
 
 LEVELS = (-127, -104, -83, -65, -49, -35, -22, -10, 0, 13, 25, 38, 53, 69, 89, 113)
 """Closer together where bell-shaped weights are dense: the levels of IQ4_NL in llama.cpp's ggml, except that
 the one at 1 is 0 here, so that zero is kept. A scale may be negative: either end serves the longer tail."""
-
-OUTPUTS = 16
-PARTS = 4
-PART_SIZE = GROUP_SIZE // PARTS
-ZERO_POINT = 128
-HEADER_BYTES = OUTPUTS * 4
-QUAD_BYTES = OUTPUTS * 2
-QUADS_START = PARTS * OUTPUTS
-GROUP_BYTES = QUADS_START + QUADS * QUAD_BYTES
-LAYOUT = BlockLayout(
-    OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=4 + 4 * PARTS + GROUP_SIZE, header_bytes=HEADER_BYTES
-)
-"""A block: 16 float32 scales, then its groups. A group: [4 parts][16 scales], then [8 pairs of quads]
-[16 outputs][4 inputs]; a byte holds an input of the pair's first quad in its lower half and one of the
-second quad in its upper half."""
 
 UNITS = 100 * 127
 """The largest weight of a row, in units of its output's scale."""
@@ -64,25 +53,8 @@ SMALLEST_ROW = np.float32(1e-30)
 _TABLE = np.array(LEVELS, np.float32)
 
 
-def _make_step(results: tuple[int, ...]) -> Any:
-    @primitive
-    def step_of(typing: Any, value: Any) -> Any:
-        """The result that belongs to the nearest level."""
-
-        def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-            chosen = constant(FLOATS, results[0])
-            for (low, high), result in zip(pairwise(LEVELS), results[1:], strict=True):
-                is_above = builder.fcmp_ordered(">", values[0], constant(FLOATS, (low + high) / 2))
-                chosen = builder.select(is_above, constant(FLOATS, result), chosen)
-            return chosen
-
-        return vector(vector), generate
-
-    return step_of
-
-
-_nearest_level = _make_step(LEVELS)
-_nearest_place = _make_step(tuple(range(len(LEVELS))))
+_nearest_level = make_nearest(LEVELS, LEVELS)
+_nearest_place = make_nearest(LEVELS, tuple(range(len(LEVELS))))
 
 
 @register_jitable
@@ -138,8 +110,7 @@ def _pack_int4(weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
 
 
 def _load_scales(builder: ir.IRBuilder, group: ir.Value, part: int) -> ir.Value:
-    scales = builder.load(at(builder, group, part * OUTPUTS, ir.VectorType(I8, OUTPUTS)), align=16)
-    return builder.sitofp(builder.sext(scales, INTEGERS), FLOATS)
+    return builder.sitofp(builder.sext(load_scale_bytes(builder, group, part), INTEGERS), FLOATS)
 
 
 def _decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int) -> None:
@@ -156,27 +127,4 @@ def _decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int)
             out[out_start + group * GROUP_SIZE + k] = _TABLE[place] * scale * unit
 
 
-def _make_kernels(instructions: InstructionSet) -> Kernels:
-    table = ir.Constant(ir.VectorType(I8, len(LEVELS)), [level + ZERO_POINT for level in LEVELS])
-
-    def load_quads(builder: ir.IRBuilder, quads: ir.Value, count: int) -> list[ir.Value]:
-        loaded, vector_type = [], ir.VectorType(I8, 2 * QUAD_BYTES)
-        for pair in range(count // 2):
-            both = builder.load(at(builder, quads, pair * 2 * QUAD_BYTES, vector_type), align=64)
-            # Shifted as pairs of bytes: for single bytes LLVM takes a multiplier's turn.
-            pairs = builder.bitcast(both, ir.VectorType(ir.IntType(16), QUAD_BYTES))
-            upper = builder.bitcast(builder.lshr(pairs, constant(pairs.type, 4)), vector_type)
-            low, high = (builder.and_(half, constant(vector_type, 15)) for half in (both, upper))
-            loaded += [instructions.look_up(builder, table, places) for places in (low, high)]
-        return loaded
-
-    weights = IntegerWeights(LAYOUT, PARTS, QUAD_BYTES, _load_scales, load_quads, has_output_scales=True)
-    return Kernels(
-        make_encode_row(LAYOUT, instructions.max_height, make_write_group(PARTS, ZERO_POINT)),
-        # Parts keep so many values alive that wider tiles spill.
-        make_matmul(make_integer_reduce(weights, instructions), LAYOUT, instructions, max_width=1),
-        _decode_row,
-    )
-
-
-INT4 = make_formats("int4", LAYOUT, _pack_int4, _make_kernels)
+INT4 = make_formats("int4", LAYOUT, _pack_int4, make_four_bit_kernels(LEVELS, _load_scales, _decode_row))

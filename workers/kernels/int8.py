@@ -33,12 +33,13 @@ ZERO_POINT = 128
 SCALES_BYTES = OUTPUTS * 4
 QUAD_BYTES = OUTPUTS * 4
 GROUP_BYTES = SCALES_BYTES + QUADS * QUAD_BYTES
+FRACTION = (1 << 23) - 1  # bits of a float32
 LAYOUT = BlockLayout(OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=8 + GROUP_SIZE)
 """A block's group: 16 float32 scales, then [16 quads of inputs][16 outputs][4 inputs]."""
 
 
 @njit(error_model="numpy", nogil=True)
-def _pack(weights: Any, scratch: Any, target: Any) -> None:
+def _pack(weights: Any, scratch: Any, target: Any, in_powers: bool) -> None:
     num_rows, num_columns = weights.shape
     num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE
     flat = weights.reshape(-1)
@@ -55,9 +56,14 @@ def _pack(weights: Any, scratch: Any, target: Any) -> None:
             peak = largest_of_group(source, start)
             if peak < SMALLEST_GROUP:
                 peak = np.float32(0)
-            inverse = np.float32(127) / peak if peak > 0 else np.float32(0)
+            inverse, scale = np.float32(127) / peak if peak > 0 else np.float32(0), peak / np.float32(127)
+            if in_powers and peak > 0:
+                # A power of two in 1/127 to 2/127 of the peak.
+                bits = np.float32(scale).view(np.int32)
+                scale = np.int32((bits + FRACTION) & ~FRACTION).view(np.float32)
+                inverse = np.float32(1) / scale
             write = (block * num_groups + group) * GROUP_BYTES + 4 * lane
-            store_float(target, write, peak / np.float32(127))
+            store_float(target, write, scale)
             for k in range(0, GROUP_SIZE, 16):
                 values = load(source, start + k) * broadcast(inverse)
                 quad = write + SCALES_BYTES + k // 4 * QUAD_BYTES
@@ -65,7 +71,11 @@ def _pack(weights: Any, scratch: Any, target: Any) -> None:
 
 
 def _pack_int8(weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
-    _pack(weights, aligned_zeros((GROUP_SIZE,), np.float32), target)
+    _pack(weights, aligned_zeros((GROUP_SIZE,), np.float32), target, False)
+
+
+def _pack_in_powers(weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
+    _pack(weights, aligned_zeros((GROUP_SIZE,), np.float32), target, True)
 
 
 def _load_scales(builder: ir.IRBuilder, group: ir.Value, part: int) -> ir.Value:
@@ -101,3 +111,6 @@ def _make_kernels(instructions: InstructionSet) -> Kernels:
 
 
 INT8 = make_formats("int8", LAYOUT, _pack_int8, _make_kernels)
+INT8_IN_POWERS = {instructions: chosen.packed_by(_pack_in_powers) for instructions, chosen in INT8.items()}
+"""The same with powers of two as scales. They keep weights in MXFP4 exactly, where the scales of the two blocks in a
+group of 64 differ by a factor of 8 at most; else weights of the smaller scale are rounded."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +100,10 @@ class PackedFormat:
     def row_bytes(self, num_columns: int) -> int:
         """Bytes of one encoded row, a multiple of 8."""
         return self.layout.row_bytes(num_columns)
+
+    def packed_by(self, pack: Pack) -> PackedFormat:
+        """The same format with another choice of scales."""
+        return replace(self, _pack=pack)
 
     def pack(self, weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
         """Pack a weight, (outputs, inputs), into all of `target`; the layout is the same on every CPU."""

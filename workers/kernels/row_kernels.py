@@ -22,6 +22,8 @@ from cactus_actors.workers.kernels.simd import (
     hyperbolic_tangent,
     load,
     load_first,
+    maximum,
+    minimum,
     store,
     store_first,
     sum_of_lanes,
@@ -136,6 +138,43 @@ def _make_gate(activation: Any) -> Any:
 
 gate_silu = _make_gate(silu)
 gate_gelu = _make_gate(_gelu)
+
+
+@internal(error_model="numpy", inline="always")
+def _clamped(gate: Any, up: Any, alpha: Any, limit: Any) -> Any:
+    """(up + 1) * gate * sigmoid(alpha * gate) of a gate up to `limit` and an up within it (gpt-oss, 2025)."""
+    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
+    gate, up = minimum(gate, limit), maximum(minimum(up, limit), zero - limit)
+    return divide(gate, one + exponential(zero - alpha * gate)) * (up + one)
+
+
+@internal(error_model="numpy")
+def gate_clamped(
+    gate_up: Any,
+    start: int,
+    num_columns: int,
+    biases: Any,
+    biases_start: int,
+    alpha: float,
+    limit: float,
+    out: Any,
+    out_start: int,
+    first: int,
+    last: int,
+) -> None:
+    """A slice of the clamped gate; `num_columns` of gate, then as many of up, and likewise their biases."""
+    whole, rest = _whole_and_rest(num_columns, last)
+    up_start, up_biases = start + num_columns, biases_start + num_columns
+    sharpness, bound = broadcast(np.float32(alpha)), broadcast(np.float32(limit))
+    for column in range(first, whole, 16):
+        gate = load(gate_up, start + column) + load(biases, biases_start + column)
+        up = load(gate_up, up_start + column) + load(biases, up_biases + column)
+        store(out, out_start + column, _clamped(gate, up, sharpness, bound))
+    if rest:
+        gate = load_first(gate_up, start + whole, rest) + load_first(biases, biases_start + whole, rest)
+        up = load_first(gate_up, up_start + whole, rest) + load_first(biases, up_biases + whole, rest)
+        store(out, out_start + whole, _clamped(gate, up, sharpness, bound))
+    _clear_padding(out, out_start, num_columns, last)
 
 
 @internal(error_model="numpy")

@@ -247,6 +247,12 @@ def maximum(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     return call(builder, "llvm.maximum.v16f32", FLOATS, a, b)
 
 
+@_operation(vector, vector)
+def minimum(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The smaller of a and b; NaN if either is NaN."""
+    return call(builder, "llvm.minimum.v16f32", FLOATS, a, b)
+
+
 @_operation(vector)
 def absolute(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """|a|."""

@@ -17,6 +17,7 @@ from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.workers.families.family import Family, build_graph
 from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
+from cactus_actors.workers.loading.expert_stacks import expert_tensors, stack_of
 from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, open_safetensors
 from cactus_actors.workers.loading.tensor_source import Read, StoredTensor, TensorSource
 from cactus_actors.workers.runtime.graph import Graph
@@ -56,15 +57,18 @@ def _read_directory(directory: Path) -> ModelFiles:
     check_model_type(config_path, family, values.get("model_type"))
     config = family.read_json(ConfigKeys(config_path, values))
     places: dict[str, SafetensorsTensor] = {}
+    stacks: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
         for stored_name in shard.tensors:
             name = _name_of_hugging_face(stored_name, family.unused)
             if name is None:
                 continue
-            for part, place in _parts(SafetensorsTensor(shard, stored_name), name, family):
-                if part in places:
+            tensor = SafetensorsTensor(shard, stored_name)
+            is_stack = stack_of(family, name) is not None
+            for part, place in [(name, tensor)] if is_stack else _parts(tensor, name, family):
+                if part in places or part in stacks:
                     raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
-                places[part] = place
+                (stacks if is_stack else places)[part] = place
     if config.tie_embeddings and HEAD in places and EMBEDDING not in places:
         places[EMBEDDING] = places.pop(HEAD)  # one matrix under either name
     if config.tie_embeddings and HEAD in places:
@@ -76,6 +80,8 @@ def _read_directory(directory: Path) -> ModelFiles:
     stored = {
         name: StoredTensor(place.file.path, place.name, place.shape, place.read) for name, place in places.items()
     }
+    if config.experts is not None:
+        stored |= dict(expert_tensors(family, config.experts, stacks))
     return _complete(directory, family, config, stored)
 
 
@@ -100,8 +106,9 @@ def _read_gguf(path: Path) -> ModelFiles:
             stored[name] = StoredTensor(path, stored_name, info.shape, read)
             continue
         num_experts = config.experts.num_experts if config.experts else 0
-        if len(info.shape) != 3 or info.shape[0] != num_experts:
-            raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} matrices")
+        num_dims, kind = (2, "biases") if name.endswith(".bias") else (3, "matrices")
+        if len(info.shape) != num_dims or info.shape[0] != num_experts:
+            raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} {kind}")
         for index in range(num_experts):
             entry = name.replace(STACK, f".{index}.")
             read = partial(file.read_entry, stored_name, index)

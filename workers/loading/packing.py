@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.tensor_source import TensorSource
-from cactus_actors.workers.runtime.graph import GatedQueriesRef, Graph, MatrixRef, VectorRef
+from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout, padded_floats
+from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, VectorRef
 
 Tensors = Mapping[str, NDArray[np.float32]]
 OnProgress = Callable[[int, int], None]

@@ -1,4 +1,4 @@
-"""Safetensors files: float32, float16 and bfloat16 tensors as float32 arrays."""
+"""Safetensors files: float32, float16 and bfloat16 tensors as float32 arrays, bytes of MXFP4 as they are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from cactus_actors.models.checked_files import invalid, parse_json_object
 
 MAX_HEADER_BYTES = 100_000_000
 CHUNK_BYTES = 1 << 20
-_ITEM_BYTES: Mapping[str, int] = {"F32": 4, "F16": 2, "BF16": 2}
+_FLOATS = ("F32", "F16", "BF16")
+_ITEMS: Mapping[str, np.dtype[Any]] = {
+    "F32": np.dtype(np.float32),
+    "F16": np.dtype(np.float16),
+    "BF16": np.dtype(np.uint16),  # the upper half of a float32
+    "U8": np.dtype(np.uint8),
+}
+_OF_BYTES = ("_blocks", "_scales")
+"""Ends of the names of the two tensors of a matrix in MXFP4."""
 
 
 class SafetensorsEntry(NamedTuple):
@@ -43,17 +51,24 @@ class SafetensorsFile:
 
     def read_entry(self, info: SafetensorsEntry) -> NDArray[np.float32]:
         """The same for a tensor, or a part of one, by its place."""
-        stored = np.frombuffer(
-            self.content, dtype=np.uint8, count=prod(info.shape) * _ITEM_BYTES[info.dtype], offset=info.offset
-        )
-        if info.dtype == "F32":
-            values = np.require(stored.view(np.float32), requirements="A")
-        elif info.dtype == "F16":
-            values = stored.view(np.float16).astype(np.float32)
-        else:
-            # A bfloat16 is the upper half of a float32.
-            values = (stored.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
-        return values.reshape(info.shape)
+        return widened(self.read_items(info))
+
+    def read_items(self, info: SafetensorsEntry) -> NDArray[Any]:
+        """The values as they are stored, a view of the mapped file; those of bfloat16 as uint16."""
+        stored = np.frombuffer(self.content, dtype=np.uint8, count=num_bytes(info), offset=info.offset)
+        return np.require(stored.view(_ITEMS[info.dtype]), requirements="A").reshape(info.shape)
+
+
+def num_bytes(info: SafetensorsEntry) -> int:
+    """The size of a tensor in its file."""
+    return prod(info.shape) * _ITEMS[info.dtype].itemsize
+
+
+def widened(items: NDArray[Any]) -> NDArray[np.float32]:
+    """Stored numbers as float32; float32 itself is not copied."""
+    if items.dtype == np.uint16:
+        return (items.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return items.astype(np.float32, copy=False)
 
 
 class SafetensorsTensor(NamedTuple):
@@ -76,6 +91,10 @@ class SafetensorsTensor(NamedTuple):
         """Its values, as `SafetensorsFile.read_tensor` gives them."""
         return self.file.read_entry(self.entry)
 
+    def read_items(self) -> NDArray[Any]:
+        """Its values as they are stored."""
+        return self.file.read_items(self.entry)
+
     def rows(self) -> list[SafetensorsTensor]:
         """Its parts along the first axis, without that axis."""
         parts = self.split(self.shape[0])
@@ -87,10 +106,9 @@ class SafetensorsTensor(NamedTuple):
         if not shape or shape[0] % max(num_parts, 1):
             return [self] * num_parts
         part_shape = (shape[0] // max(num_parts, 1), *shape[1:])
-        size = prod(part_shape) * _ITEM_BYTES[dtype]
-        return [
-            self._replace(part=SafetensorsEntry(dtype, part_shape, offset + index * size)) for index in range(num_parts)
-        ]
+        first = SafetensorsEntry(dtype, part_shape, offset)
+        size = num_bytes(first)
+        return [self._replace(part=first._replace(offset=offset + index * size)) for index in range(num_parts)]
 
     def is_copy_of(self, other: SafetensorsTensor) -> bool:
         """True if the other tensor has the same type, shape and bytes."""
@@ -101,7 +119,7 @@ class SafetensorsTensor(NamedTuple):
 
     def _chunks(self) -> Iterator[bytes]:
         info = self.entry
-        end = info.offset + prod(info.shape) * _ITEM_BYTES[info.dtype]
+        end = info.offset + num_bytes(info)
         for start in range(info.offset, end, CHUNK_BYTES):
             yield self.file.content[start : min(start + CHUNK_BYTES, end)]
 
@@ -131,13 +149,14 @@ def open_safetensors(path: Path) -> SafetensorsFile:
     header.pop("__metadata__", None)
     tensors = {name: _tensor_info(path, name, entry, header_end) for name, entry in header.items()}
     for name, info in tensors.items():
-        if info.offset + prod(info.shape) * _ITEM_BYTES[info.dtype] > len(content):
+        if info.offset + num_bytes(info) > len(content):
             raise invalid(path, f"tensor {name!r} ends after the file")
     return SafetensorsFile(path, tensors, content)
 
 
 def _tensor_info(path: Path, name: str, entry: dict[str, Any], header_end: int) -> SafetensorsEntry:
-    if entry["dtype"] not in _ITEM_BYTES:
-        supported = ", ".join(_ITEM_BYTES)
+    readable = (*_FLOATS, "U8") if name.endswith(_OF_BYTES) else _FLOATS
+    if entry["dtype"] not in readable:
+        supported = ", ".join(readable)
         raise invalid(path, f"tensor {name!r} has the type {entry['dtype']}; supported: {supported}")
     return SafetensorsEntry(entry["dtype"], tuple(entry["shape"]), header_end + entry["data_offsets"][0])

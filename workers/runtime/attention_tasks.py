@@ -12,7 +12,15 @@ from cactus_actors.workers.runtime.step_arguments import NUM_TILES, ModelShape, 
 
 @internal(error_model="numpy", inline="always")
 def attend_in_tasks(
-    op: Any, index: int, shape: ModelShape, step: StepInputs, cache: Any, work: Workspace, rank: int, size: int
+    op: Any,
+    index: int,
+    shape: ModelShape,
+    vectors: Any,
+    step: StepInputs,
+    cache: Any,
+    work: Workspace,
+    rank: int,
+    size: int,
 ) -> None:
     """Run a rank's tasks of attention: a tile of tokens and a key-value head each."""
     num_tasks = step.sizes[NUM_TILES] * shape.num_kv_heads
@@ -40,6 +48,8 @@ def attend_in_tasks(
             op.window,
             op.scale,
             op.softcap,
+            vectors,
+            op.bias_start + kv_head * heads_per_kv_head if op.bias_start >= 0 else -1,
             work.scratch,
             rank * work.scratch_size,
             work.floats,

@@ -56,8 +56,13 @@ def choose_or_combine(
     for choice in range(first, first + choices.num_chosen):
         place = work.starts[op.source] + choices.place_of[choice] * op.source_width
         share = choices.weights[choice]
-        for column in range(op.target_width):
-            floats[target + column] += share * floats[place + column]
+        if op.bias_start >= 0:
+            bias = op.bias_start + choices.ids[choice] * op.num_columns
+            for column in range(op.num_columns):
+                floats[target + column] += share * (floats[place + column] + vectors[bias + column])
+        else:
+            for column in range(op.target_width):
+                floats[target + column] += share * floats[place + column]
 
 
 @internal(error_model="numpy")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.runtime.op_codes import RECURRENCES, OpCode, RowKind
+from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, VectorRef, biases_of
 from cactus_actors.workers.spec.model_config import Experts, ModelConfig, RecurrentHeads
 
 _MIXES_ROWS = RECURRENCES | {
@@ -20,41 +21,6 @@ _MIXES_ROWS = RECURRENCES | {
     *(OpCode.SCORE, OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
 }
 """Operations on a row that need other tokens of the step."""
-
-
-@dataclass(frozen=True)
-class MatrixRef:
-    """Weights stacked in one matrix, (num_rows, num_columns) in all."""
-
-    names: tuple[str, ...]
-    heights: tuple[int, ...]  # rows of each
-    num_columns: int
-    is_head: bool  # embedding, output, routers: they may have a finer format
-
-    @property
-    def num_rows(self) -> int:
-        """Outputs of the product."""
-        return sum(self.heights)
-
-
-@dataclass(frozen=True)
-class GatedQueriesRef(MatrixRef):
-    """Queries, keys and values; the first tensor has a query and a gate for each of `num_heads` heads.
-
-    The matrix has the queries of all heads first, and their gates after the values.
-    """
-
-    num_heads: int
-
-
-@dataclass(frozen=True)
-class VectorRef:
-    """Float32 tensors in one row, each value plus `offset`; taps are (channels, taps) and stored by tap."""
-
-    names: tuple[str, ...]
-    lengths: tuple[int, ...]
-    offset: float = 0.0
-    num_taps: int = 0
 
 
 @dataclass(eq=False)
@@ -181,10 +147,11 @@ class Graph:
             self._forget_encoded(x)
         return x
 
-    def attention(self, qkv: Value, *, rope: int | None = 0, window: int = 0) -> Value:
+    def attention(self, qkv: Value, *, rope: int | None = 0, window: int = 0, sinks: str | None = None) -> Value:
         """Causal grouped-query attention over the cache, (rows, heads * head_dim).
 
-        `qkv` holds the queries, keys and values of a token side by side.
+        `qkv` holds the queries, keys and values of a token side by side. `sinks` has a score for each head,
+        which takes part in the softmax and adds no value (Xiao et al. 2023).
         """
         config, layer = self.config, self.num_attention_layers
         self.num_attention_layers += 1
@@ -203,6 +170,7 @@ class Graph:
             window=window,
             scale=config.score_scale,
             softcap=config.attention_softcap,
+            bias=None if sinks is None else VectorRef((sinks,), (config.num_heads,)),
         )
         return attended
 
@@ -240,14 +208,15 @@ class Graph:
     def experts(
         self, h: Value, router: str, names: Sequence[tuple[str, str, str]], *, bias: str | None = None
     ) -> Value:
-        """The weighted sum of the chosen experts' SiLU-gated networks, (tokens, hidden).
+        """The weighted sum of the chosen experts' gated networks, (tokens, hidden).
 
         `names` are the gate, up and down projections of each expert. `bias` is added to the scores by which
         experts are chosen, not to their weights.
         """
         experts = self.config.experts
         assert experts is not None, "a layer has experts, so the config describes them"
-        logits = self._product(h, MatrixRef((router,), (experts.num_experts,), h.width, is_head=True))
+        gate = experts.gate
+        logits = self.linear(h, [router], [experts.num_experts], bias=gate is not None, is_fine=True)
         if experts.has_sigmoid_scores:
             self._choose_by_sigmoid(logits, experts, bias)
         else:
@@ -256,12 +225,25 @@ class Graph:
         chosen = Value(self, h.width, RowKind.CHOICES, is_encoded=True)
         self._note(OpCode.ENCODE_CHOSEN, source=h, target=chosen, count=experts.num_experts)
         gate_up = self._expert_linear(chosen, [name[:2] for name in names], [experts.ffn_size] * 2)
-        activated = self.silu_gate(gate_up)
+        if gate is None:
+            activated = self.silu_gate(gate_up)
+        else:
+            activated = Value(self, experts.ffn_size, RowKind.CHOICES)
+            self._note(
+                OpCode.CLAMPED_GATE,
+                source=gate_up,
+                target=activated,
+                count=experts.ffn_size,
+                vector=biases_of([name for each in names for name in each[:2]], experts.ffn_size),
+                scale=gate.alpha,
+                softcap=gate.limit,
+            )
         encoded = Value(self, activated.width, RowKind.CHOICES, is_encoded=True)
         self._note(OpCode.ENCODE_CHOSEN, source=activated, target=encoded, count=experts.num_experts)
         down = self._expert_linear(encoded, [name[2:] for name in names], [h.width])
         combined = Value(self, h.width)
-        self._note(OpCode.COMBINE, source=down, target=combined)
+        biases = None if gate is None else biases_of([each[2] for each in names], h.width)
+        self._note(OpCode.COMBINE, source=down, target=combined, bias=biases)
         return combined
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:

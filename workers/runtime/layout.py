@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros, round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, PackedFormat
 from cactus_actors.workers.kernels.weight_formats import weight_format
-from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
+from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.runtime.weight_refs import MatrixRef, VectorRef
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class WeightLayout:
     @classmethod
     def for_weights(cls, graph: Graph, weights: str) -> WeightLayout:
         """The layout for a weight format; embedding, output and routers of a 4-bit model have 8 bits."""
-        return cls.of(graph, weight_format(weights), weight_format("int8" if weights == "int4" else weights))
+        experts = graph.config.experts
+        body = weight_format(weights, is_mxfp4=experts is not None and experts.is_mxfp4)
+        return cls.of(graph, body, weight_format("int8" if weights == "int4" else weights))
 
     @classmethod
     def of(cls, graph: Graph, body: PackedFormat, head: PackedFormat) -> WeightLayout:

@@ -38,9 +38,10 @@ class OpCode(IntEnum):
     GATED_NORM = 27
     SIGMOID_GATE = 28
     SELECTIVE_SCAN = 29
-    GROUP = 30  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 31
-    EXPERT_MATMUL = 32
+    CLAMPED_GATE = 30
+    GROUP = 31  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 32
+    EXPERT_MATMUL = 33
 
 
 class RowKind(IntEnum):

@@ -70,14 +70,16 @@ _READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
 
 _BY_COLUMNS = {
     *(OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS, OpCode.SCALE),
-    OpCode.SIGMOID_GATE,
+    *(OpCode.SIGMOID_GATE, OpCode.CLAMPED_GATE),
 }
 _BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.SCALE_QUERIES, OpCode.STORE, OpCode.GATE_HEADS}
 _BY_OWN_HEADS = {OpCode.UNIT_HEADS, OpCode.GATED_NORM}
 """Operations whose rows are cut when there are few: by columns, by key-value heads with their queries, or by the
 heads of a recurrence."""
 
-_READS_BEYOND_ITS_SLICE = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.NORM, OpCode.GATE}
+_READS_BEYOND_ITS_SLICE = {
+    *(OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.NORM, OpCode.GATE, OpCode.CLAMPED_GATE),
+}
 """Operations that read what another thread may have written just before."""
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from cactus_actors.workers.kernels.causal_conv import CHANNELS_OF_PART
 from cactus_actors.workers.kernels.delta_rule import COLUMNS_OF_PART
-from cactus_actors.workers.runtime.graph import Graph, StateParts, Value, VectorRef
+from cactus_actors.workers.runtime.graph import Graph, StateParts, Value
 from cactus_actors.workers.runtime.op_codes import OpCode
+from cactus_actors.workers.runtime.weight_refs import VectorRef
 from cactus_actors.workers.spec.model_config import RecurrentHeads
 
 

@@ -17,6 +17,7 @@ from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row
 from cactus_actors.workers.kernels.row_kernels import (
     add_row,
+    gate_clamped,
     gate_gelu,
     gate_head,
     gate_silu,
@@ -47,7 +48,7 @@ DELTA_GATES, UNIT_HEADS, GATED_NORM = map(int, (OpCode.DELTA_GATES, OpCode.UNIT_
 SIGMOID_GATE = int(OpCode.SIGMOID_GATE)
 SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_STATE, OpCode.CHOOSE, OpCode.COMBINE))
 NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
-SCALE_QUERIES, GATE_HEADS = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS))
+SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS, OpCode.CLAMPED_GATE))
 
 
 @internal(error_model="numpy", inline="always")
@@ -158,6 +159,22 @@ def work_on_row(
             gate_head(floats, target + first, count, floats[source])
         else:
             sigmoid_gate(floats, target + first, floats, source + op.column + first, count)
+    elif code == CLAMPED_GATE:
+        expert = choices.ids[choices.choice_at[row]]
+        biases = op.start + expert * 2 * op.count
+        gate_clamped(
+            floats,
+            source,
+            op.count,
+            weights.vectors,
+            biases,
+            op.scale,
+            op.softcap,
+            floats,
+            target,
+            first,
+            last,
+        )
     elif code in (DELTA_GATES, UNIT_HEADS, GATED_NORM):
         _work_on_heads(op, source, target, part, parts, shape, weights, floats)
     else:

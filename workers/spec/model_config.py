@@ -18,6 +18,14 @@ class Layer:
     has_experts: bool = False
 
 
+@dataclass(frozen=True)
+class ClampedGate:
+    """Gates g are cut off above, ups u at both ends: (u + 1) * g * sigmoid(alpha * g) (gpt-oss, OpenAI 2025)."""
+
+    alpha: float
+    limit: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experts:
     """A mixture of experts instead of a feed-forward network."""
@@ -30,6 +38,8 @@ class Experts:
     has_bias: bool = False  # added to the sigmoids by which experts are chosen, not to their weights
     scale: float = 1.0  # of the weights, after sigmoids
     shared_ffn_size: int = 0  # of a network that every token goes through as well
+    gate: ClampedGate | None = None  # with biases of the router and of the experts; SiLU without biases if None
+    is_mxfp4: bool = False  # if the files have their matrices in MXFP4, which fixes how they are packed
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,46 @@
+"""References to the weights of a graph, by the names of their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class MatrixRef:
+    """Weights stacked in one matrix, (num_rows, num_columns) in all."""
+
+    names: tuple[str, ...]
+    heights: tuple[int, ...]  # rows of each
+    num_columns: int
+    is_head: bool  # embedding, output, routers: they may have a finer format
+
+    @property
+    def num_rows(self) -> int:
+        """Outputs of the product."""
+        return sum(self.heights)
+
+
+@dataclass(frozen=True)
+class GatedQueriesRef(MatrixRef):
+    """Queries, keys and values; the first tensor has a query and a gate for each of `num_heads` heads.
+
+    The matrix has the queries of all heads first, and their gates after the values.
+    """
+
+    num_heads: int
+
+
+@dataclass(frozen=True)
+class VectorRef:
+    """Float32 tensors in one row, each value plus `offset`; taps are (channels, taps) and stored by tap."""
+
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    offset: float = 0.0
+    num_taps: int = 0
+
+
+def biases_of(names: Sequence[str], width: int) -> VectorRef:
+    """The biases of projections of equal width, one after the other."""
+    return VectorRef(tuple(f"{name}.bias" for name in names), (width,) * len(names))
