@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.text.harmony import HARMONY_END_NAMES
 
 NO_TOKEN = 0xFFFFFFFF
 MAX_TOKEN_CHARACTERS = 1024  # every place to cut a token is examined
@@ -21,9 +22,6 @@ MAX_TOKEN_CHARACTERS = 1024  # every place to cut a token is examined
 _END_NAMES = frozenset(
     {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"}
 )
-
-# OpenAI's harmony format: <|end|> ends one message of an answer, which may have several
-_HARMONY_END_NAMES = frozenset({"<|return|>", "<|call|>"})
 
 
 class TokenType(IntEnum):
@@ -110,8 +108,8 @@ class GGUFVocabulary:
     def end_ids(self) -> frozenset[int]:
         """The tokens that end generation."""
         declared = {self.token_id(key) for key in ("eos", "eot", "eom")}
-        is_harmony = set(self.tokens) >= _HARMONY_END_NAMES
-        names = _END_NAMES - {"<|end|>"} | _HARMONY_END_NAMES if is_harmony else _END_NAMES
+        is_harmony = set(self.tokens) >= HARMONY_END_NAMES
+        names = _END_NAMES - {"<|end|>"} | HARMONY_END_NAMES if is_harmony else _END_NAMES
         named = {i for i in self.ids_of(TokenType.CONTROL) if self.tokens[i] in names}
         return frozenset(token_id for token_id in declared | named if token_id is not None)
 

@@ -10,6 +10,7 @@ from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.tools.tool_prompting import with_tools_in_system
 
 _TOOL, _CALL, _RESULT = "probe_of_a_tool", "probe_of_a_call", "probe of a result"
+_SECOND = "probe_of_another_call"
 _SCHEMA = {
     "type": "object",
     "properties": {"place": {"type": "string", "description": "A place."}},
@@ -17,6 +18,7 @@ _SCHEMA = {
 }
 _TOOLS = [{"type": "function", "function": {"name": _TOOL, "description": "A tool.", "parameters": _SCHEMA}}]
 _CALLS = [{"id": "a1b2c3d4e", "type": "function", "function": {"name": _CALL, "arguments": '{"place": "Rome"}'}}]
+_TWO_CALLS = [*_CALLS, {"id": "f6a7b8c9d", "type": "function", "function": {"name": _SECOND, "arguments": "{}"}}]
 _VARIABLES = ("tools", "xml_tools")
 """Names of the variable with the tools; SmolLM3's takes bare functions under the second name."""
 
@@ -26,7 +28,8 @@ class TemplateAbilities(NamedTuple):
 
     The template reads tools from the variable `tools_name`, or from the system message, or not at all.
     `shows_calls` and `shows_results` say if those of a conversation appear in the prompt.
-    `lacks_content` says if a message of only calls has no text at all, instead of an empty one.
+    `lacks_content` says if a message of only calls has no text at all, instead of an empty one, `takes_one_call` if
+    at most one call of a message is rendered.
     """
 
     tools_name: str | None = "tools"
@@ -34,6 +37,7 @@ class TemplateAbilities(NamedTuple):
     shows_calls: bool = True
     shows_results: bool = True
     lacks_content: bool = False
+    takes_one_call: bool = False
 
     def given(self, tools: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Tools in OpenAI's wrapper in the shape that the template takes."""
@@ -58,18 +62,20 @@ def abilities_of(template: ChatTemplate) -> TemplateAbilities:
     without = _rendered(template, _conversation(None), name)
     is_better = _CALL in without and without != with_empty and "None" not in without
     prompt = without if is_better else with_empty
-    without_calls = _rendered(template, _conversation("", calls=False), name)
+    without_calls = _rendered(template, _conversation("", calls=()), name)
+    with_two = _rendered(template, _conversation(None if is_better else "", calls=_TWO_CALLS), name)
     return TemplateAbilities(
         tools_name=name,
         tools_in_system=in_system,
         shows_calls=_CALL in prompt,
         shows_results=_RESULT in prompt or _RESULT in without_calls,
         lacks_content=is_better,
+        takes_one_call=_CALL in prompt and _SECOND not in with_two,
     )
 
 
-def _conversation(content: str | None, *, calls: bool = True) -> list[Mapping[str, Any]]:
-    called = {"tool_calls": _CALLS} if calls else {}
+def _conversation(content: str | None, *, calls: Sequence[Mapping[str, Any]] = _CALLS) -> list[Mapping[str, Any]]:
+    called = {"tool_calls": list(calls)} if calls else {}
     return [
         _user("Hi"),
         {"role": "assistant", "content": content, **called},

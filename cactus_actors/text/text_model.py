@@ -20,6 +20,7 @@ from cactus_actors.text.chat_overrides import template_source, tool_format
 from cactus_actors.text.chat_prompt import ChatPrompt, ChatText, end_of
 from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.text.fill import FillTokens, fill_ends_of, fill_tokens_of
+from cactus_actors.text.harmony import harmony_ends_of
 from cactus_actors.text.model_reasoning import ModelReasoning, reasoning_of
 from cactus_actors.text.picture_parts import takes_strings, with_parts
 from cactus_actors.text.template_abilities import ALL_ABILITIES, TemplateAbilities, abilities_of
@@ -220,7 +221,8 @@ def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
         name=repository_of(directory.resolve()) or directory.resolve().name,
         tokenizer=tokenizer,
         eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id)
-        | fill_ends_of(tokenizer),
+        | fill_ends_of(tokenizer)
+        | harmony_ends_of(tokenizer),
         max_context=_checked_context(
             directory / "config.json",
             "max_position_embeddings",

@@ -33,6 +33,8 @@ def tool_prompt(
     messages = tool_prompting.with_call_ids(messages, markup)
     if not abilities.shows_calls:
         messages = tool_prompting.with_calls_in_text(messages, tools, markup, shield)
+    elif abilities.takes_one_call:
+        messages = tool_prompting.with_calls_one_by_one(messages)
     if not abilities.shows_results:
         messages = tool_prompting.with_results_in_text(messages)
     if abilities.lacks_content:

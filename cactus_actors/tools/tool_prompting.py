@@ -81,6 +81,35 @@ def with_calls_in_text(
     return turns
 
 
+def with_calls_one_by_one(messages: Sequence[Message]) -> list[Message]:
+    """The conversation with several calls of a message as messages of one, each before its results."""
+    turns: list[Message] = []
+    results: list[Message] = []
+    for message in reversed(messages):
+        if message.get("role") == "tool":
+            results.insert(0, message)
+            continue
+        calls = message.get("tool_calls") or ()
+        parts = _one_by_one(message, list(calls), results) if len(calls) > 1 else [message, *results]
+        turns[:0], results = parts, []
+    return [*results, *turns]
+
+
+def _one_by_one(message: Message, calls: list[Any], results: list[Message]) -> list[Message]:
+    """Each call with the results of its id, or those in its turn; the first has the text and the reasoning."""
+    parts: list[Message] = []
+    ids = [call["id"] if isinstance(call, Mapping) and call.get("id") else object() for call in calls]
+    turns = [
+        ids.index(result["tool_call_id"]) if result.get("tool_call_id") in ids else min(place, len(calls) - 1)
+        for place, result in enumerate(results)
+    ]
+    for place, call in enumerate(calls):
+        rest = message if place == 0 else {"role": message["role"], "content": ""}
+        parts.append({**rest, "tool_calls": [call]})
+        parts += [result for turn, result in zip(turns, results, strict=True) if turn == place]
+    return parts
+
+
 def with_results_in_text(messages: Sequence[Message]) -> list[Message]:
     """The conversation with results as messages of the user, consecutive ones joined."""
     turns: list[Message] = []
