@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.config import HandoffSettings, ServeConfig
+from tests.support.processes.ray_server import START_ATTEMPTS, added_node, kill_processes_of
 from tests.support.processes.trapped_worker import ARMED_VARIABLE
 from tests.support.services.running_service import Running, Serve, running_service
 
@@ -41,15 +43,30 @@ def ray_cluster() -> Iterator[Any]:
             "RAY_TMPDIR": temp_dir,  # else each process that joins makes a directory that all users share
             "RAY_worker_niceness": "0",  # as in a service with a Ray of its own
         }
-        from ray.cluster_utils import Cluster
-
-        head = {"num_cpus": CPUS_A_NODE, "include_dashboard": False, "temp_dir": f"{temp_dir}/ray"}
-        cluster = Cluster(initialize_head=True, head_node_args=head)
+        cluster = _started_cluster(temp_dir)
         try:
-            cluster.add_node(num_cpus=CPUS_A_NODE)
             yield cluster
         finally:
             cluster.shutdown()
+
+
+def _started_cluster(temp_dir: str) -> Any:
+    """A cluster in `temp_dir`; Ray gives up a start after 30 s, too few for a starved machine, so it is repeated."""
+    from ray.cluster_utils import Cluster
+
+    directory = f"{temp_dir}/ray"  # the one in which Ray itself writes the address, below RAY_TMPDIR
+    head = {"num_cpus": CPUS_A_NODE, "include_dashboard": False, "temp_dir": directory}
+    for attempt in range(START_ATTEMPTS):
+        try:
+            cluster = Cluster(initialize_head=True, head_node_args=head)
+            added_node(cluster, CPUS_A_NODE)
+            return cluster
+        except Exception:
+            kill_processes_of(directory)
+            shutil.rmtree(directory, ignore_errors=True)
+            if attempt + 1 == START_ATTEMPTS:
+                raise
+    raise AssertionError("every attempt returns or raises")
 
 
 @pytest.fixture(scope="session")

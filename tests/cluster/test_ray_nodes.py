@@ -15,6 +15,7 @@ import pytest
 
 from cactus_actors.config import ServeConfig
 from tests.support.processes.open_sockets import parent_of
+from tests.support.processes.ray_server import added_node
 from tests.support.services.running_service import OPTIONS, STORY, local_workers, running_service, wait_until
 
 pytestmark = pytest.mark.chaos
@@ -28,7 +29,7 @@ GONE_WITHIN_S = 20.0
 @pytest.fixture
 def raylet(ray_cluster: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Ray's own process on one more node."""
-    node = ray_cluster.add_node(num_cpus=CPUS)
+    node = added_node(ray_cluster, CPUS)
     yield node.all_processes["raylet"][0].process
     ray_cluster.remove_node(node, allow_graceful=False)
 

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
 from cactus_actors.placement.ray import ray_session
-from cactus_actors.placement.ray.private_ray import PrivateRay, start_ray
+from cactus_actors.placement.ray.private_ray import POLL_INTERVAL_S, START_TIMEOUT_S, PrivateRay, start_ray
 from cactus_actors.placement.ray.ray_directory import make_ray_directory
 from cactus_actors.placement.ray.ray_output import RayOutput
 from cactus_actors.placement.ray.reaper import Reaper
+from cactus_actors.protocol.errors import Unavailable
 
 
 class AddedNode:
     """A second Ray node on this machine, in place of another machine that can be lost.
 
-    It joins the Ray at `address`, and ends with this process, however that ends. It has joined when an actor is
-    placed on its `num_cpus`. Its output goes to `output`. Raises ConfigurationInvalid if it has no directory.
+    It joins the Ray at `address`, to which this process is connected, in the constructor, and ends with this process,
+    however that ends. Its output goes to `output`. Raises ConfigurationInvalid if it has no directory, and
+    Unavailable if it cannot be started.
     """
 
     def __init__(self, address: str, num_cpus: int, output: RayOutput) -> None:
-        directory = make_ray_directory()
-        ports = ["--min-worker-port=0", "--max-worker-port=0"]  # the first node here uses the default ports
-        self._process = start_ray([f"--address={address}", f"--num-cpus={num_cpus}", *ports], directory, output)
-        self._reaper = Reaper(self._process.pid, directory)
+        self._options = [f"--address={address}", f"--num-cpus={num_cpus}"]
+        self._options += ["--min-worker-port=0", "--max-worker-port=0"]  # the first node here uses the default ports
+        self._output = output
+        self._launch()
+        try:
+            self._join(ray_session.num_nodes() + 1)
+        except BaseException:
+            self.kill()
+            raise
 
     def has(self, pid: int) -> bool:
         """True if a process runs on this node; always False without /proc."""
@@ -36,6 +44,22 @@ class AddedNode:
         """Kill all its processes at once, like a power failure; a second call does nothing."""
         self._reaper.reap()
         self._process.wait()
+
+    def _launch(self) -> None:
+        directory = make_ray_directory()
+        self._process = start_ray(self._options, directory, self._output)
+        self._reaper = Reaper(self._process.pid, directory)
+
+    def _join(self, num_nodes: int) -> None:
+        """Wait until Ray has so many nodes; start this one again when it ends, which Ray does after 30 s."""
+        give_up_at = time.monotonic() + START_TIMEOUT_S
+        while ray_session.num_nodes() < num_nodes:
+            if self._process.poll() is not None:
+                self.kill()
+                if time.monotonic() >= give_up_at:
+                    raise Unavailable(f"a node of Ray does not start (more in {self._output.path})")
+                self._launch()
+            time.sleep(POLL_INTERVAL_S)
 
 
 class PrivateCluster:

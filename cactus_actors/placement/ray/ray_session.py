@@ -59,6 +59,12 @@ def is_local_node_alive() -> bool:
     return any(node["NodeID"] == here and node["Alive"] for node in nodes)
 
 
+def num_nodes() -> int:
+    """The number of nodes that run."""
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return sum(node["Alive"] for node in nodes)
+
+
 def node_socket() -> str:
     """The path of the socket on which Ray's process on this machine listens."""
     node: Any = ray._private.worker._global_node
