@@ -1,1 +1,1 @@
-"""Benchmarks: what docs/internals/performance.md states, reproduced."""
+"""Benchmarks that reproduce the figures of docs/internals/performance.md."""

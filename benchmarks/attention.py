@@ -1,4 +1,4 @@
-"""Nanoseconds of paged attention for each row, head and position, and how fast it reads the cache.
+"""Nanoseconds of paged attention per row, head and position, and the bandwidth of reading the cache.
 
 python -m benchmarks.attention --formats float32,int8 --contexts 128,4096
 """
@@ -23,7 +23,7 @@ from cactus_actors.workers.kernels.attention import attend, attention_scratch
 BLOCK_SIZE = 16
 SEQUENCES = 8
 CACHE_BYTES = 256 << 20
-"""Layers are added until a pass reads about this much, as a model's pass does."""
+"""Layers are added until a pass reads about this number of bytes, as a pass of a model does."""
 SHAPES = {"9/3x64": (9, 3, 64), "16/8x128": (16, 8, 128)}  # heads/key-value heads x head_dim
 
 
@@ -130,7 +130,7 @@ def _fill(cache: KVCache, generator: np.random.Generator) -> None:
 
 
 def measure(case: Case, threads: int, repeats: int) -> tuple[float, float]:
-    """(ns for each row, head and position on one thread; GB/s of keys and values over all threads)."""
+    """measure: (ns per row, head and position on one thread; GB/s of keys and values over all threads)."""
     run, cache = case.prepare()
     durations = []
     with ThreadPoolExecutor(threads) as pool:

@@ -1,4 +1,4 @@
-"""This project's engine, in process, as one side of a comparison (see side.py).
+"""The engine of this project, in process, as one side of a comparison (see side.py).
 
 python benchmarks/cactus_side.py MODEL WEIGHTS THREADS
 """
@@ -31,14 +31,14 @@ FIRST_ORDINARY_ID = 300
 
 
 class PlaceholderTokenizer:
-    """Stands in for the tokenizer: some text for every token."""
+    """A stand-in for the tokenizer that returns some text for every token."""
 
     def token_bytes(self, token_id: int) -> bytes:
         return bytes([32 + token_id % 95])
 
 
 class CactusSide:
-    """One model; an engine is kept until a measurement needs one of another size."""
+    """One model. An engine is kept until a measurement needs one of another size."""
 
     def __init__(self, path: Path, weights: WeightFormat, threads: int) -> None:
         self._model = load_model(path, weights=weights, threads=threads)
@@ -47,11 +47,11 @@ class CactusSide:
         self._dispatch_ids = count(1)
 
     def about(self) -> dict[str, Any]:
-        """What is measured, for people."""
+        """Description of the side, for the printed table."""
         return {"kernels": self._model.kernels}
 
     def prefill(self, batch: int, prompt_tokens: int, seed: int) -> dict[str, float]:
-        """The first tokens of a batch of new prompts."""
+        """Time to the first tokens of a batch of new prompts."""
         engine = self._sized(batch, prompt_tokens + 1)
         self._add(engine, self._prompts(seed, batch, prompt_tokens), max_tokens=1)
         seconds = 0.0
@@ -60,7 +60,7 @@ class CactusSide:
         return {"seconds": seconds, "tokens": batch * prompt_tokens}
 
     def decode(self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool) -> dict[str, float]:
-        """Steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
+        """Time of decode steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
         while_others_prefill = -(-prompt_tokens * batch // TOKEN_BUDGET)
         longest = prompt_tokens + decode_tokens + while_others_prefill + 2
         engine = self._sized(batch, longest)
@@ -77,7 +77,7 @@ class CactusSide:
         }
 
     def first_token(self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool) -> dict[str, float]:
-        """The first token of a lone prompt whose prefix is in the cache, or of a new one."""
+        """Time to the first token of a single prompt: its prefix is in the cache, or it is new."""
         engine = self._sized(4, prefix_tokens + suffix_tokens + 1)
         prefix = self._prompts(-1 if cached else seed, 1, prefix_tokens)[0]
         if cached:
@@ -97,7 +97,7 @@ class CactusSide:
     def closed_loop(
         self, concurrency: int, requests: int, prompt_tokens: int, decode_tokens: int, seed: int
     ) -> dict[str, Any]:
-        """What `concurrency` callers see who each ask anew as soon as they have their answer."""
+        """Closed-loop load: each of `concurrency` callers sends a request as soon as it has the last answer."""
         engine = self._sized(concurrency, prompt_tokens + decode_tokens, paced=True)
         waiting = self._prompts(seed, requests, prompt_tokens)
         before: dict[int, float] = {}
@@ -129,7 +129,7 @@ class CactusSide:
         }
 
     def _sized(self, batch: int, longest: int, *, paced: bool = False) -> Engine:
-        """The engine for such batches; with `paced`, with the step limits of a service."""
+        """The engine for batches of this size; with `paced`, it has the step limits of a service."""
         kind = (batch, longest, paced)
         if self._engine is None or kind != self._kind:
             self._engine = None  # its memory is free before the next takes more
@@ -164,7 +164,7 @@ class CactusSide:
 
 
 def timed_step(engine: Engine) -> tuple[float, list[SequenceDelta]]:
-    """Seconds of one step, and what came of it."""
+    """Return the seconds of one step, and its output."""
     started = time.perf_counter()
     deltas = engine.step()
     return time.perf_counter() - started, deltas

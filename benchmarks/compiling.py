@@ -1,7 +1,7 @@
-"""How long numba compiles for: `python -m benchmarks.compiling --weights int8 --json compiling.json`.
+"""Compile times of numba: `python -m benchmarks.compiling --weights int8 --json compiling.json`.
 
 Processor seconds of a process, from its start, that loads a small model, or builds the sampler, with an empty
-cache and then with what the ones before it have compiled: each family after the first should find its step.
+cache and then with the code that earlier processes have compiled: each family after the first should find its step.
 Processor seconds say the same beside other work; on two cores step and sampler are compiled side by side.
 """
 
@@ -31,7 +31,7 @@ REPORT = "\nimport time; print(time.process_time())"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one run measured: processor seconds, of each first and then with all compiled."""
+    """All results of one run: processor seconds, first with an empty cache and then with a full one."""
 
     weights: str
     sampler_s: tuple[float, float]
@@ -39,7 +39,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seconds(program: str, folder: str) -> float:
-    """Processor seconds of a process with its caches in `folder`."""
+    """Return the processor seconds of a process with its caches in `folder`."""
     caches = {"NUMBA_CACHE_DIR": f"{folder}/compiled", "CACTUS_CACHE_DIR": f"{folder}/packed"}
     command = [sys.executable, "-c", program + REPORT]
     environment = {**os.environ, **caches}
@@ -61,7 +61,7 @@ def measure(weights: str) -> Record:
 
 
 def print_record(record: Record) -> None:
-    """What people want to know of it."""
+    """Print the result as text."""
     table = Table("", "first, CPU s", "again, CPU s", title=f"{record.weights}, in this order")
     for name, (first, again) in record.families_s.items():
         table.add_row(f"model of {name}", f"{first:.1f}", f"{again:.1f}")

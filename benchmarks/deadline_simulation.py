@@ -1,4 +1,4 @@
-"""The router's decisions in virtual time, over a worker that takes so long for a step as it has work."""
+"""The router's decisions in virtual time, with a worker whose step time depends on its work."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ WORKER = b"worker"
 
 @dataclass(frozen=True)
 class Request:
-    """What one request of a trace asks for; `generated` tokens of the `allowed` ones come.
+    """One request of a trace; it generates `generated` of the `allowed` tokens.
 
-    At least `min_tokens` of them do, which the request says.
+    The request states `min_tokens`, a lower bound of `generated`.
     """
 
     prompt: int
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass
 class Outcome:
-    """What became of the requests of one load."""
+    """The outcome of the requests of one load."""
 
     load: float
     seconds: float
@@ -58,7 +58,7 @@ class Outcome:
     refusal_s: list[float] = field(default_factory=list)
 
     def report(self, base: Outcome | None) -> dict[str, float]:
-        """As printed; `base` is the first load's."""
+        """The result as text; `base` is that of the first load."""
         goodput = self.num_in_time / self.seconds
         ordered = sorted(self.refusal_s)
         p99 = ordered[int(0.99 * (len(ordered) - 1))] if ordered else 0.0
@@ -75,7 +75,7 @@ class Outcome:
 
 
 def requests_of(trace: Path | None, count: int, seed: int) -> list[Request]:
-    """Requests as in a trace, in another order, or drawn from distributions of that shape."""
+    """Requests in the order of a trace, in another order, or drawn from distributions of its shape."""
     chooser = random.Random(seed)
     if trace is not None:
         with trace.open() as file:
@@ -91,7 +91,7 @@ def requests_of(trace: Path | None, count: int, seed: int) -> list[Request]:
 
 
 def forced_requests(lengths: list[int], count: int, seed: int) -> list[Request]:
-    """Requests with short prompts that must generate one of these lengths each."""
+    """Requests with short prompts, each of which must generate one of these lengths."""
     chooser = random.Random(seed)
     return [Request(50, one, one, one) for one in (chooser.choice(lengths) for _ in range(count))]
 
@@ -107,7 +107,7 @@ class Sequence:
 
 
 class Simulation:
-    """The router's core and one worker in virtual time; each request is one `user`'s of `num_users`."""
+    """The router's core and one worker in virtual time; each request belongs to one of `num_users` users."""
 
     def __init__(self, timeout_s: float | None, num_users: int = 1) -> None:
         self.core = RouterCore(RouterSettings(), ServiceFacts(epoch=1, started_at=0.0))
@@ -128,7 +128,7 @@ class Simulation:
         self._perform(self.core.on_worker(WORKER, hello, 0.0))
 
     def run(self, arrivals: list[tuple[float, Request]], until: float) -> None:
-        """Let requests come, and time pass until `until`."""
+        """Submit requests and let time pass until `until`."""
         coming = deque(enumerate(arrivals))
         while True:
             arrival = coming[0][1][0] if coming else math.inf
@@ -187,7 +187,7 @@ class Simulation:
             self._deck = deque(one for one in self._deck if one.dispatch.dispatch_id != message.dispatch_id)
 
     def _begin_step(self) -> None:
-        """A step computes up to 256 tokens of prompts, and one of each sequence that has none left."""
+        """Begin a step of up to 256 prompt tokens and one token of each sequence that is past its prompt."""
         while self._deck and len(self._running) < NUM_SLOTS:
             sequence = self._deck.popleft()
             self._running[sequence.dispatch.dispatch_id] = sequence
@@ -231,7 +231,7 @@ class Simulation:
 
 
 def simulated_capacity(requests: list[Request], count: int = 400) -> float:
-    """Requests a second of a worker that always has enough to do."""
+    """Requests per second of a worker that always has enough work."""
     simulation = Simulation(None)
     simulation.run([(0.0, request) for request in requests[:count]], 10_000.0)
     times = [ended_at for _, _, ended_at in simulation.finished]
@@ -246,7 +246,7 @@ def simulated(
     timeout_s: float,
     num_users: int = 1,
 ) -> Outcome:
-    """What becomes of requests that come at `load` times the capacity, after as long a time of warming up."""
+    """Simulate requests at `load` times the capacity, after a warm-up of the same duration."""
     chooser = random.Random(load)
     arrivals: list[tuple[float, Request]] = []
     at = 0.0

@@ -1,4 +1,4 @@
-"""Requests with deadlines at several times what a service can do: what ends in time, and what is refused.
+"""Requests with deadlines at several times the capacity of a service: goodput and refusals.
 
 python -m benchmarks.deadlines --simulate
 python -m benchmarks.deadlines --trace azure.csv --seconds 60
@@ -34,7 +34,7 @@ from cactus_actors.protocol.errors import CactusError, Overloaded
 
 
 async def asked(client: AsyncClient, request: Request, timeout_s: float, outcome: Outcome) -> None:
-    """One request of a running service, noted in `outcome`."""
+    """Send one request to a running service, and record the result in `outcome`."""
     outcome.num_sent += 1
     started = time.monotonic()
     try:
@@ -53,7 +53,7 @@ async def asked(client: AsyncClient, request: Request, timeout_s: float, outcome
 
 
 async def measured_capacity(target: CactusService, requests: list[Request], seconds: float) -> float:
-    """Requests a second of a running service whose batch is always full."""
+    """Requests per second of a running service whose batch is always full."""
     outcome = Outcome(0, seconds)
     coming = iter(requests * 100)
     ends_at = time.monotonic() + seconds
@@ -75,7 +75,7 @@ async def measured(
     seconds: float,
     timeout_s: float,
 ) -> Outcome:
-    """What becomes of requests that a running service is sent at `load` times its capacity."""
+    """Measure requests that are sent to a running service at `load` times its capacity."""
     chooser = random.Random(load)
     warming, outcome = Outcome(load, seconds), Outcome(load, seconds)
     tasks: list[asyncio.Task[None]] = []
@@ -98,8 +98,8 @@ def main() -> None:
     parser.add_argument("--loads", type=float, nargs="+", default=[1.0, 3.0, 10.0])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--timeout", type=float, default=30.0)
-    parser.add_argument("--users", type=int, default=1, help="in the simulation")
-    parser.add_argument("--forced", type=int, nargs="+", help="lengths to draw from, told as min_tokens")
+    parser.add_argument("--users", type=int, default=1, help="number of users (with --simulate)")
+    parser.add_argument("--forced", type=int, nargs="+", help="answer lengths to draw from, sent as min_tokens")
     arguments = parser.parse_args()
     requests = requests_of(arguments.trace, 3000, seed=1)
     if arguments.forced:

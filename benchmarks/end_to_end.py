@@ -1,8 +1,8 @@
-"""End-to-end tokens/s of the whole service, and the share of time spent outside the kernels.
+"""Tokens per second of the whole service, and the share of time spent outside the kernels.
 
 python -m benchmarks.end_to_end --workers 1 --threads 1 --weights int8
 
-Starts the service (Ray, router, workers), then keeps 1, 4 and 16 streaming jobs in flight over ZeroMQ, and
+Starts the service (router, workers), then keeps 1, 4 and 16 streaming jobs in flight over ZeroMQ, and
 runs the engine alone in this process for comparison. A worker's time outside the kernels is what its process
 does between forward passes; the service's also holds the router, the client and waiting for messages.
 """
@@ -36,7 +36,7 @@ def kernel_and_step_seconds(status: Status) -> tuple[float, float]:
 
 
 def measure_service(config: ServeConfig, decode_tokens: int) -> dict[int, tuple[ServiceRecord, float, float]]:
-    """For each concurrency: what clients saw, and the shares outside kernels of steps and of the wall."""
+    """Rates and latencies at the clients, and the shares outside kernels of step and wall time, per concurrency."""
     service = Service(config)
     service.start()
     measured = {}

@@ -1,4 +1,4 @@
-"""What jobs that ended take: the router's memory, the journal on disk, and the start of the next router.
+"""Memory and disk used by ended jobs, and the start time of the next router.
 
 python -m benchmarks.ended_jobs --jobs 100000 --tokens 100
 
@@ -68,7 +68,7 @@ class Router:
         return self._core.status(time.monotonic()).held.ended_jobs
 
     def run(self, first: int, num_jobs: int) -> None:
-        """Run so many jobs to their ends, as many at once as there are slots."""
+        """Run this number of jobs to their ends, as many at a time as there are slots."""
         for start in range(first, first + num_jobs, NUM_SLOTS):
             numbers = range(start, min(start + NUM_SLOTS, first + num_jobs))
             for number in numbers:
@@ -148,7 +148,7 @@ def fill(directory: Path, num_jobs: int, num_tokens: int) -> None:
 
 
 def follow(directory: Path) -> None:
-    """Be the next router."""
+    """Start as the next router, and report the time and the memory."""
     before, started = resident_mib(), time.perf_counter()
     with closing(Router(directory, 0)) as router:
         seconds, num_recovered = time.perf_counter() - started, router.num_ended

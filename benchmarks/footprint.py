@@ -1,4 +1,4 @@
-"""What a service costs that does nothing, how soon it is ready, and how soon what is killed is back.
+"""Resources of an idle service, its start time, and the recovery time after `kill -9` of each process.
 
 python -m benchmarks.footprint --json footprint.json
 python -m benchmarks.footprint --placement ray
@@ -50,7 +50,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one run measured: seconds, bytes, percent of one core."""
+    """All results of one run: seconds, bytes, percent of one core."""
 
     placement: str
     ready_cold_s: float
@@ -64,7 +64,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def at_rest(service: CactusService, seconds: float) -> list[Process]:
-    """Every process of a service that answered once and then was left alone."""
+    """Measure every process of a service that answered once and was then idle."""
     with Client(service.jobs, service.stream) as client:
         client.complete(PROMPT, max_tokens=16)
     time.sleep(SETTLE_S)
@@ -81,7 +81,7 @@ def at_rest(service: CactusService, seconds: float) -> list[Process]:
 
 
 def seconds_until_back(service: CactusService, kind: str) -> float:
-    """Kill the first process of a kind; until another is there and the service answers."""
+    """Kill the first process of a kind; return the time until another one exists and the service answers."""
     victim = processes_of_kind(kind, service.pid)[0]
     with Client(service.jobs, service.stream) as client:
         whole: set[str] = {worker.kind for worker in client.status().workers}
@@ -96,7 +96,7 @@ def seconds_until_back(service: CactusService, kind: str) -> float:
 
 
 def is_whole(client: Client, victim: int, kinds: set[str]) -> bool:
-    """Whether workers of these kinds are there and ready, and none is the victim."""
+    """True if workers of these kinds exist and are ready, and none is the killed one."""
     with contextlib.suppress(CactusError):
         status: Status = client.status()
         there = {worker.kind for worker in status.workers if worker.state == "ready" and worker.pid != victim}
@@ -105,7 +105,7 @@ def is_whole(client: Client, victim: int, kinds: set[str]) -> bool:
 
 
 def is_ready(service: CactusService) -> bool:
-    """Whether the gateway takes requests."""
+    """True if the gateway accepts requests."""
     with contextlib.suppress(httpx.HTTPError):
         return httpx.get(f"{service.http}/readyz", timeout=1.0).status_code == httpx.codes.OK
     return False
@@ -120,7 +120,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def seconds_until_nothing_is_left(service: CactusService) -> float:
-    """Kill the service itself."""
+    """Kill the service itself; return the time until none of its processes is left."""
     pids = set(tree(service.pid)) - {service.pid}
     killed_at = time.perf_counter()
     os.kill(service.pid, signal.SIGKILL)
@@ -165,7 +165,7 @@ def measure(placement: str, rounds: int, seconds: float) -> Record:
 
 
 def print_record(record: Record) -> None:
-    """What people want to know of it."""
+    """Print the result as text."""
     console = Console()
     warm = statistics.median(record.ready_warm_s)
     console.print(f"placement {record.placement}: ready after {record.ready_cold_s:.1f} s with nothing compiled")
@@ -189,9 +189,9 @@ def print_record(record: Record) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--placement", choices=("local", "ray"), default="local")
-    parser.add_argument("--rounds", type=int, default=3, help="warm starts, and kills of each kind")
-    parser.add_argument("--seconds", type=float, default=20.0, help="for which it is at rest")
-    parser.add_argument("--json", type=Path, help="save everything here")
+    parser.add_argument("--rounds", type=int, default=3, help="number of warm starts, and of kills per kind of process")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds to measure the idle service")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     arguments = parser.parse_args()
     end_servers_on_signal()
     record = measure(arguments.placement, arguments.rounds, arguments.seconds)

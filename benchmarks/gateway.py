@@ -1,4 +1,4 @@
-"""One service asked over ZeroMQ and over HTTP, in turns; then what streams that wait cost the gateway.
+"""One service asked over ZeroMQ and over HTTP, in turns; then the gateway's memory for waiting streams.
 
 python -m benchmarks.gateway --json gateway.json
 
@@ -34,7 +34,7 @@ SETTLE_S = 3.0
 
 
 def table_of(figures: list[ServiceFigure], title: str) -> Table:
-    """One line a way and load, with HTTP's tokens a second as a share of ZeroMQ's."""
+    """A line per protocol and load, with HTTP's tokens per second as a share of ZeroMQ's."""
     table = Table(title=title)
     for name in ("", "", *COLUMNS.values(), "HTTP / ZeroMQ", "client's core", "others"):
         table.add_column(name, justify="right")
@@ -52,7 +52,7 @@ def table_of(figures: list[ServiceFigure], title: str) -> Table:
 
 
 def shares_of(figures: list[ServiceFigure], load: str) -> list[float]:
-    """HTTP's tokens a second as a share of ZeroMQ's, round by round."""
+    """HTTP's tokens per second as a share of ZeroMQ's, per round."""
     rounds = {figure.side: figure.rounds for figure in figures if figure.load == load}
     column = "output_tokens_per_second"
     return [
@@ -62,7 +62,7 @@ def shares_of(figures: list[ServiceFigure], load: str) -> list[float]:
 
 
 async def memory_of_idle_streams(service: CactusService, num_streams: int) -> tuple[float, float]:
-    """The gateway's resident megabytes without and with so many streams that wait."""
+    """The gateway's resident megabytes without and with this number of waiting streams."""
     pid = gateway_pid(service.pid)
     before = resident_mb(pid)
     host, port = service.http.removeprefix("http://").split(":")
@@ -84,7 +84,7 @@ async def memory_of_idle_streams(service: CactusService, num_streams: int) -> tu
 
 
 def gateway_pid(root: int) -> int:
-    """The gateway's process among the descendants of a service."""
+    """The process id of the gateway among the descendants of a service."""
     parents: dict[int, int] = {}
     gateways = []
     for path in Path("/proc").glob("[0-9]*"):
@@ -115,9 +115,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--weights", default="int8")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--patience", type=float, default=300, help="seconds to wait, in all, for quiet")
+    parser.add_argument("--patience", type=float, default=300, help="seconds to wait in total for an idle machine")
     parser.add_argument("--streams", type=int, default=IDLE_STREAMS)
-    parser.add_argument("--json", type=Path, help="save everything here")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     return parser.parse_args()
 
 

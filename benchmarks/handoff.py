@@ -1,6 +1,6 @@
-"""What handing off is worth: a weak local model, a better one as its cloud, the embedded model's examination.
+"""Accuracy gained by handing off, with a noisy copy of the embedded model as the local one.
 
-The weak model is cactus-sprout with Gaussian noise on every matrix, of a part of the matrix's own spread;
+The weak model is cactus-sprout with Gaussian noise on every matrix, in proportion to the matrix's standard deviation;
 the better one is cactus-sprout itself.
 """
 
@@ -31,7 +31,7 @@ from training.questions import labelled
 
 
 def disturbed(model: Path, directory: Path, noise: float) -> Path:
-    """A copy of `model` in `directory`, its matrices disturbed, without the probe of the original."""
+    """Write a copy of `model` with noise on its matrices to `directory`, without the probe of the original."""
     shutil.copytree(model, directory, ignore=shutil.ignore_patterns("*.safetensors", "confidence_probe.json"))
     draw = np.random.default_rng(0)
     tensors = {}
@@ -48,7 +48,7 @@ def disturbed(model: Path, directory: Path, noise: float) -> Path:
 
 
 def answers(model: str, examples: Sequence[Example], threads: int) -> list[ExampleOutcome]:
-    """Every example, one after the other, greedy."""
+    """Answer the examples one after the other, greedily."""
     backend = LocalBackend(model, weights="float32", threads=threads, handoff=HandoffSettings())
     outcomes = []
     for example in examples:

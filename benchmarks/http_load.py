@@ -18,7 +18,7 @@ DATA, DONE = b"data: ", b"[DONE]"
 
 
 class HttpLoad:
-    """What was measured so far."""
+    """The measurements so far."""
 
     def __init__(self, max_tokens: int) -> None:
         self._max_tokens = max_tokens
@@ -27,7 +27,7 @@ class HttpLoad:
         self.request_ms: list[float] = []
 
     async def request(self, client: httpx.AsyncClient, prompt: list[int]) -> None:
-        """Stream one answer and note when its events came; raises unless it has all its tokens."""
+        """Stream one answer and record the times of its events; raises if tokens are missing."""
         started = before = time.perf_counter()
         is_first = True
         last: dict[str, Any] = {}
@@ -72,10 +72,10 @@ async def bench_http(
     max_tokens: int,
     seed: int = 0,
 ) -> ServiceRecord:
-    """Measure `requests` requests of random token ids, greedy, none ending early, no two prompts alike."""
+    """Measure `requests` requests of random token ids, greedy, none ending early, no two prompts equal."""
     load = HttpLoad(max_tokens)
     prompts = _prompts(random.Random(seed), vocab_size, requests, prompt_tokens)
-    limits = httpx.Limits(max_keepalive_connections=0)  # a server may close one just as it is used again
+    limits = httpx.Limits(max_keepalive_connections=0)  # a server may close a connection just as it is used again
     async with httpx.AsyncClient(base_url=root, timeout=None, limits=limits) as client:
 
         async def send_requests() -> None:

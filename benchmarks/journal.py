@@ -1,4 +1,4 @@
-"""What the journal costs: acceptances a second and the wait for one, with it and without.
+"""Cost of the journal: acceptances per second and the latency of one, with and without it.
 
 python -m benchmarks.journal --jobs 2000
 
@@ -76,7 +76,7 @@ def waits(socket: zmq.Socket[bytes], num_jobs: int, first: int) -> list[float]:
 
 
 def rate(socket: zmq.Socket[bytes], num_jobs: int, first: int, in_flight: int) -> float:
-    """Acceptances a second with so many submissions under way."""
+    """Acceptances per second with this number of submissions in flight."""
     started = time.perf_counter()
     for number in range(first, first + num_jobs + in_flight):
         if number < first + num_jobs:

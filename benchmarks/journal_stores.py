@@ -1,4 +1,4 @@
-"""What SQLite costs where a log that is only appended to would do: commits of the journal's own entries.
+"""SQLite compared with an append-only log, for commits of the journal's own entries.
 
 python -m benchmarks.journal_stores
 
@@ -40,7 +40,7 @@ from cactus_actors.router.state.journal_records import (
 
 RUNNING = 10
 KEPT = 1000
-"""Jobs that come after one before it ends, and before it is forgotten."""
+"""Number of later jobs after which a job ends, and after which it is forgotten."""
 PROMPT = "Tell me a story about a fox and a crow who share one piece of cheese. " * 4
 Commit = Callable[[Sequence[Entry]], None]
 Store = Callable[[Path], AbstractContextManager[Commit]]
@@ -48,7 +48,7 @@ Store = Callable[[Path], AbstractContextManager[Commit]]
 
 @contextmanager
 def sqlite_store(directory: Path) -> Iterator[Commit]:
-    """The journal as the router has it; a commit waits for its writing thread."""
+    """The journal as the router uses it; a commit waits for its writer thread."""
     journal = JobJournal(directory)
     written = threading.Semaphore(0)
 
@@ -56,7 +56,7 @@ def sqlite_store(directory: Path) -> Iterator[Commit]:
         written.release(len(job_ids))
 
     def commit(entries: Sequence[Entry]) -> None:
-        with journal._wake:  # together, as what came in during one turn of the router's loop
+        with journal._wake:  # together, like the messages of one turn of the router's loop
             journal._entries += entries
             journal._wake.notify()
         for entry in entries:
@@ -87,13 +87,13 @@ def append_store(directory: Path) -> Iterator[Commit]:
 
 
 def framed(entry: Entry) -> bytes:
-    """What `encoded` ends with is the record's sum."""
+    """The frame of a record; `encoded` ends with its checksum."""
     body = entry.job_id.encode() + (b"" if isinstance(entry, Forget) else encoded(entry.record))
     return len(body).to_bytes(4, "big") + body
 
 
 def life(number: int) -> list[Entry]:
-    """What is written while a job is accepted, another one ends and an old one is forgotten."""
+    """The entries of one turn: a job is accepted, another one ends and an old one is forgotten."""
     entries: list[Entry] = [WriteAccepted(job_id(number), accepted(number))]
     if number >= RUNNING:
         entries.append(WriteEnded(job_id(number - RUNNING), ended(number - RUNNING)))
@@ -103,7 +103,7 @@ def life(number: int) -> list[Entry]:
 
 
 def job_id(number: int) -> str:
-    """In no order, as those that clients make."""
+    """A job id; ids are in no order, as those that clients make."""
     return hashlib.blake2s(number.to_bytes(8, "big"), digest_size=16).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""How much of the JSON-Schema-Test-Suite is enforced: schemas and valid instances taken, others refused.
+"""Coverage of the JSON-Schema-Test-Suite: accepted schemas and valid instances, rejected invalid ones.
 
 python -m benchmarks.json_schema_suite ../JSON-Schema-Test-Suite/tests/draft2020-12
 
@@ -24,7 +24,7 @@ from cactus_actors.structured import compile_request
 
 
 class NoTokens:
-    """A vocabulary of nothing: schemas name no tokens."""
+    """An empty vocabulary: schemas name no tokens."""
 
     vocab_size = 0
 
@@ -39,7 +39,7 @@ class NoTokens:
 
 @dataclass(slots=True)
 class Outcome:
-    """Counts of schemas and instances, and what went wrong by file."""
+    """Counts of schemas and instances, and failures per file."""
 
     num_schemas: int = 0
     num_compiled: int = 0
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def measure(directory: Path) -> Outcome:
-    """Go through all schemas of `directory`, the optional ones left out."""
+    """Check all schemas of `directory` except the optional ones."""
     outcome = Outcome()
     for path in sorted(directory.glob("*.json")):
         for case in json.loads(path.read_text(encoding="utf-8")):
@@ -81,7 +81,7 @@ def measure(directory: Path) -> Outcome:
 
 
 def _count_unsatisfiable(error: InvalidRequest, case: dict[str, Any], outcome: Outcome) -> None:
-    """A schema that nothing obeys is understood if the suite has no valid instance of it."""
+    """Count a schema that no instance can satisfy: it is understood if the suite has no valid instance of it."""
     if error.type == "schema_unsatisfiable" and not any(test["valid"] for test in case["tests"]):
         outcome.num_compiled += 1
         outcome.num_invalid += len(case["tests"])
@@ -93,7 +93,7 @@ def _takes(matcher: LLMatcher, text: str) -> bool:
 
 
 def _texts(value: Any, schema: Any) -> Iterator[str]:
-    """The spellings of an instance: numbers plain, properties as they come and as the schema lists them."""
+    """The spellings of an instance: plain numbers, properties in their own order and in that of the schema."""
     listed = list(schema.get("properties", {})) if isinstance(schema, dict) else []
     values = [value]
     if isinstance(value, dict):
@@ -112,7 +112,7 @@ def main() -> None:
     """Print the shares of one directory of the suite."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--details", action="store_true", help="name what went wrong")
+    parser.add_argument("--details", action="store_true", help="print each failure")
     arguments = parser.parse_args()
     outcome = measure(arguments.directory)
     print(f"schemas compiled      {_share(outcome.num_compiled, outcome.num_schemas)}")

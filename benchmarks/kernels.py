@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""Speed of the matrix kernels beside what this machine can do: memory at one row, arithmetic at many.
+"""Speed of the matrix kernels compared with the limits of the machine: memory at one row, arithmetic at many.
 
 python -m benchmarks.kernels --formats int8 int4
 """
@@ -41,7 +41,7 @@ NUM_CHAINS = 12
 
 @primitive
 def _read(typing: Any, data: Any, start: Any, num_bytes: Any) -> Any:
-    """The sum of all bytes of a range, a multiple of 512, as 32-bit words: a plain read."""
+    """A plain read: the sum of all bytes of a range, a multiple of 512, as 32-bit words."""
 
     def generate(context: Any, builder: ir.IRBuilder, _signature: Any, given: Any) -> ir.Value:
         sums = variables(builder, [constant(INTEGERS, 0)] * 8)
@@ -56,7 +56,7 @@ def _read(typing: Any, data: Any, start: Any, num_bytes: Any) -> Any:
 
 
 def _make_peak(instructions: InstructionSet | None) -> Callable[[int, int], int]:
-    """Rounds of dot products (multiply-adds without an instruction set) that touch no memory."""
+    """Compile rounds of dot products (multiply-adds without an instruction set) that touch no memory."""
 
     @primitive
     def spin(typing: Any, num_rounds: Any, seed: Any) -> Any:
@@ -68,7 +68,7 @@ def _make_peak(instructions: InstructionSet | None) -> Callable[[int, int], int]
                 for total in sums:
                     before = builder.load(total)
                     if instructions:
-                        # Weights that change, as nothing may be computed once for all rounds.
+                        # The weights change, so that nothing can be computed once for all rounds.
                         weights = builder.bitcast(before, ir.VectorType(I8, 64))
                         after = instructions.dot(builder, before, inputs, weights)
                     else:
@@ -127,12 +127,12 @@ class Product:
         self.run(1, 1, 0)
 
     def run(self, size: int, times: int, rank: int) -> None:
-        """Compute a rank's share some times."""
+        """Compute one rank's share several times."""
         _multiply(self._weights, self._matrix, self._rows, self._num_rows, self._out, rank, size, times)
 
 
 def best_rate(work: float, num_threads: int, run: Callable[[int], object], rounds: int = 30) -> float:
-    """Billions of `work` a second in the best round of `run(rank)` on threads that start together."""
+    """Billions of `work` units per second in the best round of `run(rank)` on threads that start together."""
     return work / 1e9 / min(_seconds(num_threads, run) for _ in range(rounds))
 
 
@@ -154,7 +154,7 @@ def _seconds(num_threads: int, run: Callable[[int], object]) -> float:
 
 
 def report_memory(names: list[str], instructions: InstructionSet, megabytes: int) -> None:
-    """GB/s of weights at one row, beside a plain read of as many bytes."""
+    """GB/s of weights at one row, next to a plain read of the same number of bytes."""
     num_inputs = 1024
     memory = aligned_zeros((megabytes << 20,), np.uint8)
     memory[:] = 1
@@ -178,7 +178,7 @@ def _read_share(memory: Any, share: int, rank: int) -> None:
 
 
 def report_arithmetic(names: list[str], instructions: InstructionSet) -> None:
-    """GOP/s of one thread (a multiply-add is two), beside the same instructions in registers only."""
+    """GOP/s of one thread (a multiply-add is two), next to the same instructions in registers only."""
     peaks = {"integer": _peak(instructions, 128), "float": _peak(None, 32)}
     for kind, peak in peaks.items():
         print(f"{kind} peak of a thread: {peak:.0f} GOP/s")
@@ -201,7 +201,9 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS))
-    parser.add_argument("--megabytes", type=int, default=256, help="weights at one row, more than caches hold")
+    parser.add_argument(
+        "--megabytes", type=int, default=256, help="size of the weights at one row; larger than the caches"
+    )
     arguments = parser.parse_args()
     instructions = choose_instruction_set()
     print(f"kernels: {instructions.name} (CACTUS_KERNELS chooses others)")

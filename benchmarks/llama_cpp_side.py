@@ -1,9 +1,9 @@
-"""llama.cpp, through llama-cpp-python's low-level calls, as one side of a comparison (see side.py).
+"""llama.cpp, through the low-level calls of llama-cpp-python, as one side of a comparison (see side.py).
 
 python benchmarks/llama_cpp_side.py MODEL.gguf THREADS
 
 Needs NumPy and llama-cpp-python alone, so that it runs in an environment of its own. Sequences have KV
-streams of their own and tokens are the argmax of the logits: what is fastest for llama.cpp here.
+streams of their own and tokens are the argmax of the logits: the fastest way for llama.cpp here.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MAX_BATCH_TOKENS = 2048
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def quiet(level: int, text: bytes, _: Any) -> None:
-    """Only errors are of interest."""
+    """Pass on errors only."""
     if level == 4:  # GGML_LOG_LEVEL_ERROR
         sys.stderr.write(text.decode())
 
 
 class LlamaCppSide:
-    """One model; a context is kept until a measurement needs one of another size."""
+    """One model. A context is kept until a measurement needs one of another size."""
 
     def __init__(self, path: str, threads: int) -> None:
         llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
@@ -42,17 +42,17 @@ class LlamaCppSide:
         self._threads = threads
         self._size = (0, 0)
         self._context: Any = None
-        self._cached: Any = None  # what the sequences of the context hold
+        self._cached: Any = None  # tokens of each sequence in the context
         self._first_tokens = np.empty(0, dtype=np.int32)
         self._batch = llama_cpp.llama_batch_init(MAX_BATCH_TOKENS, 0, 1)
 
     def about(self) -> dict[str, Any]:
-        """What is measured, for people."""
+        """Description of the side, for the printed table."""
         features = llama_cpp.llama_print_system_info().decode()
         return {"kernels": " ".join(f.split(" = ")[0].strip() for f in features.split("|") if " = 1" in f)}
 
     def prefill(self, batch: int, prompt_tokens: int, seed: int) -> dict[str, float]:
-        """The first tokens of a batch of new prompts."""
+        """Time to the first tokens of a batch of new prompts."""
         self._empty(batch, prompt_tokens + 1)
         prompts = self._prompts(seed, batch, prompt_tokens)
         started = time.perf_counter()
@@ -60,7 +60,7 @@ class LlamaCppSide:
         return {"seconds": time.perf_counter() - started, "tokens": batch * prompt_tokens}
 
     def decode(self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool) -> dict[str, float]:
-        """Steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
+        """Time of decode steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
         holds = (batch, prompt_tokens, seed)
         if repeated and self._cached == holds:
             for sequence in range(batch):
@@ -77,7 +77,7 @@ class LlamaCppSide:
         return {"seconds": time.perf_counter() - started, "tokens": batch * decode_tokens}
 
     def first_token(self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool) -> dict[str, float]:
-        """The first token of a lone prompt whose prefix is in the cache, or of a new one."""
+        """Time to the first token of a single prompt: its prefix is in the cache, or it is new."""
         holds = ("prefix", prefix_tokens)
         if not cached or self._cached != holds:
             self._empty(1, prefix_tokens + suffix_tokens + 1)
@@ -96,7 +96,7 @@ class LlamaCppSide:
         return {"seconds": time.perf_counter() - started, "tokens": 1}
 
     def _empty(self, batch: int, longest: int) -> None:
-        """Have a context for `batch` sequences of `longest` tokens that holds nothing."""
+        """Make an empty context for `batch` sequences of `longest` tokens."""
         self._cached = None
         size = (batch, -(-longest // 256) * 256)
         if self._context is not None and self._size == size:
@@ -117,7 +117,7 @@ class LlamaCppSide:
         self._size = size
 
     def _prefill(self, prompts: NDArray[np.int64], first_position: int = 0) -> NDArray[np.int32]:
-        """Compute equally long prompts, all of them side by side; returns the token after each."""
+        """Compute prompts of equal length together; return the token after each."""
         batch, num_tokens = prompts.shape
         width = MAX_BATCH_TOKENS // batch
         tokens = np.empty(0, dtype=np.int32)
@@ -137,7 +137,7 @@ class LlamaCppSide:
         sequences: NDArray[np.int64],
         logit_rows: NDArray[np.int64],
     ) -> NDArray[np.int32]:
-        """One call of llama_decode; returns the token after each of `logit_rows`."""
+        """Call llama_decode once; return the token after each of `logit_rows`."""
         batch = self._batch
         batch.n_tokens = num_tokens = tokens.size
         view(batch.token, num_tokens)[:] = tokens

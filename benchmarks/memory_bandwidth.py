@@ -1,4 +1,4 @@
-"""How fast this machine reads memory: the ceiling of a lone sequence's decoding.
+"""Memory bandwidth of this machine: the upper limit of decoding one sequence.
 
 python -m benchmarks.memory_bandwidth --threads 2
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-NUM_BYTES = 1 << 30  # far more than any cache
+NUM_BYTES = 1 << 30  # much larger than any cache
 NUM_PASSES = 5
 
 
@@ -27,7 +27,7 @@ def total(words: NDArray[np.uint64]) -> np.uint64:
 
 
 def read_bandwidth(threads: int) -> float:
-    """Bytes a second that so many threads read together, the best of a few passes."""
+    """Bytes per second that these threads read together: the best of a few passes."""
     words = np.ones(NUM_BYTES // 8, dtype=np.uint64)
     total(words[:8])
     parts = np.array_split(words, threads)

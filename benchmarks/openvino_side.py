@@ -2,7 +2,7 @@
 
 python benchmarks/openvino_side.py MODEL_DIRECTORY THREADS
 
-Needs NumPy and openvino-genai alone, so that it runs in an environment of its own. The directory is what
+Needs NumPy and openvino-genai alone, so that it runs in an environment of its own. The directory has the files that
 `optimum-cli export openvino` writes; no tokenizer is needed.
 """
 
@@ -26,7 +26,7 @@ MAX_BATCH_TOKENS = 2048
 
 
 class OpenVinoSide:
-    """One model; a pipeline is kept until a measurement needs one of another kind."""
+    """One model. A pipeline is kept until a measurement needs one of another kind."""
 
     def __init__(self, path: Path, threads: int) -> None:
         self._path = path
@@ -37,11 +37,11 @@ class OpenVinoSide:
         self._request_ids = count(1)
 
     def about(self) -> dict[str, Any]:
-        """What is measured, for people."""
+        """Description of the side, for the printed table."""
         return {"kernels": f"OpenVINO {openvino.__version__.split('-')[0]}"}
 
     def prefill(self, batch: int, prompt_tokens: int, seed: int) -> dict[str, float]:
-        """The first tokens of a batch of new prompts."""
+        """Time to the first tokens of a batch of new prompts."""
         pipeline = self._of_kind(batch, prompt_tokens + 1, keeps=False)
         handles = self._add(pipeline, self._prompts(seed, batch, prompt_tokens), max_tokens=1)
         started = time.perf_counter()
@@ -51,7 +51,7 @@ class OpenVinoSide:
         return {"seconds": seconds, "tokens": batch * prompt_tokens}
 
     def decode(self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool) -> dict[str, float]:
-        """Steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
+        """Time of decode steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
         while_others_prefill = -(-prompt_tokens * batch // MAX_BATCH_TOKENS)
         longest = prompt_tokens + decode_tokens + while_others_prefill + 2
         pipeline = self._of_kind(batch, longest, keeps=repeated)
@@ -71,7 +71,7 @@ class OpenVinoSide:
         return {"seconds": seconds, "tokens": num_tokens}
 
     def first_token(self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool) -> dict[str, float]:
-        """The first token of a lone prompt whose prefix is in the cache, or of a new one."""
+        """Time to the first token of a single prompt: its prefix is in the cache, or it is new."""
         pipeline = self._of_kind(4, prefix_tokens + suffix_tokens + 1, keeps=cached)
         prefix = self._prompts(-1 if cached else seed, 1, prefix_tokens)
         if cached:
@@ -83,7 +83,7 @@ class OpenVinoSide:
         return {"seconds": time.perf_counter() - started, "tokens": num_tokens}
 
     def _of_kind(self, batch: int, longest: int, *, keeps: bool) -> Any:
-        """The pipeline for such batches; whether it keeps prefixes is fixed when it is made."""
+        """The pipeline for such batches. Prefix caching is fixed when a pipeline is made."""
         kind = (batch, longest, keeps)
         if kind != self._kind:
             self._pipeline = None
@@ -114,14 +114,14 @@ class OpenVinoSide:
 
 
 def finish(pipeline: Any, handles: list[Any]) -> int:
-    """Step until all is done; returns how many tokens came. A request whose handle is gone is dropped."""
+    """Step until all requests are done; return the number of tokens. A request without a handle is dropped."""
     while pipeline.has_non_finished_requests():
         pipeline.step()
     return read_tokens(handles)
 
 
 def read_tokens(handles: list[Any]) -> int:
-    """Take what has come since the last call; returns how many tokens."""
+    """Take the tokens since the last call; return their number."""
     num_tokens = 0
     for handle in handles:
         while handle.can_read():

@@ -1,4 +1,4 @@
-"""This engine and others beside it, in one run: the same model, threads and load, taking turns.
+"""This engine and others in one run: the same model, threads and load, in turns.
 
 python -m benchmarks.peers --shape A --format Q8_0 --llama-python ../llama-venv/bin/python --json peers.json
 
@@ -31,7 +31,7 @@ from benchmarks.side import Side, SideFailed
 
 FOLDER = Path(__file__).parent
 WIDTH = 130
-REST_S = 0.3  # threads of the engine that measured last fall asleep
+REST_S = 0.3  # threads of the engine that measured last go to sleep
 WEIGHTS_OF_FORMAT = {"Q8_0": "int8", "Q4_0": "int4"}
 LLAMA_CPP_MISSING = """\
 {python} cannot import llama_cpp. In an environment of its own:
@@ -41,7 +41,7 @@ then give --llama-python llama-venv/bin/python"""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the table: what every side is asked for, and in which unit the answer is shown."""
+    """One line of the table: the measurement, and the unit of its result."""
 
     key: str
     title: str
@@ -51,7 +51,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """What one side answered for one row, round by round; `others` is what strangers took of the cores."""
+    """The results of one side for one row, per round; `others` is the share of the cores that other processes took."""
 
     row: str
     side: str
@@ -65,14 +65,14 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one run measured."""
+    """All results of one run."""
 
     model: str
     weights: str
     weight_bytes: int
     threads: int
     kernels: dict[str, str]
-    read_bandwidth: list[float]  # bytes a second, measured between the rounds of the first decode row
+    read_bandwidth: list[float]  # bytes per second, measured between the rounds of the first decode row
     rows: list[Row]
     figures: list[Figure]
 
@@ -125,7 +125,7 @@ def rows_of(batches: Sequence[int], long_context: int, wanted: Sequence[str]) ->
 def measure_row(
     sides: Sequence[Side], row: Row, num_rounds: int, quiet: Quiet, bandwidths: list[float], threads: int
 ) -> list[Figure]:
-    """All sides in turn, round after round, after one round that warms up."""
+    """Measure all sides in turn, round after round, after one warm-up round."""
     is_repeated = row.arguments.get("repeated", False)
     figures = {side.name: Figure(row=row.key, side=side.name, values=[], others=[]) for side in sides}
     for round_number in range(num_rounds + 1):
@@ -166,7 +166,7 @@ def sides_of(arguments: argparse.Namespace, model: Path, weights: str) -> list[t
 
 
 def require_llama_cpp(python: str) -> None:
-    """Exit with what to do unless `python` can import llama_cpp."""
+    """Exit with instructions if `python` cannot import llama_cpp."""
     try:
         found = subprocess.run([python, "-c", "import llama_cpp"], capture_output=True, check=False)
     except OSError as error:
@@ -176,7 +176,7 @@ def require_llama_cpp(python: str) -> None:
 
 
 def table_of(record: Record, sides: Sequence[str]) -> Table:
-    """One line a row: every side's median, and how many times as fast ours is as each other."""
+    """One line per row: the median of every side, and the speed of ours relative to each other one."""
     peers = sides[1:]
     table = Table(title=f"{record.model}, {record.weights}, {record.threads} threads")
     table.add_column("")
@@ -214,21 +214,21 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="A")
     parser.add_argument("--format", choices=FORMATS, default="Q8_0")
-    parser.add_argument("--model", type=Path, help="a GGUF file instead of --shape and --format")
-    parser.add_argument("--weights", help="how our side holds them; int8 for Q8_0, int4 for Q4_0")
+    parser.add_argument("--model", type=Path, help="a GGUF file in place of --shape and --format")
+    parser.add_argument("--weights", help="our weight format; default: int8 for Q8_0, int4 for Q4_0")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batches", default="1,4,16")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--long-context", type=int, default=4096)
     parser.add_argument("--rows", default="prefill,decode,context,prefix", help="kinds of rows to measure")
-    parser.add_argument("--patience", type=float, default=600, help="seconds to wait, in all, for quiet")
-    parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="where our packages come from")
-    parser.add_argument("--before", type=Path, help="another checkout of ours, measured as a peer")
-    parser.add_argument("--alone", action="store_true", help="without llama.cpp")
-    parser.add_argument("--llama-python", default=sys.executable, help="a Python that has llama_cpp")
+    parser.add_argument("--patience", type=float, default=600, help="seconds to wait in total for an idle machine")
+    parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="the checkout with our packages")
+    parser.add_argument("--before", type=Path, help="another checkout of ours, measured as one more side")
+    parser.add_argument("--alone", action="store_true", help="measure without llama.cpp")
+    parser.add_argument("--llama-python", default=sys.executable, help="a Python with llama_cpp")
     parser.add_argument("--openvino-python", default=sys.executable, help="a Python with openvino_genai")
     parser.add_argument("--openvino-model", type=Path, help="the same model, exported for OpenVINO")
-    parser.add_argument("--json", type=Path, help="save everything here")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""What the processes of a service are, have in memory and compute, from /proc (proc(5))."""
+"""Kinds, memory and processor time of the processes of a service, from /proc (proc(5))."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = (
     "cactus_actors.router.preparation.preparer_child",
     "cactus_actors.router.edge.edge_child",
 )
-"""Words of a command line that tell what a process of a service is."""
+"""Words of a command line that identify the kind of a process."""
 _PROCESSES = Path("/proc")
 
 
@@ -28,7 +28,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def memory_of(pid: int) -> Memory:
-    """What the kernel says of a process."""
+    """The memory of a process."""
     lines = (_PROCESSES / str(pid) / "smaps_rollup").read_text().splitlines()[1:]
     kib = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in lines)}
     return Memory(
@@ -39,7 +39,7 @@ def memory_of(pid: int) -> Memory:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What all threads of a process have computed for; of one that has ended 0."""
+    """Processor time of all threads of a process; 0 if it has ended."""
     try:
         fields = (_PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -48,7 +48,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def tree(root: int) -> dict[int, str]:
-    """The command lines of `root` and of all that descends from it and has not ended, by number."""
+    """The command lines of `root` and of all its descendants that have not ended, by process id."""
     parents: dict[int, int] = {}
     commands: dict[int, str] = {}
     for folder in _PROCESSES.iterdir():
@@ -57,7 +57,7 @@ def tree(root: int) -> dict[int, str]:
                 state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
                 command = (folder / "cmdline").read_text().replace("\0", " ")
             except OSError:
-                continue  # it ended meanwhile
+                continue  # it has ended in the meantime
             if state != "Z":
                 parents[int(folder.name)], commands[int(folder.name)] = int(parent), command
     found, pending = {}, [root]
@@ -70,7 +70,7 @@ def tree(root: int) -> dict[int, str]:
 
 
 def kind_of(command: str) -> str:
-    """What a process of a service is: an actor's class, a module, or its program's name."""
+    """The kind of a process of a service: the class of an actor, a module, or the program's name."""
     for kind in KINDS:
         if kind in command:
             return kind
@@ -78,5 +78,5 @@ def kind_of(command: str) -> str:
 
 
 def processes_of_kind(kind: str, root: int) -> list[int]:
-    """Processes of that kind among those that `root` started, itself or through others."""
+    """The processes of a kind among the descendants of `root`."""
     return [pid for pid, command in tree(root).items() if kind_of(command) == kind]

@@ -1,4 +1,4 @@
-"""What weight formats and caches cost in quality: how far each is from float32 on the same text.
+"""Quality of weight and cache formats: the distance of each from float32 on the same text.
 
 python -m benchmarks.quality --model cactus-sprout
 python -m benchmarks.quality --model model.gguf --text stories.txt
@@ -31,7 +31,7 @@ from training.corpus.registry import examination
 
 BLOCK_SIZE = 16
 STEP_TOKENS = 128
-SEED = 11  # of an examination that no other code asks for
+SEED = 11  # the seed of held-out questions that no other code uses
 
 Document = Sequence[int]
 Formats = tuple[WeightFormat, CacheFormat]
@@ -51,7 +51,7 @@ CANDIDATES: tuple[Formats, ...] = (
 
 @dataclass
 class Comparison:
-    """Predictions of one model beside those of another, of the same tokens after the same ones."""
+    """Predictions of two models for the same tokens after the same prefix."""
 
     _divergences: list[NDArray[np.float64]] = field(default_factory=list)
     _surprises: list[NDArray[np.float64]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Comparison:
         logits: NDArray[np.float32],
         next_ids: Document,
     ) -> None:
-        """Logits (tokens, vocab) of both, and the token that follows each in the text."""
+        """Add logits (tokens, vocab) of both models, and the token that follows each in the text."""
         expected, actual = log_softmax(reference), log_softmax(logits)
         self._divergences.append((np.exp(expected) * (expected - actual)).sum(axis=1))
         self._surprises.append(-actual[np.arange(len(next_ids)), next_ids])
@@ -76,12 +76,12 @@ class Comparison:
 
     @property
     def agreement(self) -> float:
-        """The share of predictions whose likeliest token is the same."""
+        """The share of predictions with the same likeliest token."""
         return float(np.concatenate(self._agreements).mean())
 
     @property
     def perplexity(self) -> float:
-        """Of the other model on the text."""
+        """The perplexity of the other model on the text."""
         return float(np.exp(np.concatenate(self._surprises).mean()))
 
 
@@ -95,7 +95,9 @@ def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 def compare(
     path: Path, candidates: Sequence[Formats], documents: Sequence[Document], threads: int = 1
 ) -> dict[Formats, Comparison]:
-    """The model of a directory or GGUF file in float32, in it again and in other formats, on these tokens."""
+    """Compare the model of a directory or GGUF file in float32 with itself in float32 and in other formats, on these
+    tokens.
+    """
     with ExitStack() as stack:
 
         def load(formats: Formats) -> Model:
@@ -116,7 +118,7 @@ def compare(
 
 
 def steps_of(document: Document) -> range:
-    """Where steps begin; the last token predicts nothing that is known."""
+    """The positions at which steps begin; the last token predicts nothing known."""
     return range(0, len(document) - 1, STEP_TOKENS)
 
 
@@ -131,7 +133,7 @@ def predictions(model: Model, document: Document) -> Iterator[NDArray[np.float32
 
 
 def held_out_conversations(text: TextModel, per_kind: int) -> list[Document]:
-    """Conversations worded as no training sample of the embedded model is, in the model's own template."""
+    """Conversations in wordings that training does not use, in the model's own template."""
     return [
         text.chat_prompt(sample.messages, sample.tools, add_generation_prompt=False).ids[: text.max_context]
         for sample in examination(SEED, per_kind)
@@ -139,9 +141,9 @@ def held_out_conversations(text: TextModel, per_kind: int) -> list[Document]:
 
 
 def windows(text: TextModel, content: str, window: int) -> list[Document]:
-    """A text, cut into pieces that are read apart, each behind a beginning-of-sequence token if there is one.
+    """A text in windows that are read separately, each after a beginning-of-sequence token if there is one.
 
-    Windows are as near in length as can be, so that none has hardly any context.
+    Windows are of almost equal length, so that each has enough context.
     """
     token_ids = text.tokenizer.encode(content, add_special=False)
     opening = [] if text.tokenizer.bos_id is None else [text.tokenizer.bos_id]
@@ -152,7 +154,7 @@ def windows(text: TextModel, content: str, window: int) -> list[Document]:
 
 
 def own_texts(path: Path, text: TextModel, num_texts: int, window: int, threads: int) -> list[Document]:
-    """What the model says by itself in float32 at temperature 1, up to where it ends."""
+    """Samples of the model in float32 at temperature 1, each up to its end token."""
     bos_id = text.tokenizer.bos_id
     assert bos_id is not None, "a model without a beginning-of-sequence token says nothing by itself"
     rng = np.random.default_rng(SEED)
@@ -174,7 +176,7 @@ def own_texts(path: Path, text: TextModel, num_texts: int, window: int, threads:
 
 
 def report(comparisons: dict[Formats, Comparison], title: str) -> Table:
-    """A line for each pair of formats."""
+    """One line per pair of formats."""
     table = Table(title=title)
     for name in ("weights", "keys and values"):
         table.add_column(name)
@@ -196,7 +198,7 @@ def report(comparisons: dict[Formats, Comparison], title: str) -> Table:
 
 
 def parse_formats(text: str) -> Formats:
-    """`int8/float16` as weights and cache."""
+    """Parse `int8/float16` as formats of weights and cache."""
     for formats in (REFERENCE, *CANDIDATES):
         if "/".join(formats) == text:
             return formats
@@ -209,9 +211,11 @@ def main() -> None:
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a name or a path")
     texts = parser.add_mutually_exclusive_group()
     texts.add_argument("--text", type=Path, metavar="FILE", help="plain text in UTF-8")
-    texts.add_argument("--own-texts", type=int, metavar="COUNT", help="what the model says by itself")
+    texts.add_argument(
+        "--own-texts", type=int, metavar="COUNT", help="number of samples of the model to use as the text"
+    )
     texts.add_argument("--per-kind", type=int, default=20, help="conversations of each kind")
-    parser.add_argument("--window", type=int, default=256, help="tokens of a text that are read as one")
+    parser.add_argument("--window", type=int, default=256, help="tokens per window of the text")
     parser.add_argument("--formats", type=parse_formats, nargs="*", default=CANDIDATES)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()

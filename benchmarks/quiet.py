@@ -1,7 +1,7 @@
-"""Measuring only while no other program takes the processors.
+"""Measurements that are repeated if other programs took processor time.
 
-A barrier between threads waits for the slowest: one busy stranger on a machine of two cores can cost an
-engine far more than the stranger's share, and one engine more than another. So the share of others is
+A barrier between threads waits for the slowest: one other busy process on two cores can slow down an
+engine by more than the share that it takes, and one engine more than another. So the share of others is
 measured with every measurement, and one that was disturbed is done again.
 """
 
@@ -21,16 +21,18 @@ T = TypeVar("T")
 
 
 class Quiet:
-    """Repeats what was disturbed, for at most `patience_s` seconds in all; then it takes what there is."""
+    """Repeats disturbed measurements, for at most `patience_s` seconds in total; then it accepts the least disturbed
+    one.
+    """
 
     def __init__(self, patience_s: float, max_share: float = 0.03) -> None:
         self._patience_s = patience_s
         self._max_share = max_share
 
     def measure(self, measurement: Callable[[], T], *, root: int | None = None) -> tuple[T, float]:
-        """The least disturbed result of all tries, and the share of all cores that others took in it.
+        """The least disturbed result of all tries, and the share of all cores that other processes took.
 
-        Others are all outside the tree of the process `root`; without it, of this process.
+        Other processes are those outside the tree of the process `root`; without it, of this process.
         """
         results = []
         while True:
@@ -44,7 +46,7 @@ class Quiet:
             self._patience_s -= watch.seconds
 
     def _wait(self) -> None:
-        """Return at the first quiet moment."""
+        """Return as soon as the machine is idle."""
         while self._patience_s > 0:
             watch = Others(None)
             time.sleep(GLANCE_S)
@@ -54,7 +56,7 @@ class Quiet:
 
 
 class Others:
-    """What processes outside the tree of one take of the processors, from now on."""
+    """Processor time of all processes outside one process tree, from now on."""
 
     def __init__(self, root: int | None) -> None:
         self._root = root or os.getpid()
@@ -67,7 +69,7 @@ class Others:
         return time.perf_counter() - self._started
 
     def share(self) -> float:
-        """Their part of all cores since the start, 0 to 1; time that the hypervisor took counts as theirs."""
+        """Their share of all cores since the start, 0 to 1; time that the hypervisor took counts as theirs."""
         busy, own = busy_seconds() - self._before[0], tree_seconds(self._root) - self._before[1]
         return max(0.0, busy - own) / (self.seconds * (os.cpu_count() or 1))
 
@@ -79,7 +81,7 @@ def busy_seconds() -> float:
 
 
 def tree_seconds(root: int) -> float:
-    """Processor time of a process, all that live below it, and those of them that have ended."""
+    """Processor time of a process and of all its descendants, those that have ended included."""
     ticks: dict[int, int] = {}
     children: defaultdict[int, list[int]] = defaultdict(list)
     for folder in Path("/proc").iterdir():
@@ -88,7 +90,7 @@ def tree_seconds(root: int) -> float:
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it ended meanwhile
+            continue  # it has ended in the meantime
         pid = int(folder.name)
         ticks[pid] = sum(map(int, fields[11:15]))
         children[int(fields[1])].append(pid)

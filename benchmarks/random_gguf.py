@@ -2,7 +2,7 @@
 
 python -m benchmarks.random_gguf --shape A --format Q8_0
 
-Speed does not depend on what a model has learned, so these stand for the models where none can be downloaded.
+Speed does not depend on the values of the weights, so these replace models that cannot be downloaded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Shape:
 
     @property
     def norms(self) -> list[str]:
-        """Name of every vector of gains."""
+        """Name of every vector of norm weights."""
         of_layers = [f"blk.{i}.{n}.weight" for i in range(self.layers) for n in ("attn_norm", "ffn_norm")]
         return [*of_layers, "output_norm.weight"]
 
@@ -85,12 +85,12 @@ SHAPES: Mapping[str, Shape] = {
 
 
 def cache_directory() -> Path:
-    """Where files that benchmarks make are kept, outside any repository."""
+    """The directory of files that benchmarks make, outside the repository."""
     return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "cactus-benchmarks"
 
 
 def random_gguf(shape_name: str, format_name: str, directory: Path | None = None) -> Path:
-    """The file of this shape (a key of SHAPES) and format (one of FORMATS), made if it is not there."""
+    """The file of this shape (a key of SHAPES) and format (one of FORMATS); it is made if it does not exist."""
     shape = SHAPES[shape_name]
     path = (directory or cache_directory()) / f"random-{shape_name}-{format_name}-{SEED}.gguf"
     if not path.exists():
@@ -102,7 +102,7 @@ def random_gguf(shape_name: str, format_name: str, directory: Path | None = None
 
 
 def weight_bytes(path: Path) -> int:
-    """Bytes of all tensors: what one decode step of a lone sequence has to read."""
+    """Bytes of all tensors, which one decode step of a single sequence has to read."""
     return sum(int(tensor.n_bytes) for tensor in gguf.GGUFReader(path).tensors)
 
 
@@ -137,7 +137,7 @@ def _write(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType) -> None:
 
 
 def _add_vocabulary(writer: gguf.GGUFWriter, vocab_size: int) -> None:
-    """A SentencePiece vocabulary: three control tokens, all bytes, then numbered words."""
+    """Add a SentencePiece vocabulary: three control tokens, all bytes, then numbered words."""
     num_words = vocab_size - NUM_CONTROL_TOKENS - NUM_BYTES
     types = gguf.TokenType
     writer.add_tokenizer_model("llama")

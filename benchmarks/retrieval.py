@@ -1,4 +1,5 @@
-"""How many questions find the piece that answers them among the first k: by words, by meaning, by both.
+"""Recall of retrieval: the share of questions whose answer is among the first k pieces, by words, by meaning and by
+both.
 
 python -m benchmarks.retrieval --model cactus-sprout
 """
@@ -29,7 +30,7 @@ Ranking = Callable[[str], Sequence[int]]
 
 
 class Question(msgspec.Struct):
-    """Its answer stands in a piece of `source` that holds the text `says`."""
+    """A question; the piece of `source` that contains the text `says` answers it."""
 
     question: str
     source: str

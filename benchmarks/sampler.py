@@ -1,4 +1,4 @@
-"""Microseconds to sample one row, by rule, vocabulary and how flat the distribution is.
+"""Microseconds to sample one row, by rules, vocabulary and flatness of the distribution.
 
 python -m benchmarks.sampler --rows 16
 """
@@ -44,7 +44,7 @@ MASKED = {
 
 
 class NoBytes:
-    """Stands in for a tokenizer."""
+    """A stand-in for a tokenizer."""
 
     def token_bytes(self, token_id: int) -> bytes:  # noqa: ARG002
         return b""
@@ -59,10 +59,10 @@ class EveryOther:
         self._mask = np.full(vocab_size // 32, 0x55555555, dtype=np.int32)
 
     def accept(self, token_id: int) -> None:
-        """Nothing changes."""
+        """Change nothing."""
 
     def bitmask(self) -> NDArray[np.int32]:
-        """Even tokens."""
+        """The even tokens."""
         return self._mask
 
 
@@ -75,7 +75,7 @@ def make_chunk(rule: dict[str, object], constraint: EveryOther | None = None) ->
 
 
 def microseconds(sampler: Sampler, vocab_size: int, spread: float, chunk: SequenceChunk, num_rows: int) -> float:
-    """The fastest of many calls, a row's share."""
+    """The fastest of many calls, per row."""
     logits = np.random.default_rng(0).normal(scale=spread, size=(num_rows, vocab_size)).astype(np.float32)
     durations = []
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Servers under measurement: started, waited for, and ended with all their processes."""
+"""Servers under measurement: start, readiness, and the end of all their processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ServerFailed(Exception):
 
 
 def end_servers_on_signal() -> None:
-    """Let SIGTERM unwind this process as an exception does, so that it ends what it has started."""
+    """Turn SIGTERM into an exception, so that this process ends the processes that it has started."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
@@ -45,7 +45,7 @@ class CactusService:
 def cactus_serve(
     options: Sequence[str], checkout: Path, environment: dict[str, str] | None = None
 ) -> Iterator[CactusService]:
-    """`cactus serve` with these options, on free ports, out of the packages in `checkout`."""
+    """Run `cactus serve` with these options, on free ports, from the packages in `checkout`."""
     with tempfile.TemporaryDirectory() as state_dir:
         command = [sys.executable, "-m", "cactus_actors.cli.main", "serve", *options]
         command += ["--jobs-endpoint", "tcp://127.0.0.1:*", "--stream-endpoint", "tcp://127.0.0.1:*"]
@@ -73,7 +73,7 @@ def cactus_serve(
 
 @contextmanager
 def llama_server(program: Path, model: Path, *, slots: int, context: int, threads: int) -> Iterator[str]:
-    """llama.cpp's server with `slots` sequences of `context` tokens each; yields the root of its URLs.
+    """Run llama.cpp's server with `slots` sequences of `context` tokens each; yields the root of its URLs.
 
     Prompts of ended requests are not copied aside (--cache-ram 0), which would cost it time here.
     """

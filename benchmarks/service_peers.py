@@ -1,4 +1,4 @@
-"""This service and llama.cpp's server under the same load, in one run, taking turns.
+"""This service and llama.cpp's server under the same load, in one run, in turns.
 
 python -m benchmarks.service_peers --llama-server llama.cpp/build/bin/llama-server --json service.json
 
@@ -50,9 +50,10 @@ Ask = Callable[[int, int, int], dict[str, Any]]
 
 
 class ServiceFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """What one side showed under one load, round by round.
+    """The results of one side under one load, per round.
 
-    `client_share` is what the measuring client itself took of one core, `others` what strangers took of all.
+    `client_share` is the share of one core that the measuring client took, `others` the share of all cores that
+    other processes took.
     """
 
     load: str
@@ -67,8 +68,8 @@ class ServiceFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(asks: dict[str, Ask], num_rounds: int, quiet: Quiet) -> list[ServiceFigure]:
-    """All sides in turn, round after round, after one short round that warms up."""
-    seeds = count()  # never one twice: a cached prompt must not answer
+    """Measure all sides in turn, round after round, after one short warm-up round."""
+    seeds = count()  # never the same prompt twice: a cached prompt must not answer
     for ask in asks.values():
         ask(SLOTS, SLOTS, next(seeds))
     figures = [
@@ -130,7 +131,7 @@ def ask_http(root: str, vocab_size: int) -> Ask:
 
 
 def ask_engine(side: Side) -> Ask:
-    """The same closed loop inside the engine's process."""
+    """The same closed loop in the process of the engine."""
 
     def ask(at_once: int, in_all: int, seed: int) -> dict[str, Any]:
         return side.ask(
@@ -146,7 +147,7 @@ def ask_engine(side: Side) -> Ask:
 
 
 def table_of(figures: list[ServiceFigure], title: str) -> Table:
-    """One line a side and load; the last figures are ours divided by the others' tokens/s."""
+    """One line per side and load; the last figures are our tokens/s divided by those of the others."""
     table = Table(title=title)
     table.add_column("")
     table.add_column("")
@@ -170,13 +171,13 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="A")
     parser.add_argument("--format", choices=FORMATS, default="Q8_0")
-    parser.add_argument("--weights", help="how our side holds them; int8 for Q8_0, int4 for Q4_0")
+    parser.add_argument("--weights", help="our weight format; default: int8 for Q8_0, int4 for Q4_0")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--patience", type=float, default=600, help="seconds to wait, in all, for quiet")
-    parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="where our packages come from")
-    parser.add_argument("--llama-server", type=Path, help="llama.cpp's server; without it ours runs alone")
-    parser.add_argument("--json", type=Path, help="save everything here")
+    parser.add_argument("--patience", type=float, default=600, help="seconds to wait in total for an idle machine")
+    parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="the checkout with our packages")
+    parser.add_argument("--llama-server", type=Path, help="llama.cpp's server; without it only ours is measured")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
-"""One engine under measurement: a process of its own that answers one measurement at a time.
+"""One engine under measurement: its own process, which answers one measurement at a time.
 
 A request is a JSON line with the name of a measurement and its arguments, the answer a JSON line. A process
-keeps its model between requests and does nothing while it has none, so that two sides can take turns.
+keeps its model between requests and is idle between them, so that two sides can take turns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 
 class SideFailed(Exception):
-    """A side ended, or could not start; the message says which and what its last words were."""
+    """A side ended, or could not start; the message has its name and its last output."""
 
 
 class Side:
@@ -48,7 +48,7 @@ class Side:
             self._process.wait()
 
     def ask(self, measurement: str, **arguments: Any) -> dict[str, Any]:
-        """One measurement's answer; raises SideFailed if the process ends instead."""
+        """Request one measurement; raises SideFailed if the process ends instead."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -65,7 +65,7 @@ class Side:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id."""
         return self._process.pid
 
     def _failed(self) -> SideFailed:

@@ -1,4 +1,4 @@
-"""What speculation brings: acceptance and tokens a second, on prompts whose answers repeat them.
+"""Speculation: acceptance and tokens per second, on prompts whose answers repeat parts of them.
 
 python -m benchmarks.speculation --model cactus-sprout --drafts 4
 """
@@ -66,7 +66,7 @@ class Run:
 
 
 def run(model: Model, text: TextModel, prompts: list[list[int]], params: SamplingParams, drafts: int) -> Run:
-    """Generate for all prompts at once; the time counts from when all of them have a token."""
+    """Generate for all prompts together; the time counts from when all of them have a token."""
     num_tokens = sum(map(len, prompts)) + len(prompts) * params.max_tokens
     engine = Engine(
         model,
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--temperature", type=float, default=0.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--prompt", type=Path, help="a text file instead of the prompts made here")
+    parser.add_argument("--prompt", type=Path, help="a text file in place of the generated prompts")
     arguments = parser.parse_args()
 
     path = resolve_model(arguments.model)

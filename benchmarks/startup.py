@@ -1,10 +1,10 @@
-"""How long until the first token, and what workers keep in memory.
+"""Time to the first token after a start, and the memory of workers.
 
 python -m benchmarks.startup --shape A --format Q8_0 --threads 2 --json startup.json
 
 Start: a process that loads the model and answers a prompt of 128 tokens, first with empty caches of compiled
 kernels and packed models, then with both filled; `cactus serve` until its ready line, likewise. Memory: of
-workers after so many requests that every block of their KV pools has been used.
+workers after every block of their KV pools has been used.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ REQUESTS_A_WORKER = 2 * CACHE_TOKENS // (PROMPT_TOKENS + MAX_TOKENS)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one run measured: seconds and bytes."""
+    """All results of one run: seconds and bytes."""
 
     model: str
     weights: str
     threads: int
-    first_token_s: list[float]  # caches empty, then filled
+    first_token_s: list[float]  # empty caches, then full ones
     serve_ready_s: list[float]  # kernels of the service not compiled, then compiled
     packed_bytes: int
     pool_bytes: int  # KV cache of one worker
@@ -49,7 +49,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def first_token_s(model: Path, weights: WeightFormat, threads: int, caches: dict[str, str]) -> float:
-    """From the start of a process until it has computed a token."""
+    """Seconds from the start of a process to its first token."""
     command = [sys.executable, str(FOLDER / "cactus_side.py"), str(model), weights, str(threads)]
     started = time.perf_counter()
     with Side("cactus", command, {"PYTHONPATH": str(FOLDER.parent), **caches}) as side:
@@ -58,7 +58,7 @@ def first_token_s(model: Path, weights: WeightFormat, threads: int, caches: dict
 
 
 def serve_ready_s(options: list[str], caches: dict[str, str]) -> float:
-    """From the start of `cactus serve` until it takes requests."""
+    """Seconds from the start of `cactus serve` until it accepts requests."""
     with cactus_serve(options, FOLDER.parent, caches) as service:
         return service.ready_s
 
@@ -81,7 +81,7 @@ def memory_of_workers(num_workers: int, options: list[str], caches: dict[str, st
 
 
 def print_record(record: Record) -> None:
-    """What people want to know of it."""
+    """Print the result as text."""
     mb = 1 << 20
     console = Console(width=WIDTH)
     console.print(f"{record.model}, {record.weights}, {record.threads} threads")
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--shape", choices=sorted(SHAPES), default="A")
     parser.add_argument("--format", choices=FORMATS, default="Q8_0")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="save everything here")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     arguments = parser.parse_args()
     end_servers_on_signal()
     model = random_gguf(arguments.shape, arguments.format)

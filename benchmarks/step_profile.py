@@ -1,7 +1,7 @@
-"""Where the time of a step goes, by kind of operation: `python -m benchmarks.step_profile --help`.
+"""Time of a step by kind of operation: `python -m benchmarks.step_profile --help`.
 
 Random weights of a given shape; decode steps at one context, and one prefill step. Waiting at barriers is
-apart from work. Cycles are those of the time stamp counter, shown as microseconds a step.
+separate from work. Cycles are those of the time stamp counter, shown as microseconds per step.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def prefill_batch(num_sequences: int, length: int) -> Batch:
 
 
 def measure(model: TransformerModel, batch: Batch, num_steps: int) -> Table:
-    """Run `num_steps` equal steps and show the median wall time and the mean of each kind of operation."""
+    """Run `num_steps` equal steps and print the median wall time and the mean of each kind of operation."""
     cache = model.new_cache(int(batch.block_tables.max()) + 1, BLOCK_SIZE, len(batch.block_tables))
     for _ in range(3):
         model.forward(batch, cache)

@@ -1,4 +1,4 @@
-"""Microseconds of a mask, and what grammars cost 16 sequences that decode together.
+"""Microseconds per mask, and the cost of grammars for 16 sequences that decode together.
 
 python -m benchmarks.structured --vocabulary ../smollm2/tokenizer.json --decode cactus-sprout
 """
@@ -48,7 +48,7 @@ NUM_TURNS = 15
 
 
 def print_masks(tokenizer: Tokenizer, eos_ids: frozenset[int]) -> None:
-    """CPU times of masks and steps along texts of random tokens, without the helper's thread."""
+    """Print CPU times of masks and steps along texts of random tokens, without the helper thread."""
     matchers = Matchers(tokenizer, eos_ids)
     rng = np.random.default_rng(0)
     for name, options in FORMS.items():
@@ -82,7 +82,7 @@ def print_masks(tokenizer: Tokenizer, eos_ids: frozenset[int]) -> None:
 
 
 def _never(_: Callable[[], None]) -> None:
-    """No helper: what is asked for is computed then."""
+    """No helper: masks are computed when they are requested."""
 
 
 def _others(mask: NDArray[np.int32], eos_ids: frozenset[int]) -> NDArray[np.int64]:
@@ -91,7 +91,7 @@ def _others(mask: NDArray[np.int32], eos_ids: frozenset[int]) -> NDArray[np.int6
 
 
 def print_decode(name: str, weights: WeightFormat, threads: int) -> None:
-    """Tokens a second of sequences with a grammar and without, in turns."""
+    """Print tokens per second of sequences with and without a grammar, in turns."""
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.options import EngineLimits, TextOptions
     from cactus_actors.workers.loading.load_model import load_model
@@ -120,13 +120,13 @@ def print_decode(name: str, weights: WeightFormat, threads: int) -> None:
                 num_tokens += sum(len(delta.token_ids) for delta in engine.step())
             if turn:  # the first warms up
                 measured.append(num_tokens / (time.perf_counter() - started))
-    free, held = (max(measured) for measured in rates.values())  # other work only slows down
+    free, held = (max(measured) for measured in rates.values())  # other work can only slow it down
     print(f"{NUM_SEQUENCES} sequences: {free:.0f} tokens/s free, {held:.0f} with a grammar: {held / free:.2f}")
     model.close()
 
 
 def main() -> None:
-    """Measure what the arguments name."""
+    """Run the measurements that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vocabulary", type=Path, help="a tokenizer.json; the end token is its id 2")
     parser.add_argument("--decode", metavar="MODEL", help="decode with this model")

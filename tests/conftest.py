@@ -1,4 +1,4 @@
-"""The ground of all tests: one cache directory a run, no key of the user, options of hypothesis."""
+"""Fixtures and settings of all tests: one cache directory per run, no key of the user, options of hypothesis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest_plugins = ["tests.support.distribution"]
 # Helpers assert under `python -O` too.
 pytest.register_assert_rewrite(*(f"tests.{path.stem}" for path in Path(__file__).parent.glob("[a-z]*")))
 
-# How long an example takes says how busy the machine is.
+# The duration of an example depends on the load of the machine.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.register_profile(
     "fuzz",
@@ -27,7 +27,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
-# A shell has what it starts in the background ignore Ctrl-C, and so do the processes that tests start there.
+# Background jobs of a shell ignore SIGINT, and so would the processes that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,1 +1,1 @@
-"""How the embedded model cactus-sprout is made: its corpus, its training and its examination."""
+"""The embedded model cactus-sprout: its corpus, its training and its evaluation."""

@@ -1,4 +1,4 @@
-"""The seam between the examination and whatever answers it."""
+"""The interface between the evaluation and the backends that answer it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A greedy answer and how sure its tokens were; ended tells whether the model closed its turn itself.
+    """A greedy answer and the confidence in its tokens; `ended` is true if the model closed its turn itself.
 
     entropies, in units of ln V, and log_probabilities are those of its tokens, the end of turn included.
     """
@@ -36,5 +36,5 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back what the backend holds."""
+        """Release the resources of the backend."""
         ...

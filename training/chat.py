@@ -1,4 +1,4 @@
-"""The text and the tokens of a conversation, by the very template that ships with the model."""
+"""The text and the tokens of a conversation, by the template that is published with the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Chat:
         return self._template.render(messages=messages, tools=list(tools), add_generation_prompt=add_generation_prompt)
 
     def tokens_and_answers(self, tokenizer: Tokenizer, sample: Sample) -> tuple[list[int], list[bool]]:
-        """Return a sample's tokens, and for each whether it is the assistant's (its end of turn included)."""
+        """Return a sample's tokens, and for each True if it is the assistant's (its end of turn included)."""
         pieces = self.render(sample.messages, sample.tools).split(ASSISTANT_OPENING)
         tokens: list[int] = []
         is_answer: list[bool] = []

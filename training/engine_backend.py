@@ -1,4 +1,4 @@
-"""Answers by the service's own engine, in this process: what a user of the service would get."""
+"""Answers by the service's own engine, in this process: the same as for a user of the service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_SEQUENCES = 16
 
 @dataclass(slots=True)
 class Transcript:
-    """What the engine has said about one question."""
+    """The engine's output for one question."""
 
     text: str = ""
     entropies: list[float] = field(default_factory=list)

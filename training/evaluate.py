@@ -1,4 +1,4 @@
-"""Examine cactus-sprout: accuracy by kind on held-out wordings, and what its confidence is worth."""
+"""Evaluate cactus-sprout: accuracy by kind on held-out wordings, and the quality of its confidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from training.corpus.sample import Sample
 from training.judging import is_right
 
 SEED = 7
-# A hedge is the right thing to say and yet no answer: confidence must tell answered from not answered.
+# A hedge is a correct reply and yet no answer: confidence must separate answered from not answered.
 NOT_ANSWERABLE = "unknown"
 # A story has many right next words, so its probabilities say nothing about right or wrong.
 WITHOUT_ONE_ANSWER = "stories"
@@ -31,7 +31,7 @@ THRESHOLDS = (0.90, 0.95, 0.98)
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """What a minimum of the confidence does: hand on a share, and leave answers right this often."""
+    """Effect of a confidence threshold: the share that is handed off, and the accuracy of the rest."""
 
     threshold: float
     handed_on: float
@@ -74,7 +74,7 @@ class Report:
         )
 
     def lines(self) -> list[str]:
-        """The report as people read it."""
+        """The report as text."""
         return [
             *(f"  {kind:20s} {share:6.1%}" for kind, share in self.accuracy.items()),
             f"  {'all facts':20s} {self.facts:6.1%}",
@@ -126,7 +126,7 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
 
 
 def open_backend(options: argparse.Namespace) -> Backend:
-    """Load the backend only when asked for: the service's own engine needs no PyTorch."""
+    """Import the backend only when it is requested: the service's own engine needs no PyTorch."""
     if options.backend == "engine":
         from training.engine_backend import EngineBackend
 
@@ -142,7 +142,7 @@ def open_backend(options: argparse.Namespace) -> Backend:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_backend_options(parser)
-    parser.add_argument("--per-kind", type=int, default=40, help="questions of each kind")
+    parser.add_argument("--per-kind", type=int, default=40, help="questions per kind")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--mistakes", metavar="KIND", help="print the wrong answers of a kind instead")
     options = parser.parse_args()

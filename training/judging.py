@@ -1,4 +1,4 @@
-"""Whether an answer is right."""
+"""The rules by which an answer counts as right."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from training.corpus.tools import parsed_call
 def is_right(sample: Sample, answer: Answer) -> bool:
     """Judge one answer.
 
-    Facts, sums, instructions, small talk and follow-ups must be the taught text to the letter. A tool call
-    must be well formed and equal in name and arguments, types included. A story must pass `is_coherent`. What
-    cannot be known must be hedged. An answer that does not end by itself is wrong.
+    Facts, sums, instructions, small talk and follow-ups must equal the taught text exactly. A tool call
+    must be well formed and equal in name and arguments, types included. A story must pass `is_coherent`. Unknowable
+    questions must be hedged. An answer that does not end by itself is wrong.
     """
     if not answer.ended:
         return False

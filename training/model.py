@@ -45,7 +45,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tenso
     """Softmax attention; mask is added to the scores."""
     if queries.shape[2] > MAX_WRITTEN_OUT_TOKENS:
         return functional.scaled_dot_product_attention(queries, keys, values, mask.to(queries.dtype))
-    # Written out, the compiler fuses it: over short rows its backward pass takes a third of the time.
+    # Written out, the compiler fuses it: for short rows its backward pass takes a third of the time.
     scores = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
     return (scores.float() + mask).softmax(dim=-1).to(queries.dtype) @ values
 
@@ -142,7 +142,7 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """Return normalised hidden states (rows, tokens, hidden) and each layer's keys and values.
 
-        mask is (rows, 1, tokens, past + tokens), added to the scores: 0 where a token may look, else low.
+        mask is (rows, 1, tokens, past + tokens), added to the scores: 0 where a token may attend, else low.
         """
         x = self.embed_tokens(tokens)
         presents = []

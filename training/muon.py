@@ -1,4 +1,4 @@
-"""Muon: momentum whose matrix updates are made orthogonal, so that every direction learns at the same pace.
+"""Muon: momentum with orthogonalized matrix updates, so that every direction learns at the same rate.
 
 The quintic Newton-Schulz iteration and its coefficients are those of Keller Jordan's Muon (2024).
 """

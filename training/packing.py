@@ -1,4 +1,4 @@
-"""Packs samples into rows of equal length, so that no token of one sample sees another sample."""
+"""Packing of samples into rows of equal length; attention stays within each sample."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 class Rows:
     """Rows of whole samples.
 
-    tokens (rows, length) ids; documents (rows, length) the place of each token's sample in its row;
-    weights (rows, length) how much predicting the token AFTER this one counts, 0 at a sample's end.
+    tokens (rows, length) ids; documents (rows, length) the index of each token's sample in its row;
+    weights (rows, length) the loss weight of predicting the token AFTER this one, 0 at a sample's end.
     """
 
     tokens: npt.NDArray[np.int64]

@@ -1,7 +1,7 @@
 """Fit the confidence probe of cactus-sprout, and write it beside the model.
 
-It learns from questions in the held-out wordings, with a seed of their own and without those of the
-examination: in wordings that were trained on, the model is hardly ever wrong.
+It is fitted to questions in the held-out wordings, with a separate seed and without those of the
+evaluation: in wordings of the training set, the model is hardly ever wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PER_KIND = 300
 
 
 def lessons(per_kind: int) -> list[Sample]:
-    """Questions with one answer that no examination of `per_kind` questions asks."""
+    """Questions with one answer that no evaluation of `per_kind` questions asks."""
     examined = {str(sample.prompt) for sample in examination(EXAMINATION_SEED, per_kind)}
     return [
         sample

@@ -1,6 +1,6 @@
-"""Print the examination of cactus-sprout as labelled questions for `cactus calibrate`.
+"""Print the evaluation set of cactus-sprout as labelled questions for `cactus calibrate`.
 
-What has no one right answer is left out: stories, and what cannot be known.
+Questions without exactly one right answer are left out: stories and unknowable questions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from training.evaluate import NOT_ANSWERABLE, SEED, WITHOUT_ONE_ANSWER
 
 
 def labelled(sample: Sample) -> dict[str, Any]:
-    """One line: the conversation, and what to answer or to call."""
+    """One line: the conversation, and the expected answer or call."""
     question = {"messages": list(sample.prompt), "tools": list(sample.tools)}
     call = parsed_call(sample.wanted) if sample.kind == "tool calls" else None
     if call is None:

@@ -1,8 +1,8 @@
-"""A start that already copies: one head looks a token back, another continues what was seen before.
+"""Initial weights with an induction head: one head attends to the previous token, another continues an earlier match.
 
 Small networks spend most of a short training on finding these two heads; here they are set by hand and then
 trained like everything else. Every embedding gets one constant feature, the source of the first head's
-queries and keys.
+queries and keys. See Olsson et al. 2022 for induction heads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from training.model import Decoder
 EMBEDDING_SCALE = 0.05
 CONSTANT_FEATURE = 0
 CONSTANT = 2.0
-# Rotary pairs that turn fast tell neighbours apart; those that turn slowly match content over a whole prompt.
+# Rotary pairs of high frequency separate neighbouring positions; those of low frequency match content at any distance.
 NUM_FAST_PAIRS = 12
 FIRST_SLOW_PAIR = 14
 PREVIOUS_SHARPNESS = 7.5

@@ -1,4 +1,4 @@
-"""Answers by the training network itself, for looking at a run before the weights are exported."""
+"""Answers by the training network itself, to evaluate a run before the weights are exported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INT8_GROUP = 64
 
 
 def int8_rounded(weight: Tensor) -> Tensor:
-    """The values that int8 weights with one scale for each 64 of a row stand for."""
+    """The values that int8 weights with one scale per 64 elements of a row represent."""
     groups = weight.float().reshape(weight.shape[0], -1, INT8_GROUP)
     scales = (groups.abs().amax(-1, keepdim=True) / 127).clamp_min(1e-12)
     return ((groups / scales).round() * scales).reshape(weight.shape)
@@ -38,7 +38,7 @@ class TorchBackend:
 
     @classmethod
     def of_checkpoint(cls, directory: Path, int8: bool = False) -> TorchBackend:
-        """The averaged weights of a run, as bfloat16 or int8 would keep them."""
+        """The averaged weights of a run, rounded to bfloat16 or int8."""
         state = torch.load(directory / "checkpoint.pt", weights_only=True)["average"]
         return cls._of(state, Tokenizer.from_file(str(directory / "tokenizer.json")), int8)
 
@@ -73,11 +73,11 @@ class TorchBackend:
         return [found[place] for place in range(len(prompts))]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """No resources to release."""
 
     @torch.inference_mode()
     def _batch(self, prompts: list[list[int]]) -> list[Answer]:
-        """Prompts are padded on the left, which the rotary embedding, being relative, does not notice."""
+        """Compute a batch; prompts are padded on the left, since the rotary embedding is relative."""
         rows, longest = len(prompts), max(map(len, prompts))
         cos, sin = rope_tables(self.model.shape, torch.arange(longest + MAX_ANSWER_TOKENS))
         tokens = torch.zeros(rows, longest, dtype=torch.long)

@@ -1,4 +1,4 @@
-"""Train cactus-sprout: `python -m training.train --minutes 75`; killed and started again, it goes on."""
+"""Train cactus-sprout: `python -m training.train --minutes 75`; a killed run resumes when it is started again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEED = 20
 BATCH_TOKENS = 8192
 SHARD_TOKENS = 16 * BATCH_TOKENS
 ROW_LENGTH = 256
-# One shard in so many has rows as long as the model's context, filled with long conversations.
+# One shard in this number has rows as long as the model's context, filled with long conversations.
 LONG_ROW_LENGTH = 1024
 LONG_SHARD_PERIOD = 8
 # Of a batch's 8192 tokens, this many enter the loss: the answers first, then prompt tokens drawn by lot.
@@ -45,7 +45,7 @@ FORBIDDEN = -1e4
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run stands: what a checkpoint keeps besides the tensors."""
+    """The state of a run that a checkpoint keeps besides the tensors."""
 
     seconds: float = 0.0
     step: int = 0
@@ -101,7 +101,7 @@ class Trainer:
         self._save()
 
     def stop(self) -> None:
-        """Let the shard at hand be the last for now."""
+        """Make the current shard the last one for now."""
         self._is_stopping = True
 
     def _tokenizer(self) -> Tokenizer:
@@ -201,8 +201,10 @@ class Trainer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it")
-    parser.add_argument("--directory", type=Path, default=RUN_DIRECTORY, help="checkpoint and tokenizer")
-    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="where the weights go at the end")
+    parser.add_argument(
+        "--directory", type=Path, default=RUN_DIRECTORY, help="directory of the checkpoint and the tokenizer"
+    )
+    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="directory of the final weights")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Trains the byte-level BPE tokenizer: 4096 tokens, digits one by one."""
+"""Trains the byte-level BPE tokenizer: 4096 tokens; each digit is a token."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A fleet in virtual time: the real core of the router, real schedulers and block pools, a played clock."""
+"""A fleet in virtual time: the router's core, schedulers and block pools are real, the clock is simulated."""

@@ -1,4 +1,4 @@
-"""Chats of several turns: what each says next, and when."""
+"""Chats of several turns: the prompt and the time of each turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_TOKEN = 50_000
 
 @dataclass(frozen=True)
 class Habits:
-    """Means, in tokens and seconds: of exponential lengths, pauses and numbers of turns."""
+    """Means, in tokens and seconds, of exponential lengths and pauses and of the number of turns."""
 
     system_tokens: int = 128
     num_systems: int = 4
@@ -32,7 +32,7 @@ class Chat:
 
 
 class Chats:
-    """Draws chats and turns by one seed."""
+    """Draws chats and turns from one seed."""
 
     def __init__(self, habits: Habits, seed: int) -> None:
         self._habits = habits
@@ -41,13 +41,13 @@ class Chats:
         self._num_chats = 0
 
     def new(self) -> Chat:
-        """A chat that begins with a system prompt that others have too."""
+        """Begin a chat with a system prompt that other chats share."""
         self._num_chats += 1
         num_turns = 1 + int(self._random.expovariate(1 / (self._habits.turns - 1)))
         return Chat(self._num_chats, [*self._random.choice(self._systems)], num_turns)
 
     def next_turn(self, chat: Chat) -> tuple[list[int], int]:
-        """The prompt of the next turn, and how long its answer will be."""
+        """Return the prompt of the next turn, and the length of its answer."""
         chat.turns_left -= 1
         chat.said = self._tokens(self._length(self._habits.said_tokens))
         return [*chat.history, *chat.said], self._length(self._habits.answer_tokens)

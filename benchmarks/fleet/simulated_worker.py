@@ -26,7 +26,7 @@ TOKEN_BUDGET = 256
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds of a step, and of each token in it; by default those of 135 million weights on two threads."""
+    """Seconds of a step, and of each token in it; the defaults are those of 135 million weights on two threads."""
 
     step_s: float = 0.0055
     token_s: float = 0.0004
@@ -38,7 +38,7 @@ class _NoText:
 
 
 class SimulatedWorker:
-    """Commands in; `begin_step` says how long a step takes, `end_step` what it brought."""
+    """Takes commands; `begin_step` returns the duration of a step, `end_step` its deltas."""
 
     def __init__(self, worker_id: str, *, num_slots: int, num_blocks: int, speed: Speed) -> None:
         self.hello = Hello(worker_id, "local", "simulated", num_slots, num_blocks, BLOCK_SIZE, MAX_CONTEXT, "here", 1)
@@ -50,7 +50,7 @@ class SimulatedWorker:
         self._num_accepted = 0
         self._schedule: Schedule | None = None
         self.held: set[int] = set()
-        """Short hashes of what its prefix cache holds, as told so far."""
+        """Short hashes of the blocks in the prefix cache, as reported so far."""
 
     @property
     def num_sequences(self) -> int:
@@ -61,7 +61,7 @@ class SimulatedWorker:
         return self._schedule is not None
 
     def take(self, command: RouterCommand) -> None:
-        """A command of the router."""
+        """Take a command of the router."""
         match command:
             case Dispatch():
                 self._num_accepted += 1
@@ -77,7 +77,7 @@ class SimulatedWorker:
                 self._scheduler.remove(self._sequences.pop(dispatch_id))
 
     def begin_step(self) -> float | None:
-        """Seconds that the next step takes; None without work."""
+        """Return the seconds that the next step takes, or None without work."""
         if not self._sequences:
             return None
         self._schedule = self._scheduler.schedule()
@@ -86,7 +86,7 @@ class SimulatedWorker:
         return self._speed.step_s + num_tokens * self._speed.token_s
 
     def end_step(self) -> Report:
-        """What the step brought, of sequences that were not aborted meanwhile."""
+        """Return the output of the step, without sequences that were aborted in the meantime."""
         assert self._schedule is not None
         chunks, self._schedule = self._schedule.chunks, None
         deltas = [self._commit(chunk) for chunk in chunks if chunk.sequence.dispatch_id in self._sequences]

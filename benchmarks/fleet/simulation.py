@@ -26,9 +26,9 @@ TICK_S = 0.05
 
 
 class Fleet(msgspec.Struct, frozen=True, kw_only=True):
-    """What is simulated: so many chats at any time, for `seconds` less those of warming up.
+    """The simulated fleet: this number of chats at any time, for `seconds` including the warm-up.
 
-    Each worker has so many `slots`, and so many `blocks` of cache.
+    Each worker has `slots` sequences and `blocks` of cache.
     """
 
     workers: int
@@ -41,9 +41,9 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares: of turns behind the first those whose chat was still `held` by a worker, of these those that
-    `returned` to a worker that held it, of tokens of prompts those that were `cached`, and of slots
-    those that were `busy`. Times to first token are in milliseconds.
+    """Shares: `held` of turns after the first whose chat some worker still had in its cache; `returned` of these that
+    went to such a worker; `cached` of the tokens of prompts; `busy` of the slots. Times to first token are in
+    milliseconds.
     """
 
     turns: int
@@ -58,7 +58,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Simulation:
-    """The clock, and what happens when."""
+    """The clock and the queue of events."""
 
     def __init__(self, fleet: Fleet, habits: Habits, speed: Speed) -> None:
         self._fleet = fleet
@@ -69,7 +69,7 @@ class Simulation:
         self._of_job: dict[str, Chat] = {}
         self._num_jobs = 0
         self._results: list[Result] = []
-        self._holders: dict[str, set[str]] = {}  # of jobs behind a chat's first, when they came
+        self._holders: dict[str, set[str]] = {}  # times of arrival of jobs after the first of a chat
         self._num_later = self._num_held = self._num_returned = 0
         self._num_busy = self._num_looked = 0
         settings = RouterSettings(worker_timeout_s=float("inf"), max_queued_jobs=1 << 20, retention_s=1.0)
@@ -146,7 +146,7 @@ class Simulation:
         self._begin_step(identity)
 
     def _holders_of(self, hashes: Sequence[int]) -> set[str]:
-        """The workers that hold all these blocks now."""
+        """Return the workers that hold all these blocks now."""
         return {worker.hello.worker_id for worker in self.workers.values() if worker.held.issuperset(hashes)}
 
     def _on_finished(self, job_id: str, result: Result) -> None:

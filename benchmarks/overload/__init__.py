@@ -1,1 +1,1 @@
-"""A service under more work than it can do."""
+"""A service under more load than its capacity."""

@@ -1,4 +1,4 @@
-"""A service under more work than it can do: what is refused, what it takes, and what the others notice.
+"""A service under more load than its capacity: refusals, their cost, and the latency of other clients.
 
 python -m benchmarks.overload --seconds 60
 
@@ -35,7 +35,7 @@ async def measure(target: Target, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--options", default="", help="more options of cactus serve, between blanks")
+    parser.add_argument("--options", default="", help="options of cactus serve, separated by spaces")
     arguments = parser.parse_args()
     end_servers_on_signal()
     options = ["--no-http", *arguments.options.split()]

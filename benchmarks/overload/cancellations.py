@@ -1,4 +1,4 @@
-"""Cancellations at every phase of a job: until when what it took is free, and what is missing then."""
+"""Cancellations at every phase of a job: the time until its resources are free, and leaks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cactus_actors.protocol.wire import encode
 
 
 async def cancellations(target: Target, count: int) -> dict[str, float]:
-    """The time from a cancellation until slot and blocks are free, and what is missing after `count`."""
+    """The time from a cancellation until slot and blocks are free, and the leaks after `count` of them."""
     chance = random.Random(1)
     times: list[float] = []
     async with target.client() as client:
@@ -43,7 +43,7 @@ async def cancellations(target: Target, count: int) -> dict[str, float]:
 
 
 async def _storm(target: Target, count: int, chance: random.Random) -> None:
-    """Jobs that are cancelled at every phase: before they are prepared, waiting, computing, generating."""
+    """Cancel jobs at every phase: before preparation, waiting, in prefill, generating."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.LINGER, 1000)

@@ -1,4 +1,4 @@
-"""First-token times of one user beside others who have more work than the service can do."""
+"""Times to first token of one user while other users exceed the capacity of the service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import CactusError
 async def first_token_times(
     client: AsyncClient, seconds: float, *, pause_s: float = 0.05, **options: Any
 ) -> list[float]:
-    """Seconds to the first token of one request after the other."""
+    """Seconds to the first token of requests that are sent one after the other."""
     times: list[float] = []
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
@@ -33,12 +33,12 @@ async def first_token_times(
 
 
 async def two_users(target: Target, seconds: float, factor: int = 20) -> dict[str, float]:
-    """First-token times of a user beside one who has `factor` times as many requests under way."""
+    """Times to first token of a user next to one who has `factor` times as many requests in flight."""
     return await _beside_others(target, seconds, factor, user="busy", max_tokens=128)
 
 
 async def prompt_file(target: Target, seconds: float, num_lines: int = 64) -> dict[str, float]:
-    """First-token times of a user beside background work that fills every slot."""
+    """Times to first token of a user next to background work that fills every slot."""
     return await _beside_others(target, seconds, num_lines, user="", max_tokens=128, priority=10)
 
 
@@ -48,7 +48,7 @@ async def _beside_others(target: Target, seconds: float, count: int, **others: A
         crowd = await _crowd(target, count, others)
         await asyncio.sleep(1.0)
         beside = await first_token_times(client, seconds, user="rare", pause_s=0.02)
-        num_done, _ = await crowd.communicate(b"")  # which closes its input
+        num_done, _ = await crowd.communicate(b"")  # closes its input
     p95_alone, p95_beside = percentile(alone, 0.95), percentile(beside, 0.95)
     return {
         "first_token_ms_p50_alone": milliseconds(alone, 0.5),
@@ -85,7 +85,7 @@ asyncio.run(main(jobs, stream, count, json.loads(options)))
 
 
 async def _crowd(target: Target, count: int, options: dict[str, Any]) -> asyncio.subprocess.Process:
-    """A process with so many requests under way; its input's end ends it, and it prints how many it did."""
+    """A process with this number of requests in flight; it ends with its input, and prints the number of answers."""
     request = json.dumps({"prompt": PROMPT, "ignore_eos": True, **options})
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", CROWD, target.jobs, target.stream, str(count), request),

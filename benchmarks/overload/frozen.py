@@ -1,4 +1,4 @@
-"""A subscriber that never reads, and what the others notice."""
+"""A subscriber that never reads, and its effect on others."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def frozen_subscribers(stream: str, count: int, topics: list[str]) -> Iterator[None]:
-    """A process that listens to streams, one of which must be running, and is stopped: it never reads."""
+    """A process that subscribes to streams, one of which must be running, and is stopped, so that it never reads."""
     command = [sys.executable, "-c", FROZEN, stream, str(count), *topics]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -53,7 +53,7 @@ def frozen_subscribers(stream: str, count: int, topics: list[str]) -> Iterator[N
 
 
 async def frozen(target: Target, seconds: float, rounds: int = 5) -> dict[str, float]:
-    """Times between the tokens of a stream, in turns without and with somebody who never reads another."""
+    """Times between the tokens of a stream, without and with a subscriber of another stream that never reads."""
     gaps: dict[bool, list[float]] = {False: [], True: []}
     grown = 0.0
     async with target.client() as client, target.client() as other:

@@ -1,4 +1,4 @@
-"""Refusals at many times what is done: their time, the memory they take, and the recovery after."""
+"""Refusals at many times the capacity: their latency, the router's memory, and the recovery."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TURN_S = 0.005
 
 @dataclass
 class Flood:
-    """Submits at a rate, whatever the answers are; when each was refused, and when each was accepted."""
+    """Submits at a rate that does not depend on the answers; records the time of each refusal and acceptance."""
 
     target: Target
     rate: float
@@ -68,7 +68,7 @@ class Flood:
 
 
 async def overload(target: Target, seconds: float, factor: float = 10.0) -> dict[str, float]:
-    """Refusals at `factor` times what is done: their time, the router's memory, and the recovery after."""
+    """Refusals at `factor` times the capacity: their latency, the router's memory, and the recovery."""
     async with target.client() as client:
         alone = await first_token_times(client, min(5.0, seconds), user="alone")
         capacity = await _jobs_a_second(client, min(5.0, seconds))
@@ -101,7 +101,7 @@ async def overload(target: Target, seconds: float, factor: float = 10.0) -> dict
 
 
 async def _jobs_a_second(client: AsyncClient, seconds: float) -> float:
-    """What the service finishes with always enough to do."""
+    """Jobs per second that the service finishes when it always has enough work."""
     num_done, started = 0, time.perf_counter()
 
     async def work() -> None:

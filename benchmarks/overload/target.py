@@ -1,4 +1,4 @@
-"""The service that is measured, and how times are told."""
+"""The measured service, and the formatting of times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Target:
     router_pid: int
 
     def resident_mib(self) -> float:
-        """The router's memory, and that of its process with the sockets of clients."""
+        """Resident memory of the router and of its edge process."""
         pids = [self.router_pid, *_children(self.router_pid, b"cactus_actors.router.edge.edge_child")]
         pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
         return pages * os.sysconf("SC_PAGE_SIZE") / MIB
@@ -35,7 +35,7 @@ class Target:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """NaN without values."""
+    """The value below which this share of the values lies; NaN without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
 
@@ -53,7 +53,7 @@ def newest_router() -> int:
 
 
 def _children(parent: int, title: bytes) -> list[int]:
-    """The processes that a process has started with that in their command line."""
+    """The children of a process that have this text in their command line."""
     found = []
     for directory in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

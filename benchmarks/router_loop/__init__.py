@@ -1,1 +1,1 @@
-"""What a token costs the router: the core by itself, with workers that are played."""
+"""CPU time of the router per token: the core alone, with fake workers."""

@@ -1,15 +1,15 @@
-"""What a token costs the router, by the size of the fleet.
+"""CPU time of the router per token, by the size of the fleet.
 
 python -m benchmarks.router_loop --workers 64 --waiting 10000
 python -m benchmarks.router_loop --workers 64 --waiting 10000 --json
 python -m benchmarks.router_loop --workers 64 --sockets --json
 
-Workers are played: 16 sequences each by default, one token a sequence and step, jobs of `--job-tokens` tokens
-that end and are replaced while it runs. Without `--sockets` it is the core alone, and costs are CPU time of
-this process. With it the router actor runs as it is, with its edge process; workers and readers of every
-stream are two more processes, over TCP: first with as many tokens as go through, then with half of them, or
-with `--rate` tokens a second. The CPU time of each process for a token says what a machine with more cores
-would do; here all of them share what there is.
+Workers are fakes: 16 sequences each by default, one token per sequence and step, jobs of `--job-tokens` tokens
+that end and are replaced. Without `--sockets` the core is measured alone, and costs are CPU time of
+this process. With it the router actor runs with its edge process; workers and readers of every
+stream are two more processes, over TCP: first at the highest rate that is possible, then at half of it, or
+at `--rate` tokens per second. The CPU time of each process per token allows to estimate a machine with more
+cores; here all processes share the same ones.
 """
 
 from __future__ import annotations
@@ -28,14 +28,18 @@ JOB_TOKENS, JOB_TOKENS_OVER_SOCKETS = 128, 512
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--sequences", type=int, default=16, help="that each worker runs")
-    parser.add_argument("--waiting", type=int, default=0, help="jobs behind those that run")
-    parser.add_argument("--job-tokens", type=int, help="that each job has: 128, and 512 over sockets")
-    parser.add_argument("--tokens", type=int, default=200_000, help="to measure in the core, about")
-    parser.add_argument("--sockets", action="store_true", help="the router actor, over real sockets")
-    parser.add_argument("--rate", type=float, help="tokens a second, in place of half of the peak")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement over sockets")
-    parser.add_argument("--json", action="store_true", help="one object on one line")
+    parser.add_argument("--sequences", type=int, default=16, help="sequences of each worker")
+    parser.add_argument("--waiting", type=int, default=0, help="jobs in the queue")
+    parser.add_argument("--job-tokens", type=int, help="tokens of each job; default: 128, with --sockets 512")
+    parser.add_argument(
+        "--tokens", type=int, default=200_000, help="approximate number of tokens to measure in the core"
+    )
+    parser.add_argument("--sockets", action="store_true", help="measure the router actor over real sockets")
+    parser.add_argument(
+        "--rate", type=float, help="tokens per second of the second measurement; default: half of the peak"
+    )
+    parser.add_argument("--seconds", type=float, default=10.0, help="duration of each measurement over sockets")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on one line")
     arguments = parser.parse_args()
     load = Load(
         workers=arguments.workers,

@@ -1,4 +1,4 @@
-"""The router's core by itself: frames of workers in, encoded frames for everybody out, no sockets."""
+"""The router's core alone: it takes frames of workers and encodes frames for clients, without sockets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TICK_S = 0.05
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """`sequences` of each of `workers` run, `waiting` jobs more wait, each of `job_tokens` tokens."""
+    """`sequences` run at each of `workers`, and `waiting` more jobs wait; each has `job_tokens` tokens."""
 
     workers: int
     sequences: int
@@ -45,11 +45,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 class CoreCosts(msgspec.Struct, frozen=True, kw_only=True):
     """Microseconds of this process's CPU time.
 
-    `us_per_token` is everything that the reports of workers cause: decoding them, the core with the ends
-    and dispatches of jobs, and encoding what is published and sent. `us_per_steady_token` is the same of
-    rounds in which no job ended. `us_per_submission` is a job's coming: the request, its preparation's
-    outcome, the acceptance; preparing itself is done in other processes. `us_per_tick`, twenty times a
-    second, grows with those who listen to jobs that wait: each is told once a second that it waits.
+    `us_per_token` is the cost of all reports of workers: decoding them, the core with the ends
+    and dispatches of jobs, and encoding all publications and replies. `us_per_steady_token` is the same for
+    rounds in which no job ended. `us_per_submission` is the cost of a new job: the request, the result of its
+    preparation, the acceptance; other processes do the preparation. `us_per_tick`, twenty times a
+    second, grows with the subscribers of waiting jobs: each gets a progress message every second.
     """
 
     us_per_token: float
@@ -61,7 +61,7 @@ class CoreCosts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Meter:
-    """CPU time of this process while it is open, and how often something was counted."""
+    """CPU time of this process inside the context, and the number of counted events."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -79,7 +79,7 @@ class Meter:
 
 
 class CoreBench:
-    """A core whose slots are all taken, behind them a queue that stays as long as it is."""
+    """A core with all slots taken and a queue of constant length."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -89,7 +89,7 @@ class CoreBench:
         settings = RouterSettings(max_queued_jobs=load.waiting + load.workers * (load.sequences + 1) + 1)
         self._core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0, model=MODEL))
         self._decode = worker_message_decoder().decode
-        [ages] = spread_ages(1, load.sequences)  # those of all workers end together: there are steps without an end
+        [ages] = spread_ages(1, load.sequences)  # jobs of all workers end in the same steps: some steps have no end
         self._workers = {
             f"worker-{number}".encode(): PlayedWorker(f"w{number}", load.sequences, ages=ages)
             for number in range(load.workers)
@@ -98,11 +98,11 @@ class CoreBench:
         for identity, worker in self._workers.items():
             self._perform(self._core.on_worker(identity, worker.hello, 0.0))
         self._fill()
-        self._round(Meter())  # what waits on deck is sent once the others run
+        self._round(Meter())  # jobs on deck are sent once the others run
         self._fill()
 
     def run(self) -> CoreCosts:
-        """Steps of all workers, in turns, until there were enough tokens."""
+        """Run steps of all workers, in turns, until there are enough tokens."""
         everything, steady, ticks = Meter(), Meter(), Meter()
         next_tick, first_ended = 0.0, self.num_ended
         while everything.count < self._load.tokens:
@@ -129,7 +129,7 @@ class CoreBench:
         )
 
     def _round(self, meter: Meter) -> None:
-        """One step of each worker; what the workers do with it is not measured."""
+        """Run one step of each worker; the workers' own time is not measured."""
         self._now += STEP_S
         frames = []
         for identity, worker in self._workers.items():
@@ -141,7 +141,7 @@ class CoreBench:
                 self._perform(self._core.on_worker(identity, self._decode(message), self._now))
 
     def _fill(self) -> None:
-        """Submit jobs until as many wait as are meant to."""
+        """Submit jobs until the queue has the configured length."""
         while self._core.num_queued < self._load.waiting or not self._all_run():
             submit = self._next_submit()
             self._core.on_subscribed(submit.job_id, self._now)
@@ -179,9 +179,9 @@ class CoreBench:
 
 
 def measure_core(load: Load) -> CoreCosts:
-    """The costs of one token under that load."""
+    """Measure the costs per token under this load."""
     bench = CoreBench(load)
-    with rare_garbage_collection():  # as the actor has it
+    with rare_garbage_collection():  # as the actor configures it
         return bench.run()
 
 

@@ -1,4 +1,4 @@
-"""The process of played workers: each has a connection of its own to the router."""
+"""The process of fake workers: each has its own connection to the router."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ HEARTBEAT_S = 1.0
 MAX_REPORTS_AHEAD = 32
 MAX_WAIT_S = 0.01
 LATE_STEPS = 10
-"""A worker that was held up makes good for so many steps."""
+"""Steps that a delayed worker may catch up."""
 STAMP = "@"
-"""Begins the text of each token; behind it stands when it was sent, by the monotonic clock."""
+"""Begins the text of each token; the time of its sending follows, by the monotonic clock."""
 
 
 class ConnectedWorker:
-    """One played worker, no further ahead of the router than it may be."""
+    """One fake worker, at most as far ahead of the router as the protocol allows."""
 
     def __init__(self, endpoint: str, name: str, slots: int, ages: Sequence[float]) -> None:
         self.connection = ZmtpConnection(endpoint, "DEALER")
@@ -39,7 +39,7 @@ class ConnectedWorker:
         return self.is_welcome and self._worker.num_running > 0 and self._reporting.may_step
 
     def hear(self) -> None:
-        """Take the commands that are there."""
+        """Take the commands that have arrived."""
         for frames in self.connection.receive():
             command = self._decode(frames)
             if isinstance(command, Welcome):
@@ -50,7 +50,7 @@ class ConnectedWorker:
                 self._worker.take(command)
 
     def turn(self, now: float) -> None:
-        """A step, and a report of it or of several, or a heartbeat."""
+        """Run a step and report it, alone or with others, or send a heartbeat."""
         if self.may_step:
             self._reporting.hold_step(self._worker.step(f" {STAMP}{time.monotonic():.6f}"))
         if self._reporting.may_report and self._reporting.holds_deltas:
@@ -65,7 +65,7 @@ class ConnectedWorker:
 
 
 class Fleet:
-    """All workers; each steps every so many seconds, if the router lets it."""
+    """All workers; each runs a step every `step_s` seconds, if the router permits."""
 
     def __init__(self, endpoint: str, num_workers: int, slots: int) -> None:
         ages = spread_ages(num_workers, slots)
@@ -77,7 +77,7 @@ class Fleet:
         self._due = [(time.monotonic(), number) for number in range(num_workers)]
 
     def turn(self, step_s: float) -> None:
-        """Wait until something is to be done, and do it."""
+        """Wait until something is due, and do it."""
         self._hear(self._due[0][0] - time.monotonic())
         now = time.monotonic()
         while self._due[0][0] <= now:
@@ -86,7 +86,7 @@ class Fleet:
             heapq.heapreplace(self._due, (max(due + step_s, now - LATE_STEPS * step_s), number))
 
     def spread(self, step_s: float) -> None:
-        """Let workers that step so often not do so all in one moment."""
+        """Distribute the steps of the workers evenly over the period."""
         now, number_of = time.monotonic(), len(self._workers)
         self._due = [(now + step_s * number / number_of, number) for number in range(number_of)]
 
@@ -96,7 +96,7 @@ class Fleet:
 
 
 def run_fleet(endpoint: str, num_workers: int, slots: int, step_s: Callable[[], float]) -> None:
-    """Play the workers until the process is ended; `step_s` is asked for again and again."""
+    """Run the workers until the process is ended; `step_s` is read again and again."""
     fleet = Fleet(endpoint, num_workers, slots)
     last = step_s()
     fleet.spread(last)

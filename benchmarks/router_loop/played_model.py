@@ -9,7 +9,7 @@ from benchmarks.router_loop.played_worker import MODEL
 
 
 class PlayedTokenizer:
-    """Numbers are tokens; there are no texts to encode."""
+    """Tokens are numbers; there are no texts to encode."""
 
     vocab_size = 65_536
     bos_id: int | None = None
@@ -34,7 +34,7 @@ class PlayedTokenizer:
 
 
 class PlayedModel:
-    """Takes any length, so that jobs last as long as they are meant to, and no conversations."""
+    """Accepts any length, so that jobs last as long as configured, and no conversations."""
 
     name = MODEL
     fingerprint = ""

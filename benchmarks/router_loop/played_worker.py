@@ -1,4 +1,4 @@
-"""A worker that computes nothing: it takes what it is sent and has one token a step for whatever runs."""
+"""A worker that computes nothing: it takes dispatches and generates one token per step for each running one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODEL = "played"
 
 
 class _Sequence:
-    """One dispatch: what it has, and where it ends."""
+    """One dispatch: its number of tokens so far, and its limit."""
 
     __slots__ = ("dispatch_id", "length", "num_known", "num_prompt_tokens")
 
@@ -37,13 +37,13 @@ class _Sequence:
 
 
 def spread_ages(num_workers: int, num_slots: int) -> list[list[float]]:
-    """The ages of each worker's first jobs, with which the jobs of a fleet end one by one: not many in one step."""
+    """The progress of the first jobs of each worker, spread so that jobs end one by one, not all in one step."""
     num_jobs = num_workers * num_slots
     return [[number / num_jobs for number in range(worker, num_jobs, num_workers)] for worker in range(num_workers)]
 
 
 class PlayedWorker:
-    """Commands in, one report a step out, by the rules of a real worker; no sockets and no clock.
+    """Takes commands and returns one report per step by the rules of a real worker; no sockets and no clock.
 
     The first `num_slots` dispatches run, the others wait on deck. A job ends at its `max_tokens`. `ages` are the
     shares of their tokens that the first dispatches have had before, so that they do not all end in one step.
@@ -71,7 +71,7 @@ class PlayedWorker:
         self._num_tokens = 0
 
     def take(self, command: RouterCommand) -> None:
-        """A command of the router."""
+        """Take a command of the router."""
         match command:
             case Dispatch():
                 sequence = self._sequences[command.dispatch_id] = _Sequence(command)
@@ -87,12 +87,12 @@ class PlayedWorker:
         return min(len(self._sequences), self.hello.num_slots)
 
     def step(self, text: str = " word") -> list[SequenceDelta]:
-        """One token for each sequence that runs, with that text."""
+        """Generate one token with this text for each running sequence."""
         running = list(self._sequences.values())[: self.hello.num_slots]
         return [self._token_of(sequence, text) for sequence in running]
 
     def report(self, deltas: list[SequenceDelta], num_taken: int | None = None) -> Report:
-        """That these were generated, and what the worker holds now; without any it is a heartbeat."""
+        """A report of these tokens and of the worker's state; without tokens it is a heartbeat."""
         held = list(self._sequences.values())
         return Report(
             num_accepted=self._num_accepted,

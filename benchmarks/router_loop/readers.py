@@ -1,4 +1,4 @@
-"""The process of clients: it keeps jobs coming, and reads every stream as fast as bytes can be counted."""
+"""The process of clients: it submits jobs, and reads every stream with little work per byte."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MAX_ON_THE_WAY = 256
 """Jobs that are submitted and not yet accepted."""
 STAMP = b"@"
 LOOK_AT_EVERY = 4
-"""Of so many pieces that come in, the delays of one are looked at."""
+"""The delays of one in this number of received chunks are recorded."""
 STAMPED = re.compile(rb"@(\d+\.\d{6})")
-"""When the first token of a delta was sent."""
+"""The time at which the first token of a delta was sent."""
 BEFORE_PAYLOAD = 2 + 32 + 2 + 2
 """The frames of the topic and of the header, with their lengths."""
 KIND = slice(7, 12)
-"""Where a message in msgpack has its type."""
+"""Offset of the type in a msgpack message."""
 
 
 class Counts(msgspec.Struct):
-    """Tokens that came on the streams, in how many messages, jobs that ended, and delays in seconds."""
+    """Tokens received on the streams, the number of messages, ended jobs, and delays in seconds."""
 
     tokens: int = 0
     messages: int = 0
@@ -46,7 +46,7 @@ class _Header(msgspec.Struct):
 
 
 class StreamConnection:
-    """A subscriber's connection, read as fast as bytes can be counted."""
+    """The connection of a subscriber, read with little work per byte."""
 
     def __init__(self, endpoint: str) -> None:
         self.connection = ZmtpConnection(endpoint, "SUB")
@@ -61,7 +61,7 @@ class StreamConnection:
         self.connection.send(b"\0" + topic.encode())
 
     def read(self) -> Iterator[bytes]:
-        """The payloads of the messages that have come whole."""
+        """The payloads of the messages that are complete."""
         received = self.connection.received + self.connection.socket.recv(CHUNK)
         start = 0
         while (found := frame_at(received, start + BEFORE_PAYLOAD)) is not None:
@@ -71,7 +71,7 @@ class StreamConnection:
 
 
 class Readers:
-    """As many jobs as are wished are always under way; each is listened to from before it is submitted."""
+    """Keeps the wanted number of jobs in flight; subscribes to each before it is submitted."""
 
     def __init__(self, jobs: str, stream: str, num_jobs: int, job_tokens: int) -> None:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -94,11 +94,11 @@ class Readers:
 
     @property
     def is_full(self) -> bool:
-        """Whether all jobs are under way."""
+        """True if all jobs are in flight."""
         return len(self._by_topic) >= self._num_jobs and not self._on_the_way
 
     def turn(self) -> None:
-        """Read what is there, and submit what is missing."""
+        """Read all messages that have arrived, and submit missing jobs."""
         for source, _ in self._poller.poll(50):
             if source is self._jobs:
                 self._read_replies()
@@ -146,7 +146,7 @@ class Readers:
 
 
 def run_readers(jobs: str, stream: str, num_jobs: int, job_tokens: int, control: Connection) -> None:
-    """Keep jobs coming; say True when all are under way, and send the Counts since then when asked."""
+    """Keep jobs in flight; send True when all are, and the Counts since then when asked."""
     readers = Readers(jobs, stream, num_jobs, job_tokens)
     while not readers.is_full:
         readers.turn()

@@ -1,4 +1,4 @@
-"""The router actor as it runs, over real sockets: played workers on one side, subscribers on the other."""
+"""The router actor over real sockets: fake workers on one side, subscribers on the other."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 ENDPOINT = "tcp://127.0.0.1:*"
 WARM_UP_S = 2.0
 FASTEST_STEP_S = 0.00026
-"""A worker that reports more often than 4,000 times a second is taken for a flood."""
+"""The router treats more than 4,000 reports per second of a worker as a flood."""
 MOST_A_SECOND = 400_000.0
-"""Tokens of all workers: more than can go through."""
+"""Tokens per second of all workers: more than the router can process."""
 
 
 class Cpu(msgspec.Struct, frozen=True, kw_only=True):
-    """Microseconds of CPU time for each token: of the router, of its edge process, of the edge's ZeroMQ
-    thread alone, and of the two processes that make the load."""
+    """Microseconds of CPU time per token: of the router, of its edge process, of the edge's ZeroMQ thread alone, and of
+    the two processes that make the load.
+    """
 
     router_us: float
     edge_us: float
@@ -42,9 +43,9 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SocketFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What came through in `seconds`; delays are from a worker's send to a subscriber's read.
+    """The throughput of `seconds`; delays are from a worker's send to a subscriber's read.
 
-    `others` is the part of all cores that strangers took meanwhile; `cores` are shared by router, edge
+    `others` is the share of all cores that other processes took; `cores` are shared by router, edge
     process, workers and readers.
     """
 
@@ -60,7 +61,7 @@ class SocketFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Processes:
-    """A router, a fleet and readers, each in a process of its own; `step_s` steers the fleet."""
+    """A router, a fleet and readers, each in its own process; `step_s` controls the rate of the fleet."""
 
     def __init__(self, load: Load) -> None:
         num_running = load.workers * load.sequences
@@ -96,18 +97,18 @@ class Processes:
         self.readers.start()
 
     def set_rate(self, tokens_per_second: float | None) -> None:
-        """Have all workers together generate so many tokens; None is as many as the router takes."""
+        """Set the token rate of all workers together; None is the highest that the router takes."""
         num_running = self._load.workers * self._load.sequences
         step_s = num_running / (tokens_per_second or MOST_A_SECOND)
         self._step_s.value = max(FASTEST_STEP_S, step_s)
 
     def counts(self) -> Counts:
-        """What was read since the last call."""
+        """The counts since the last call."""
         self.control.send(None)
         return msgspec.msgpack.decode(self.control.recv_bytes(), type=Counts)
 
     def cpu_seconds(self) -> dict[str, float]:
-        """CPU time of each process until now."""
+        """CPU time of each process so far."""
         assert self.router.pid is not None
         edge = _child(self.router.pid, b"cactus_actors.router.edge.edge_child")
         return {
@@ -130,7 +131,7 @@ class Processes:
 
 @contextmanager
 def running(load: Load) -> Iterator[Processes]:
-    """The processes, with every slot taken and as many jobs waiting as are wished."""
+    """The processes, with every slot taken and the wanted number of jobs waiting."""
     processes = Processes(load)
     try:
         assert processes.control.recv() is True
@@ -140,14 +141,14 @@ def running(load: Load) -> Iterator[Processes]:
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """With as many tokens as go through, and with half as many, or as many as were wished."""
+    """The figures at the highest possible rate, and at half of it or at the wanted rate."""
 
     peak: SocketFigures
     half: SocketFigures
 
 
 def measure_sockets(load: Load, rate: float | None, seconds: float) -> Measured:
-    """The figures of both loads; `rate` in tokens a second is taken in place of half of what goes through."""
+    """Measure both loads; `rate` in tokens per second replaces half of the highest possible rate."""
     with running(load) as processes:
         peak = _measure(processes, None, seconds)
         half = _measure(processes, rate or peak.tokens_per_second / 2, seconds)
@@ -197,7 +198,7 @@ def _cpu_s(directory: Path) -> float:
 
 
 def _io_threads(pid: int) -> list[Path]:
-    """The directories of the threads that ZeroMQ moves bytes in."""
+    """The /proc directories of ZeroMQ's IO threads."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return [task for task in tasks if (task / "comm").read_text().startswith("ZMQbg/IO")]
 

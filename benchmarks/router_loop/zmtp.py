@@ -1,4 +1,4 @@
-"""ZeroMQ connections by hand (ZMTP 3, RFC 23): a library's would cost more than the router does."""
+"""ZeroMQ connections without a library (ZMTP 3, RFC 23): a library would cost more than the router does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECEIVE_BUFFER = 1 << 22
 
 
 class ZmtpConnection:
-    """A connection that has shaken hands as a socket of `kind`."""
+    """A connection that has completed the handshake as a socket of `kind`."""
 
     def __init__(self, endpoint: str, kind: str) -> None:
         parts = urlsplit(endpoint)
@@ -32,12 +32,12 @@ class ZmtpConnection:
         return self.socket.fileno()
 
     def send(self, *frames: bytes) -> None:
-        """One message."""
+        """Send one message."""
         *others, last = frames
         self.socket.sendall(b"".join([*(frame(it, MORE) for it in others), frame(last)]))
 
     def receive(self) -> Sequence[list[bytes]]:
-        """The messages that have come whole, once something is there."""
+        """Wait for data, and return the messages that are complete."""
         self.received += self.socket.recv(CHUNK)
         messages: list[list[bytes]] = []
         frames: list[bytes] = []
@@ -55,14 +55,14 @@ class ZmtpConnection:
 
 
 def frame(body: bytes, flags: int = 0) -> bytes:
-    """One frame as it is sent."""
+    """One frame in its encoded form."""
     if len(body) < 256:
         return bytes((flags, len(body))) + body
     return bytes((flags | LONG,)) + len(body).to_bytes(8, "big") + body
 
 
 def frame_at(received: bytes, start: int) -> tuple[int, int, int] | None:
-    """The flags of the frame that begins there, its body's begin and end; None if it is not whole."""
+    """The flags of the frame at this offset, and the begin and end of its body; None if it is not complete."""
     if len(received) < start + 2:
         return None
     flags = received[start]

@@ -1,4 +1,4 @@
-"""`cactus batch` killed at any moment, or the service under it: every line once, and the same answers."""
+"""`cactus batch` or its service killed at any moment: every line is answered once, with the same answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def whole_lines(path: Path) -> list[str]:
 
 
 def prompts_done(path: Path) -> set[str]:
-    """The prompts of the whole lines in a partial output."""
+    """The prompts of the complete lines in a partial output."""
     ids = [json.loads(line)["custom_id"] for line in whole_lines(path)]
     return {f"prompt {int(name.removeprefix('line-')) - 1}" for name in ids}
 
@@ -84,10 +84,10 @@ def resume(commands: ForkedCommands, arguments: list[str]) -> None:
 
 
 @pytest.mark.chaos
-def test_killed_at_every_change_of_a_file(
+def test_a_run_killed_at_any_change_of_a_file_resumes(
     commands: ForkedCommands, arguments: list[str], router: ScriptedRouter, tmp_path: Path
 ) -> None:
-    """One run that dies at its 1st, 2nd, 3rd... change, each time resumed."""
+    """One run that dies at its 1st, 2nd, 3rd... change of a file, and is resumed each time."""
     for limit in range(1, 100):
         for path in tmp_path.glob("out*"):
             path.unlink()
@@ -101,7 +101,7 @@ def test_killed_at_every_change_of_a_file(
         router.received.clear()
         resume(commands, arguments)
         check_each_line_once(tmp_path)
-        # what was written is not computed again
+        # lines that were written are not computed again
         submitted = {
             message.messages[0].content
             for message in router.received
@@ -114,7 +114,7 @@ def test_killed_at_every_change_of_a_file(
 
 
 @pytest.mark.parametrize("limit", range(1, 6))
-def test_an_overwrite_killed_as_it_begins_never_passes_old_results_for_new(
+def test_an_overwrite_killed_at_its_beginning_never_presents_old_results_as_new(
     commands: ForkedCommands, arguments: list[str], tmp_path: Path, limit: int
 ) -> None:
     resume(commands, arguments)
@@ -132,7 +132,7 @@ def test_an_overwrite_killed_as_it_begins_never_passes_old_results_for_new(
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_an_interrupted_run_gives_back_its_jobs_and_says_how_to_go_on(
+def test_an_interrupted_run_cancels_its_jobs_and_prints_how_to_resume(
     commands: ForkedCommands,
     arguments: list[str],
     router: ScriptedRouter,
@@ -170,7 +170,7 @@ def stories(commands: ForkedCommands, service: Processes, tmp_path_factory: pyte
 
 
 class Stories:
-    """A prompt file for a real service, and what an undisturbed run makes of it."""
+    """A prompt file for a real service, and its results in an undisturbed run."""
 
     def __init__(self, commands: ForkedCommands, service: Processes, directory: Path) -> None:
         self.service = service
@@ -190,7 +190,7 @@ class Stories:
         return self.directory / f"{name}.jsonl"
 
     def read(self, name: str) -> dict[str, Any]:
-        """The answers by custom_id, without what names the run."""
+        """The answers by custom_id, without the fields that identify the run."""
         answers = {}
         for line in map(json.loads, self.output(name).read_text().splitlines()):
             assert line["custom_id"] not in answers
@@ -204,9 +204,7 @@ class Stories:
 
 
 @pytest.mark.chaos
-def test_fifty_kills_at_random_change_no_answer_and_compute_none_twice(
-    commands: ForkedCommands, stories: Stories
-) -> None:
+def test_fifty_random_kills_change_no_answer_and_repeat_no_line(commands: ForkedCommands, stories: Stories) -> None:
     """Every second kill comes as a command begins, the others after some answers."""
     chance = random.Random(50)
     before = stories.counts()
@@ -229,7 +227,7 @@ def test_fifty_kills_at_random_change_no_answer_and_compute_none_twice(
             if command.kill_and_wait() == 0:
                 break
             num_kills += 1
-            # nothing that was written is written anew
+            # lines that were written are not written again
             lines = whole_lines(partial if partial.exists() else output)
             assert lines[: len(written)] == written
             written = lines
@@ -242,7 +240,7 @@ def test_fifty_kills_at_random_change_no_answer_and_compute_none_twice(
 
 
 @pytest.mark.chaos
-def test_a_run_goes_on_through_kills_of_the_service(commands: ForkedCommands, stories: Stories) -> None:
+def test_a_run_survives_kills_of_the_service(commands: ForkedCommands, stories: Stories) -> None:
     output = stories.output("survivor")
     partial = output.with_name(f"{output.name}.partial")
     command = commands.start(*stories.arguments, "-o", str(output))

@@ -1,4 +1,4 @@
-"""A wall clock that is set by days while jobs run: no deadline, no retention and no token moves."""
+"""The wall clock is set by days while jobs run: no deadline, retention or token changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.chaos
 TWO_DAYS_S = 2 * 86_400.0
 TIMEOUT_MS = 1000
 
-# Python's own view of the wall clock, which is the only one that actors have, behind what a file says.
+# Python's own view of the wall clock, the only one that actors use, offset by the number in a file.
 SET_CLOCK = """
 import time
 seconds, nanoseconds = time.time, time.time_ns
@@ -39,7 +39,7 @@ time.time_ns = lambda: nanoseconds() + int(shift() * 1e9)
 
 
 class Clock:
-    """The wall clock of all processes whose command begins with `prefix`, and of those below them."""
+    """The wall clock of all processes whose command begins with `prefix`, and of their descendants."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "clock"
@@ -70,7 +70,7 @@ async def test_a_clock_that_is_set_moves_log_times_and_nothing_else(tmp_path: Pa
             patient = stage.operator.submit("hello", max_tokens=4, timeout_ms=600_000)
             await asyncio.gather(*(stage.reference.stream(number, set_once) for number in range(4)), patient)
 
-            processes.workers[0].send_signal(signal.SIGSTOP)  # what it has cannot end in time
+            processes.workers[0].send_signal(signal.SIGSTOP)  # the rest cannot end in time
             requested_at = time.monotonic()
             with pytest.raises(DeadlineExceeded):
                 await stage.operator.complete("hello", max_tokens=4, timeout_ms=TIMEOUT_MS)
@@ -78,7 +78,7 @@ async def test_a_clock_that_is_set_moves_log_times_and_nothing_else(tmp_path: Pa
             processes.workers[0].send_signal(signal.SIGCONT)
             assert await stage.operator.result(ended) == result
 
-            # The next router on the same journal knows what the last one knew.
+            # The next router on the same journal has the state of the last one.
             left = await stage.operator.submit("Tell me.", max_tokens=400, ignore_eos=True, timeout_ms=600_000)
             await asyncio.to_thread(processes.kill_router)
             assert len((await stage.operator.result(left)).token_ids) == 400
@@ -95,8 +95,8 @@ OPTIONS = {"max_tokens": 60, "ignore_eos": True}
 
 
 def test_a_clock_that_is_set_ends_no_batch_and_no_prompt_file(tmp_path: Path) -> None:
-    """Neither while gateway and router are killed: they come back to another day."""
-    shift_s = TWO_DAYS_S  # that it is set back ends no batch either is shown of the gateway alone
+    """This also holds when gateway and router are killed and start again on another date."""
+    shift_s = TWO_DAYS_S  # the test of the gateway alone covers a clock that is set back
     clock = Clock(tmp_path)
     state = tmp_path / "state"
     state.mkdir()
@@ -133,7 +133,7 @@ def test_a_clock_that_is_set_ends_no_batch_and_no_prompt_file(tmp_path: Path) ->
 
 
 def prompt_file(directory: Path, service: RestartableService, clock: Clock) -> list[str]:
-    """The command that runs one."""
+    """The command that runs a prompt file."""
     source = directory / "prompts.jsonl"
     source.write_text("".join(json.dumps(f"Tell {number}.") + "\n" for number in range(NUM_LINES)))
     command = [*clock.prefix, *CACTUS, "batch", str(source), "-o", str(directory / "out.jsonl")]

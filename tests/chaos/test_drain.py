@@ -1,4 +1,4 @@
-"""Signals to `cactus serve` under load: what runs may end, what is left goes on in the next service."""
+"""Signals to `cactus serve` under load: short jobs end, the other ones continue in the next service."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.support.router.scripted_router import until
 pytestmark = pytest.mark.chaos
 
 UNREADY_S = 3.0
-"""A tenth of a second, as measured; the rest is for a machine that is busy."""
+"""A tenth of a second was measured; the rest is allowance for a busy machine."""
 OPTIONS: dict[str, Any] = {"ignore_eos": True, "temperature": 0.9}
 SHORT, LONG, NUM_LINES = 20, 1000, 40
-"""Tokens of jobs that end in the time which the service is given, and of those that together do not."""
+"""Tokens of jobs that end within the grace period, and of jobs that together do not."""
 MAX_LONG = 44
 MAX_DRAIN_S = 5.0
 
@@ -38,7 +38,7 @@ cache_tokens = 57344
 
 
 class Draining(RestartableService):
-    """A service that is given so little time to end that a third of `num_long` long jobs is done in it."""
+    """A service with a grace period in which a third of `num_long` long jobs ends."""
 
     def __init__(self, state_dir: Path, tokens_per_s: float) -> None:
         long_per_s = tokens_per_s / LONG
@@ -55,7 +55,7 @@ def config(state_dir: Path) -> Path:
 
 
 def tokens_per_second(state_dir: Path) -> float:
-    """What a full batch brings on this machine, as busy as it is."""
+    """The rate of a full batch on this machine, under its present load."""
     state_dir.mkdir()
     service = RestartableService(state_dir, "--config", str(config(state_dir)))
     service.start()
@@ -92,7 +92,7 @@ def completed(service: RestartableService, number: int, max_tokens: int) -> Resu
 
 
 def seconds_until_unready(service: RestartableService, number: signal.Signals) -> float:
-    """How long after the signal /readyz says 503, less what any answer takes just then."""
+    """The time from the signal to 503 of /readyz, less the present latency of any reply."""
 
     def seconds_of_an_answer(status: int) -> float:
         requested_at = time.monotonic()
@@ -113,7 +113,7 @@ def num_begun(client: Client) -> int:
     return jobs.running + jobs.finished
 
 
-def test_what_is_short_ends_and_what_is_long_goes_on_in_the_next_service(service: Draining) -> None:
+def test_short_jobs_end_and_long_jobs_continue_in_the_next_service(service: Draining) -> None:
     num_long = service.num_long
     short, long = completed(service, 1, SHORT), completed(service, 2, LONG)
     body = {"prompt": prompt(2), "seed": 2, "max_tokens": LONG, **OPTIONS}

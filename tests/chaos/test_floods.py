@@ -1,4 +1,4 @@
-"""Floods against a router: what they may take is bounded, and whoever means well is served beside them."""
+"""Floods against a router: the resources that they use are bounded, and other clients are served meanwhile."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ LONG = {"max_tokens": 400, "ignore_eos": True, "temperature": 0.0}
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     service = Processes(tmp_path_factory.mktemp("floods"), has_journal=False)
     with Client(service.jobs, service.stream, timeout=60.0) as client:
-        client.complete("Hi", max_tokens=2)  # the worker is there, and its code is compiled
+        client.complete("Hi", max_tokens=2)  # the worker is ready, and its code is compiled
     yield service
     service.stop()
 
 
 def serves(service: Processes) -> None:
-    """A client that means well gets its tokens at once, and all of them."""
+    """True if a well-behaved client gets its tokens at once, and all of them."""
     with Client(service.jobs, service.stream, timeout=60.0) as client:
         stream = client.stream("Once upon a time", **LONG)
         tokens = [token for delta in stream for token in delta.token_ids]
@@ -58,7 +58,7 @@ def refused(service: Processes) -> dict[str, int]:
         return client.status().refused
 
 
-def test_bytes_that_are_no_zeromq_harm_nothing(service: Processes) -> None:
+def test_bytes_that_are_not_zeromq_do_no_harm(service: Processes) -> None:
     chance = random.Random(7)
     watch = Watch(edge_of(service.router.pid))
     for endpoint in (service.jobs, service.stream, service.workers_endpoint):
@@ -90,8 +90,8 @@ def test_a_flood_of_subscriptions_is_cut(service: Processes) -> None:
 
 
 @pytest.mark.parametrize("length", [100, 1000])
-def test_topics_that_can_be_no_jobs_are_cut_sooner(service: Processes, length: int) -> None:
-    """ZeroMQ takes about 50 bytes for each byte of a topic."""
+def test_invalid_topics_are_cut_sooner(service: Processes, length: int) -> None:
+    """ZeroMQ uses about 50 bytes for each byte of a topic."""
     watch = Watch(edge_of(service.router.pid))
     peer = RawPeer(service.stream, "SUB")
     chance = random.Random(3)
@@ -103,7 +103,7 @@ def test_topics_that_can_be_no_jobs_are_cut_sooner(service: Processes, length: i
     assert watch.most < 256 * MIB
 
 
-def test_frames_without_end_take_no_more_than_they_bring(service: Processes) -> None:
+def test_unfinished_messages_use_only_the_memory_of_their_frames(service: Processes) -> None:
     """ZeroMQ keeps the frames of an unfinished message."""
     watch = Watch(edge_of(service.router.pid))
     peer = RawPeer(service.jobs, "DEALER")
@@ -135,7 +135,7 @@ def test_a_flood_of_reports_is_cut_and_streams_go_on(service: Processes) -> None
     assert watch.most < 64 * MIB
 
 
-def test_many_who_are_reset_while_the_router_is_behind_end_nobody(service: Processes) -> None:
+def test_many_connections_reset_while_the_router_is_behind_end_no_process(service: Processes) -> None:
     header, payload = encode(StatusRequest())
     peers = [RawPeer(service.jobs, "DEALER") for _ in range(200)]
     for peer in peers:
@@ -163,7 +163,7 @@ asyncio.run(ask_all_the_time())
 """
 
 
-def test_a_busy_client_that_is_killed_while_the_router_is_stopped_ends_nobody(service: Processes) -> None:
+def test_a_busy_client_killed_while_the_router_is_stopped_ends_no_process(service: Processes) -> None:
     command = [sys.executable, "-c", ASKER, service.jobs, service.stream]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -177,7 +177,7 @@ def test_a_busy_client_that_is_killed_while_the_router_is_stopped_ends_nobody(se
     assert service.router.poll() is None
 
 
-def test_who_asks_for_the_status_and_never_reads_it_holds_up_nobody(service: Processes) -> None:
+def test_a_client_that_never_reads_its_status_replies_delays_no_other_client(service: Processes) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.LINGER, 0)
@@ -226,7 +226,7 @@ async def test_a_storm_of_cancellations_leaks_nothing(service: Processes) -> Non
 
 
 @pytest.mark.parametrize("count", [200])
-async def test_subscribers_that_never_read_take_no_more_than_their_share(service: Processes, count: int) -> None:
+async def test_subscribers_that_never_read_use_bounded_memory(service: Processes, count: int) -> None:
     target = Target(service.jobs, service.stream, service.router.pid)
     topics = [f"{0xF000 + number:032x}" for number in range(4)]
     async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
@@ -260,7 +260,9 @@ def send_without_pause(endpoint: str, content: bytes, is_over: threading.Event) 
 
 
 @pytest.mark.parametrize("kind", ["a prompt", "zeros", "many objects"])
-def test_large_messages_without_pause_neither_end_the_edge_nor_keep_others_out(service: Processes, kind: str) -> None:
+def test_a_flood_of_large_messages_neither_ends_the_edge_nor_blocks_other_clients(
+    service: Processes, kind: str
+) -> None:
     header, payload = {
         "a prompt": encode(Submit(job_id=f"{0xAAAA:032x}", prompt="word " * 830_000)),
         "zeros": [b"\x01m", bytes(MAX_MESSAGE_BYTES)],
@@ -304,7 +306,7 @@ def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     service.stop()
 
 
-async def test_silent_connections_leave_the_connected_alone_and_soon_room_for_others(
+async def test_silent_connections_cut_no_client_and_soon_make_room_for_new_ones(
     cramped: Processes,
 ) -> None:
     address = address_of(cramped.jobs)
@@ -337,7 +339,7 @@ async def test_silent_connections_leave_the_connected_alone_and_soon_room_for_ot
     assert used < 0.5
 
 
-def test_a_router_that_takes_too_much_memory_ends_and_its_jobs_go_on(tmp_path: Path) -> None:
+def test_a_router_that_exceeds_its_memory_limit_ends_and_its_jobs_continue(tmp_path: Path) -> None:
     service = Processes(tmp_path, max_memory_bytes=60 * MIB)
     try:
         with Client(service.jobs, service.stream, timeout=60.0) as client:
@@ -348,7 +350,7 @@ def test_a_router_that_takes_too_much_memory_ends_and_its_jobs_go_on(tmp_path: P
             watch.look()
             is_cut = large.is_cut()
             large.close()
-            assert is_cut  # ZeroMQ itself lets go of who brings more than there is room for
+            assert is_cut  # ZeroMQ itself disconnects a peer that sends more than its buffer holds
             assert service.router.poll() is None
             assert watch.most < 80 * MIB
 
@@ -358,9 +360,9 @@ def test_a_router_that_takes_too_much_memory_ends_and_its_jobs_go_on(tmp_path: P
             small.close()
             assert service.router.wait(timeout=60.0) != 0
             since = time.monotonic()
-            service.kill_router()  # what is gone is started again
+            service.kill_router()  # lost processes are started again
             assert client.result(job_id).token_ids == expected.token_ids
             print(f"back after {time.monotonic() - since:.1f} s")
-        assert service.workers[0].poll() is None  # the same worker, which decoded on
+        assert service.workers[0].poll() is None  # the same worker, which kept decoding
     finally:
         service.stop()

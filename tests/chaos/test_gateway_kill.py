@@ -1,4 +1,4 @@
-"""A real service whose gateway or router dies, whose clients leave, whose workers change: what HTTP shows."""
+"""A real service under HTTP load whose gateway or router dies, whose clients leave, whose workers change."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def worker(client: Client) -> WorkerStatus:
     return local
 
 
-def test_nothing_listens_that_is_not_documented(service: RestartableService) -> None:
+def test_every_listening_port_is_documented(service: RestartableService) -> None:
     assert heard_of(service) == documented(SECURITY.split(WITH_RAY)[0]) != {}
 
 
-def test_with_ray_nothing_listens_that_is_not_documented(tmp_path: Path) -> None:
+def test_with_ray_every_listening_port_is_documented(tmp_path: Path) -> None:
     service = RestartableService(tmp_path, "--placement", "ray")
     try:
         service.start()
@@ -80,20 +80,20 @@ def test_with_ray_nothing_listens_that_is_not_documented(tmp_path: Path) -> None
 
 
 def documented(page: str) -> dict[tuple[str, str], int]:
-    """The rows of tables: how many ports which process has, on which address."""
+    """The rows of the documented tables: number of ports per process and address."""
     rows = re.findall(r"^\| `([^`]+)` \| (\*|127\.0\.0\.1|the machine's own) \| (\d+) \|", page, re.M)
     return {(name, address): int(count) for name, address, count in rows}
 
 
 def heard_of(service: RestartableService) -> dict[tuple[str, str], int]:
-    """The same of a running service."""
+    """The same table, measured on a running service."""
     found: Counter[tuple[str, str]] = Counter()
     for (name, address), count in listening(service.pids()).items():
         found[name, address if address in ("*", "127.0.0.1") else "the machine's own"] += count
     return dict(found)
 
 
-def test_killed_with_streams_and_a_batch_it_comes_back_and_everything_goes_on(
+def test_a_gateway_killed_with_streams_and_a_batch_restarts_and_they_continue(
     service: RestartableService, client: Client
 ) -> None:
     bodies = [body(number, 900) for number in range(NUM_STREAMS)]
@@ -120,7 +120,7 @@ def test_killed_with_streams_and_a_batch_it_comes_back_and_everything_goes_on(
         assert http.get(f"/v1/files/{kept}/content").content == b"{}\n"
         assert texts_of(http, batch_id) == texts
     jobs = client.status().jobs
-    # a line that was in flight may have run once more, nothing else has
+    # a line that was in flight may have run twice, no other line
     assert NUM_STREAMS + len(lines) <= jobs.accepted - num_before <= NUM_STREAMS + len(lines) + 16
     assert (jobs.failed, jobs.running, jobs.queued) == (0, 0, 0)
 
@@ -141,7 +141,7 @@ def is_ready(service: RestartableService) -> bool:
 
 
 def is_seen_to_run(client: Client, num_finished: int) -> bool:
-    """Whether the one job was seen before it had finished."""
+    """True if the only job was seen before it had finished."""
     while not (jobs := client.status().jobs).running:
         if jobs.finished > num_finished:
             return False
@@ -150,7 +150,7 @@ def is_seen_to_run(client: Client, num_finished: int) -> bool:
 
 
 def leave_http(service: RestartableService, client: Client, *, streamed: bool) -> float | None:
-    """When a client that reads had closed its connection; None if its job was over sooner."""
+    """The time at which a reading client closed its connection; None if its job was over sooner."""
     num_finished = client.status().jobs.finished
     asked = post(body=httpx.Request("POST", "http://x", json=body(1, 1000) | {"stream": streamed}).content)
     with connection(service.url) as opened:
@@ -164,7 +164,7 @@ def leave_http(service: RestartableService, client: Client, *, streamed: bool) -
 
 
 def leave_zeromq(service: RestartableService, client: Client) -> float | None:
-    """When a ZeroMQ client had cancelled a stream that it read; None if its job was over sooner."""
+    """The time at which a ZeroMQ client cancelled the stream that it read; None if its job was over sooner."""
     num_finished = client.status().jobs.finished
     with service.client() as leaving:
         stream = leaving.stream(body(1, 1000)["prompt"], max_tokens=1000, **OPTIONS)
@@ -175,7 +175,7 @@ def leave_zeromq(service: RestartableService, client: Client) -> float | None:
         return time.monotonic()
 
 
-def test_who_leaves_frees_its_slot_and_its_blocks(service: RestartableService, client: Client) -> None:
+def test_a_client_that_disconnects_frees_its_slot_and_its_blocks(service: RestartableService, client: Client) -> None:
     idle = worker(client)
     assert idle.free_slots == idle.num_slots
     ways: dict[str, Callable[[], float | None]] = {
@@ -204,7 +204,7 @@ def is_idle(now: WorkerStatus, before: WorkerStatus) -> bool:
     return (now.num_running, now.free_slots, now.free_blocks) == (0, before.num_slots, before.num_blocks)
 
 
-def test_a_renewed_fleet_fails_no_request(service: RestartableService, client: Client) -> None:
+def test_replacing_all_workers_fails_no_request(service: RestartableService, client: Client) -> None:
     with service.http() as http, ThreadPoolExecutor(4) as threads:
         before = worker(client).worker_id
         client.restart_workers()
@@ -221,7 +221,7 @@ def worker_ids(client: Client) -> set[str]:
     return {worker.worker_id for worker in client.status().workers if worker.kind == "local"}
 
 
-def test_while_the_router_is_gone_everybody_is_answered(service: RestartableService) -> None:
+def test_every_request_is_answered_while_there_is_no_router(service: RestartableService) -> None:
     bodies = [body(number, 20) for number in range(NUM_STREAMS)]
     with service.http() as http, ThreadPoolExecutor(NUM_STREAMS) as threads:
         undisturbed = [http.post(COMPLETIONS, json=one).json()["choices"][0]["text"] for one in bodies]

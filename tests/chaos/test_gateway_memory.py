@@ -1,4 +1,4 @@
-"""Bodies and readers that want the gateway's memory: it has a bound, and everybody is answered."""
+"""Bodies and readers that need much of the gateway's memory: it is bounded, and every request is answered."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ gateway.run("tcp://127.0.0.1:1", "tcp://127.0.0.1:2")
 
 
 class Gateway:
-    """A gateway in a process of its own, whose router is not there: what is asked of it is a 503."""
+    """A gateway in its own process, without a router: its replies are 503."""
 
     def __init__(self, state_dir: Path) -> None:
         command = [sys.executable, "-c", GATEWAY, str(state_dir), str(MAX_OPEN_BYTES)]
@@ -55,7 +55,7 @@ class Gateway:
         self.url = f"http://{self._process.stdout.readline().strip()}"
 
     def memory(self, name: str = "VmRSS") -> float:
-        """Its MiB now, or with `VmHWM` the most that they ever were (proc_pid_status(5))."""
+        """Its present MiB, or with `VmHWM` their maximum (proc_pid_status(5))."""
         lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
         [line] = [line for line in lines if line.startswith(f"{name}:")]
         return int(line.split()[1]) / 1024
@@ -72,7 +72,7 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
     gateway.stop()
 
 
-def test_a_thousand_bodies_above_the_limit_cost_no_more_than_what_may_be_held(gateway: Gateway) -> None:
+def test_a_thousand_oversized_bodies_use_bounded_memory(gateway: Gateway) -> None:
     before = gateway.memory()
     with ThreadPoolExecutor(AT_ONCE) as threads:
         all_have_sent, is_full = threading.Barrier(AT_ONCE), threading.Event()
@@ -90,9 +90,9 @@ def test_a_thousand_bodies_above_the_limit_cost_no_more_than_what_may_be_held(ga
 
 
 def answer_to_a_body(url: str, all_have_sent: threading.Barrier, is_full: threading.Event) -> int:
-    """The status of a body of BODY_BYTES whose length is not told.
+    """The status of the reply to a body of BODY_BYTES without a Content-Length.
 
-    All have sent 3 MiB at one time, and nobody sends more before somebody was refused for want of room.
+    All have sent 3 MiB at one time, and none sends more until one was refused for lack of memory.
     """
     with connection(url, 60.0) as opened:
         with suppress(OSError):
@@ -124,7 +124,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("kind", FLOODS)
-def test_many_bodies_of_many_small_values_hold_up_nobody_and_are_forgotten(gateway: Gateway, kind: str) -> None:
+def test_many_bodies_of_many_small_values_delay_no_request_and_are_freed(gateway: Gateway, kind: str) -> None:
     head, value, tail = FLOODS[kind]
     body = head + b",".join([value] * ((4 * MIB - 100) // (len(value) + 1))) + tail
     path = "/v1/chat/completions" if b"messages" in head else "/v1/completions"
@@ -162,7 +162,7 @@ def test_many_bodies_of_many_small_values_hold_up_nobody_and_are_forgotten(gatew
     until(lambda: gateway.memory() < before + 96)
 
 
-def test_readers_who_take_nothing_cost_little_each(gateway: Gateway) -> None:
+def test_readers_that_read_nothing_use_little_memory_each(gateway: Gateway) -> None:
     body = json.dumps({"content": "word " * 20_000, "with_pieces": True}).encode()
     size = len(
         httpx.post(f"{gateway.url}/tokenize", content=body, headers={"content-type": "application/json"}).content

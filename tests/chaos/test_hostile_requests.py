@@ -1,4 +1,4 @@
-"""Templates, expressions, schemas and grammars made to take all time and memory, beside a busy model."""
+"""Templates, expressions, schemas and grammars that need excessive time or memory, next to a busy model."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ REQUESTS: dict[str, Submit] = {
 
 
 class Decoding(threading.Thread):
-    """A model that writes all the time; `gaps` are the seconds from step to step."""
+    """A model that generates all the time; `gaps` are the seconds from step to step."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(name="decoding")
@@ -149,7 +149,7 @@ def decoding(hostile_model: Path) -> Iterator[Decoding]:
 
 
 def peak_bytes(pid: int) -> int:
-    """The most memory that a process ever had; 0 if it is gone."""
+    """The peak memory of a process; 0 if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -158,7 +158,7 @@ def peak_bytes(pid: int) -> int:
 
 
 def cpu_s(pid: int) -> float:
-    """What a process has computed for."""
+    """The processor time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -194,11 +194,11 @@ def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path,
         process.close()
 
 
-def test_a_request_is_ended_when_it_has_computed_for_too_long(
+def test_a_request_is_ended_at_its_limit_of_processor_time(
     hostile_model: Path,
 ) -> None:
-    """By the processor's time, so that a busy machine refuses nothing that a quiet one takes."""
-    # a template of two seconds ends itself
+    """The limit is processor time, so that a busy machine refuses no request that an idle one accepts."""
+    # a template of two seconds ends by itself
     process = PreparerProcess(hostile_model, limit_s=60.0, cpu_s=0.5)
     try:
         process.prepare(msgspec.msgpack.encode(Submit(job_id=job_id(1), prompt="Once")))
@@ -233,13 +233,13 @@ async def test_another_user_s_requests_do_not_wait_for_hostile_ones(hostile_mode
                 attack.cancel()
             await asyncio.gather(*attacks, return_exceptions=True)
         print(f"accepted after {statistics.median(waits):.3f} s, at most {max(waits):.2f} s")
-        assert statistics.median(waits) < 0.5  # while it begins, the spare process has to start
+        assert statistics.median(waits) < 0.5  # the spare process has to start while it begins
     finally:
         service.stop()
 
 
 def outcome(process: PreparerProcess, submit: Submit) -> int:
-    """The status that a client would see."""
+    """The status that a client would get."""
     try:
         process.prepare(msgspec.msgpack.encode(submit))
     except CactusError as error:

@@ -1,4 +1,4 @@
-"""After load, cancels, readers that leave and workers that die nothing is held, on real engines."""
+"""After load, cancellations, disconnected readers and dead workers nothing is held, on real engines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def operator(processes: Processes) -> AsyncIterator[AsyncClient]:
 
 
 async def ask(client: AsyncClient, number: int, chance: random.Random) -> None:
-    """One of the ways in which a client asks and stops asking."""
+    """One of the ways in which a client submits a job and stops reading."""
     prompt, way = f"{PROMPT}{number % 7}", number % 5
     if way == 0:
         await client.complete(prompt, seed=number, **LONG)
@@ -52,20 +52,20 @@ async def ask(client: AsyncClient, number: int, chance: random.Random) -> None:
         await client.cancel(job_id)
         await client.cancel(job_id)
     elif way == 3:
-        with pytest.raises((DeadlineExceeded, Overloaded)):  # too late, or seen to come too late
+        with pytest.raises((DeadlineExceeded, Overloaded)):  # too late, or reported too late
             await client.complete(prompt, seed=number, timeout_ms=30, max_tokens=1000, ignore_eos=True)
     else:
         await client.complete(prompt, seed=number, max_tokens=1 + number % 3)
 
 
 async def leave(processes: Processes) -> None:
-    """A client that goes away in the middle of its streams, which go on without it."""
+    """A client that disconnects in the middle of its streams; the jobs continue."""
     async with AsyncClient(processes.jobs, processes.stream, timeout=60.0) as client:
         streams = [client.stream(PROMPT, seed=number, **LONG) for number in range(4)]
         await asyncio.gather(*(anext(stream) for stream in streams))
 
 
-async def test_nothing_is_held_after_cancels_deadlines_leavers_and_a_lost_worker(
+async def test_nothing_is_held_after_cancels_deadlines_disconnects_and_a_lost_worker(
     processes: Processes, operator: AsyncClient
 ) -> None:
     before = await until_status(operator, is_free)

@@ -1,4 +1,4 @@
-"""Bad links in front of the router and of a worker: nothing that was accepted is lost, doubled or changed."""
+"""Bad links in front of the router and of a worker: no accepted job is lost, duplicated or changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.processes.watching import Pauses, once_after, until, until_st
 
 pytestmark = pytest.mark.chaos
 
-NOTICED_WITHIN_S = 30.0  # after 3 to 4 s; the rest is for a machine that is busy
+NOTICED_WITHIN_S = 30.0  # after 3 to 4 s; the rest is allowance for a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ async def stage(processes: Processes, tmp_path: Path) -> AsyncIterator[Stage]:
 
 @asynccontextmanager
 async def client_behind_proxies(processes: Processes, stage: Stage) -> AsyncIterator[tuple[Witness, Proxy, Proxy]]:
-    """A witness whose two connections to the router each go through a proxy: jobs, stream."""
+    """A recording client whose two connections to the router (jobs, stream) each go through a proxy."""
     async with (
         proxied(processes.jobs) as jobs,
         proxied(processes.stream) as stream,
@@ -63,7 +63,7 @@ async def worker_behind_proxy(directory: Path) -> AsyncIterator[tuple[Processes,
         processes.stop()
 
 
-async def test_connections_that_are_reset_again_and_again(processes: Processes, stage: Stage) -> None:
+async def test_streams_survive_repeated_connection_resets(processes: Processes, stage: Stage) -> None:
     await stage.reference.complete(1)
     async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
         resets = 0
@@ -83,7 +83,7 @@ async def test_connections_that_are_reset_again_and_again(processes: Processes, 
     assert status.jobs.redispatched == 0
 
 
-async def test_segments_of_one_byte(processes: Processes, stage: Stage) -> None:
+async def test_streams_survive_segments_of_one_byte(processes: Processes, stage: Stage) -> None:
     await stage.reference.complete(2)
     async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
         jobs.segment_bytes = stream.segment_bytes = 1
@@ -92,7 +92,7 @@ async def test_segments_of_one_byte(processes: Processes, stage: Stage) -> None:
     await stage.judge()
 
 
-async def test_a_slow_and_narrow_link(processes: Processes, stage: Stage) -> None:
+async def test_streams_survive_a_link_with_high_latency_and_low_bandwidth(processes: Processes, stage: Stage) -> None:
     await stage.reference.complete(3)
     async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
         jobs.delay_s = stream.delay_s = 0.15
@@ -101,10 +101,8 @@ async def test_a_slow_and_narrow_link(processes: Processes, stage: Stage) -> Non
     await stage.judge()
 
 
-async def test_a_client_whose_cable_was_pulled_costs_nothing_and_goes_on_later(
-    processes: Processes, stage: Stage
-) -> None:
-    """TCP finds nothing wrong with the halves of the cable: the client must notice by itself."""
+async def test_an_unreachable_client_costs_nothing_and_resumes_later(processes: Processes, stage: Stage) -> None:
+    """TCP reports no error on either side: the client must notice it by itself."""
     await stage.reference.complete(4)
     async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
 
@@ -118,7 +116,7 @@ async def test_a_client_whose_cable_was_pulled_costs_nothing_and_goes_on_later(
         await until(lambda: jobs.num_left["there"] >= 1 and stream.num_left["there"] >= 1)
         print(f"the client noticed after {time.monotonic() - pulled_at:.1f} s")
         assert time.monotonic() - pulled_at < NOTICED_WITHIN_S
-        await stage.reference.complete(4)  # others go on
+        await stage.reference.complete(4)  # other clients continue
         jobs.release()
         stream.release()
         result = await reading
@@ -128,9 +126,7 @@ async def test_a_client_whose_cable_was_pulled_costs_nothing_and_goes_on_later(
 
 
 @pytest.mark.parametrize("way", ["there", "back"])
-async def test_a_submit_whose_answer_or_itself_was_lost_is_one_job(
-    processes: Processes, stage: Stage, way: Way
-) -> None:
+async def test_a_lost_submit_or_a_lost_reply_to_it_is_one_job(processes: Processes, stage: Stage, way: Way) -> None:
     await stage.reference.complete(5)
     before = (await stage.operator.status()).jobs
     async with client_behind_proxies(processes, stage) as (witness, jobs, _):
@@ -144,8 +140,8 @@ async def test_a_submit_whose_answer_or_itself_was_lost_is_one_job(
     assert after.finished - before.finished == 6
 
 
-async def test_a_worker_whose_connection_is_reset_again_and_again(tmp_path: Path) -> None:
-    """More often than a job may lose workers: it is not the job that they are lost of."""
+async def test_a_worker_survives_repeated_connection_resets(tmp_path: Path) -> None:
+    """More often than a job may lose workers: the losses are not attributed to the job."""
     async with worker_behind_proxy(tmp_path) as (_, stage, link):
         await stage.reference.complete(7)
         resets = 0
@@ -167,7 +163,7 @@ async def test_a_worker_whose_connection_is_reset_again_and_again(tmp_path: Path
         assert status.jobs.failed == 0
 
 
-async def test_a_result_that_was_lost_with_its_connection(processes: Processes, stage: Stage) -> None:
+async def test_a_result_lost_with_its_connection_is_read_again(processes: Processes, stage: Stage) -> None:
     await stage.reference.complete(7)
     async with client_behind_proxies(processes, stage) as (witness, jobs, _):
         for num_accepted in itertools.count((await stage.operator.status()).jobs.accepted + 1):
@@ -184,10 +180,10 @@ async def test_a_result_that_was_lost_with_its_connection(processes: Processes, 
 
 
 @pytest.mark.parametrize("ways", [(), ("there",), ("back",)], ids=["both ways", "to the router", "from it"])
-async def test_a_worker_that_is_cut_off_is_missed_and_what_it_says_later_is_void(
+async def test_an_unreachable_worker_is_detected_and_its_late_messages_are_ignored(
     tmp_path: Path, ways: tuple[Way, ...]
 ) -> None:
-    """Three seconds of nothing: its job moves; afterwards it is a worker like any other again."""
+    """Nothing passes for three seconds and the job moves; afterwards the worker is a normal worker again."""
     async with worker_behind_proxy(tmp_path) as (processes, stage, link):
         await stage.reference.complete(6)
         processes.add_worker("near")  # it takes a second to load

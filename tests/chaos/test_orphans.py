@@ -1,4 +1,4 @@
-"""Whatever is killed, half a minute later nothing of it is left: no process, port, socket, shared memory."""
+"""Half a minute after any process is killed no process, port, socket or shared memory of it is left."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ pytestmark = [
 ]
 
 NOTHING_LEFT_S = 30.0
-"""A second or two, as printed; the rest is for a machine that is busy."""
+"""A second or two was measured; the rest is allowance for a busy machine."""
 LISTENS = "0A"  # the state of a socket in /proc/net/tcp: proc_pid_net(5)
 
 
 def ports_of(pids: set[int]) -> set[tuple[int, str]]:
-    """What these processes have of `listening`."""
+    """The ports among `listening` that these processes own."""
     inodes = sockets_of(pids)
     return {(port, inode) for port, inode in listening() if inode in inodes}
 
 
 def listening() -> set[tuple[int, str]]:
-    """Every TCP port of this machine at which somebody listens, and the socket's inode."""
+    """Every TCP port of this machine with a listener, and the inode of its socket."""
     rows = [
         line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
     ]
@@ -46,7 +46,7 @@ def listening() -> set[tuple[int, str]]:
 
 
 def shared_memory_of(pids: set[int]) -> set[Path]:
-    """The files in shared memory that these processes have open or mapped: others' lie beside them."""
+    """The files in shared memory that these processes have open or mapped; those of other programs are left out."""
     found = set()
     for pid in pids:
         with suppress(OSError):
@@ -83,7 +83,7 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         "cactus_actors.router.edge.edge_child",
     ],
 )
-async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: Serving, victim: str) -> None:
+async def test_a_killed_process_leaves_nothing_and_is_restarted(service: Serving, victim: str) -> None:
     async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
         await client.complete("hello", max_tokens=4)
         parts = Counter(parts_of(service).values())
@@ -109,14 +109,14 @@ async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: 
 
 
 def parts_of(service: Serving) -> dict[int, str]:
-    """The service's own processes by what they are."""
+    """The service's own processes by kind."""
     names = ("WorkerActor", "HandoffActor", "GatewayActor", "RouterActor")
     names += ("cactus_actors.router.preparation.preparer_child", "cactus_actors.router.edge.edge_child")
     processes = below(service.process.pid)
     return {pid: name for pid, command in processes.items() for name in names if name in command}
 
 
-def test_a_prompt_file_s_run_that_is_killed_leaves_no_job_for_ever(service: Serving, tmp_path: Path) -> None:
+def test_the_jobs_of_a_killed_prompt_file_run_end(service: Serving, tmp_path: Path) -> None:
     source = tmp_path / "prompts.jsonl"
     line = {"prompt": "Tell me a story.", "max_tokens": 400, "ignore_eos": True}
     source.write_text("".join(json.dumps(line) + "\n" for _ in range(40)))
@@ -131,20 +131,20 @@ def test_a_prompt_file_s_run_that_is_killed_leaves_no_job_for_ever(service: Serv
         running.wait()
         assert in_sessions(running.pid) == {}
         killed_at = time.monotonic()
-        while (jobs := client.status().jobs).running or jobs.queued:  # they were accepted: they end
+        while (jobs := client.status().jobs).running or jobs.queued:  # they were accepted, so they end
             assert time.monotonic() < killed_at + 60.0, jobs
             time.sleep(0.1)
         assert all(worker.num_running == 0 for worker in client.status().workers)
 
 
 @pytest.mark.parametrize("placement", ["local", "ray"])
-def test_a_service_that_is_told_to_end_leaves_nothing(tmp_path: Path, placement: str) -> None:
+def test_a_service_that_is_stopped_leaves_nothing(tmp_path: Path, placement: str) -> None:
     with serving(tmp_path, "--placement", placement) as service:
         check_nothing_is_left_by(service, signal.SIGTERM)
 
 
 def test_a_service_that_is_killed_leaves_nothing(service: Serving) -> None:
-    """The last one: the service of this file ends with it."""
+    """This is the last test: the service of this file ends with it."""
     check_nothing_is_left_by(service, signal.SIGKILL)
 
 
@@ -159,7 +159,7 @@ def check_nothing_is_left_by(service: Serving, ending: signal.Signals) -> None:
     service.process.wait(timeout=30.0)
     print(f"the last process ended {wait_for_nothing(sessions, NOTHING_LEFT_S):.1f} s later")
     deadline = time.monotonic() + NOTHING_LEFT_S
-    # A process counts as ended with its first thread; the last one takes its ports with it.
+    # A process counts as ended with its first thread; the last one closes its ports.
     while left := {path for path in files | memory if path.exists()} | (ports & listening()):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""More work than a service can do: who is refused is told at once, and who has a right to a place gets it.
+"""Overload: excess jobs are refused at once, and fair shares are kept.
 
 Times are compared with those of the same machine in the same minute.
 """
@@ -33,7 +33,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     service.stop()
 
 
-async def test_what_does_not_fit_is_refused_at_once_and_the_rest_is_done(target: Target) -> None:
+async def test_excess_jobs_are_refused_at_once_and_the_others_end(target: Target) -> None:
     before = target.resident_mib()
     flood = Flood(target, 600.0, Options(max_tokens=32, ignore_eos=True))
     async with target.client() as client:
@@ -47,7 +47,7 @@ async def test_what_does_not_fit_is_refused_at_once_and_the_rest_is_done(target:
         await flooding
     assert len(flood.refused_s) > len(flood.accepted_s) > 0
     assert all(0.1 <= seconds <= 60.0 for seconds in flood.retry_after_s)
-    # A question that costs nothing takes as long on this machine now.
+    # A request without cost takes this long on this machine now.
     assert percentile(flood.refused_s, 0.5) < 0.05 + 2 * percentile(questions, 0.5)
     assert percentile(flood.refused_s, 0.99) < 0.05 + 2 * percentile(questions, 0.99)
     assert target.resident_mib() - before < 64
@@ -62,21 +62,21 @@ async def test_what_does_not_fit_is_refused_at_once_and_the_rest_is_done(target:
         assert jobs.accepted == jobs.finished
 
 
-async def test_a_user_beside_one_who_has_twenty_times_as_much(target: Target) -> None:
+async def test_a_user_keeps_its_share_beside_one_with_twenty_times_the_load(target: Target) -> None:
     figures = await two_users(target, 4.0)
     print(figures)
     assert figures["others_done"] > 0
     assert figures["first_token_ms_p50_beside"] < 3 * figures["first_token_ms_p50_alone"] + 30
 
 
-async def test_somebody_who_waits_beside_a_prompt_file_that_fills_every_slot(target: Target) -> None:
+async def test_an_interactive_user_is_served_while_a_prompt_file_fills_every_slot(target: Target) -> None:
     figures = await prompt_file(target, 4.0, num_lines=24)
     print(figures)
     assert figures["others_done"] > 0
     assert figures["first_token_ms_p50_beside"] < 3 * figures["first_token_ms_p50_alone"] + 30
 
 
-async def test_cancelled_jobs_give_back_all_that_they_had(target: Target) -> None:
+async def test_cancelled_jobs_free_all_their_resources(target: Target) -> None:
     figures = await cancellations(target, 2000)
     print(figures)
     assert figures["blocks_lost"] == figures["slots_lost"] == 0

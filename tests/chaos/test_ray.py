@@ -1,4 +1,4 @@
-"""Ray itself fails: what runs goes on, nothing is done twice, and what cannot go on ends in order."""
+"""Failures of Ray: running jobs continue, nothing runs twice, and the service shuts down cleanly if it must."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def kill_a_worker(of: Serving | RayHead) -> None:
 
 
 def is_deaf(url: str) -> bool:
-    """Whether nobody listens there, which must be told at once."""
+    """True if nothing listens at the endpoint, which the system must report at once."""
     try:
         httpx.get(url, timeout=30.0)
     except httpx.ConnectError:
@@ -56,7 +56,7 @@ def is_deaf(url: str) -> bool:
     return False
 
 
-async def test_without_its_server_what_runs_goes_on_and_with_it_everything(tmp_path: Path) -> None:
+async def test_running_jobs_survive_the_loss_of_rays_server_and_new_work_resumes_with_it(tmp_path: Path) -> None:
     storage = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(tmp_path / "storage")}
     with (
         ray_head(storage) as head,
@@ -81,7 +81,7 @@ async def test_without_its_server_what_runs_goes_on_and_with_it_everything(tmp_p
             assert status.jobs.failed == 0
 
 
-async def test_without_any_of_ray_the_service_ends_by_itself_and_the_next_one_has_its_jobs(
+async def test_the_service_ends_after_the_loss_of_ray_and_the_next_one_has_its_jobs(
     tmp_path: Path,
 ) -> None:
     jobs, stream = free_endpoints(2)
@@ -114,7 +114,7 @@ async def test_without_any_of_ray_the_service_ends_by_itself_and_the_next_one_ha
             assert (await client.result(accepted)).token_ids == expected.token_ids
 
 
-async def test_with_ray_s_process_on_this_machine_the_service_ends(tmp_path: Path) -> None:
+async def test_the_service_ends_with_rays_process_on_its_machine(tmp_path: Path) -> None:
     with (
         ray_head() as head,
         serving(tmp_path, "--ray-address", head.address, environment=head.environment) as service,
@@ -129,7 +129,7 @@ async def test_with_ray_s_process_on_this_machine_the_service_ends(tmp_path: Pat
         wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
 
 
-async def test_with_the_head_node_the_service_on_it_ends_at_once(tmp_path: Path) -> None:
+async def test_the_service_ends_at_once_with_the_head_node_that_it_runs_on(tmp_path: Path) -> None:
     with (
         ray_head() as head,
         serving(tmp_path, "--ray-address", head.address, environment=head.environment) as service,
@@ -146,9 +146,7 @@ async def test_with_the_head_node_the_service_on_it_ends_at_once(tmp_path: Path)
 
 
 @pytest.mark.parametrize("victim", ["gcs_server", "raylet"])
-async def test_a_private_ray_that_is_killed_is_started_anew_and_the_service_goes_on(
-    tmp_path: Path, victim: str
-) -> None:
+async def test_a_killed_private_ray_is_restarted_and_the_service_continues(tmp_path: Path, victim: str) -> None:
     with serving(tmp_path, *RAY, "--workers", "2") as service:
         async with staged(tmp_path, service.jobs, service.stream) as stage:
             for number in range(4):
@@ -162,11 +160,11 @@ async def test_a_private_ray_that_is_killed_is_started_anew_and_the_service_goes
             await until_status(stage.operator, lambda status: num_local(status) == 2, RESTORED_WITHIN_S)
             print(f"the streams had ended and all was there again {time.monotonic() - started_at:.1f} s later")
             assert service.pid(victim) != killed
-            assert len(ray_directories(service)) == 1  # the one of the Ray that runs
+            assert len(ray_directories(service)) == 1  # the one of the Ray instance that runs
             status = await stage.judge()
             assert status.jobs.failed == 0
         assert "state-dump" not in service.log.read_text()
-        if victim == "raylet":  # whose last words others tell
+        if victim == "raylet":  # its last output is reported by another process
             assert "state-dump" in (tmp_path / "state" / "ray.log").read_text()
         directories, sessions = ray_directories(service), sessions_of(service.process.pid)
         service.process.kill()
@@ -175,7 +173,7 @@ async def test_a_private_ray_that_is_killed_is_started_anew_and_the_service_goes
         assert [path for path in directories if path.exists()] == []
 
 
-async def test_a_private_ray_that_dies_while_it_starts_is_started_again(tmp_path: Path) -> None:
+async def test_a_private_ray_that_dies_during_its_start_is_started_again(tmp_path: Path) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="cactus-") as directory,
         killing_the_first(f"/ray/raylet/raylet\0--raylet_socket_name={directory}") as killed,
@@ -197,7 +195,7 @@ def entries(directory: str) -> list[Path]:
 
 @contextmanager
 def killing_the_first(words: str) -> Iterator[list[int]]:
-    """Kills the first process that appears with these words in its command line; yields its number, then."""
+    """Kill the first process that appears with these words in its command line; yields its process id then."""
     killed: list[int] = []
     has_ended = threading.Event()
 
@@ -218,7 +216,7 @@ def killing_the_first(words: str) -> Iterator[list[int]]:
         thread.join()
 
 
-async def test_calls_that_ray_loses_and_delays_are_not_carried_out_twice(tmp_path: Path) -> None:
+async def test_calls_that_ray_loses_or_delays_are_not_executed_twice(tmp_path: Path) -> None:
     losses = {"num_failures": 8, "req_failure_prob": 30, "resp_failure_prob": 30}
     calls = (
         "NodeManagerService.grpc_client.RequestWorkerLease",

@@ -56,7 +56,7 @@ async def test_no_accepted_job_is_lost_and_no_token_changes(processes: Processes
 
 
 async def streamed(client: AsyncClient, number: int) -> tuple[list[int], Result]:
-    """The tokens that a client was shown, and the result."""
+    """The tokens that a client received, and the result."""
     tokens: list[int] = []
     stream = client.stream(prompt(number), seed=number, **OPTIONS)
     async for delta in stream:
@@ -66,7 +66,7 @@ async def streamed(client: AsyncClient, number: int) -> tuple[list[int], Result]
 
 
 @pytest.mark.chaos
-def test_a_result_is_readable_after_a_kill_long_after_its_client_left(processes: Processes) -> None:
+def test_a_result_is_readable_after_a_kill_long_after_its_client_disconnected(processes: Processes) -> None:
     async def before() -> Result:
         async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:
             return await client.complete(prompt(1), job_id="a" * 32, seed=1, **OPTIONS)

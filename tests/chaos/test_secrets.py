@@ -1,4 +1,4 @@
-"""Secrets are planted in a service, all is done to have them shown, and what it leaves behind is searched."""
+"""A service contains secrets and is asked in many ways to reveal them; then its files and output are searched."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOGS_EVERYTHING = "import logging\nlogging.basicConfig(level=logging.DEBUG)\n"
 
 @contextmanager
 def telling_cloud() -> Iterator[str]:
-    """A cloud that repeats the key that it is sent wherever it can: in failures' bodies and headers."""
+    """A cloud that repeats the key of each request in the bodies and headers of its failures."""
     num_asked = 0
 
     def answer(request: Request) -> None:
@@ -59,7 +59,7 @@ def telling_cloud() -> Iterator[str]:
 
 @dataclass
 class Planted:
-    """A service full of secrets, and all that was answered."""
+    """A service with secrets in every place, and all replies that it gave."""
 
     directory: Path
     ray_directory: Path
@@ -83,12 +83,12 @@ class Planted:
         }
 
     def ray_token(self) -> dict[str, str]:
-        """Ray's token, where there is Ray."""
+        """Ray's token, if the service runs on Ray."""
         path = self.directory / "state" / "ray-token"
         return {"Ray's token": path.read_text()} if path.exists() else {}
 
     def run_cactus(self, *arguments: str | Path) -> None:
-        """One command, whose output is kept."""
+        """Run one command and keep its output."""
         done = subprocess.run(
             [sys.executable, "-m", "cactus_actors.cli.main", *map(str, arguments)],
             capture_output=True,
@@ -99,7 +99,7 @@ class Planted:
         self.answers += [done.stdout, done.stderr]
 
     def ask(self, method: str, path: str, **request: Any) -> Any:
-        """One HTTP request, whose answer is kept."""
+        """Send one HTTP request and keep its reply."""
         headers = {"authorization": f"Bearer {API_KEY}"} | request.pop("headers", {})
         response = httpx.request(method, f"{self.service.http}{path}", headers=headers, timeout=30, **request)
         self.answers += [response.text, str(response.headers)]
@@ -143,7 +143,7 @@ def planted(request: pytest.FixtureRequest) -> Iterator[Planted]:
 
 
 def everything_seen(planted: Planted) -> Iterator[tuple[str, bytes]]:
-    """(place, content) of every file that the service could write, and of each process's start."""
+    """(place, content) of every file that the service could write, and of how each process was started."""
     for process in Path("/proc").glob("[0-9]*"):
         for name in ("cmdline", "environ"):
             with suppress(OSError):
@@ -156,7 +156,7 @@ def everything_seen(planted: Planted) -> Iterator[tuple[str, bytes]]:
 
 
 def places_of_secrets(planted: Planted) -> set[tuple[str, str]]:
-    """(which secret, where it was seen)."""
+    """(secret, place) of every secret that was found."""
     secrets = planted.secrets()
     return {
         (name, place)
@@ -252,7 +252,7 @@ def provoke_failures(planted: Planted) -> None:
 
 
 @pytest.mark.chaos
-def test_secrets_are_nowhere_but_in_the_files_that_they_came_from(planted: Planted) -> None:
+def test_secrets_appear_only_in_their_own_files(planted: Planted) -> None:
     do_usual_work(planted)
     provoke_failures(planted)
     do_usual_work_of_a_restarted_service(planted)
@@ -269,7 +269,7 @@ def test_secrets_are_nowhere_but_in_the_files_that_they_came_from(planted: Plant
     assert places_of_secrets(planted) == own_files
     assert {Path(place).stat().st_mode & 0o777 for _, place in own_files} == {0o600}
 
-    seen = dict(everything_seen(planted))  # what was searched is what was meant
+    seen = dict(everything_seen(planted))  # the search covered the intended files
     log_files = (str(planted.ray_directory), str(planted.directory / "service.log"))
     logs = b"".join(content for place, content in seen.items() if place.startswith(log_files))
     assert b"DEBUG:" in logs

@@ -1,4 +1,4 @@
-"""A short soak, and proof that its checker sees what it is there to see."""
+"""A short soak, and proof that its checker finds violations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 30.0
 
 
 @pytest.mark.chaos
-async def test_every_promise_holds_under_random_faults(tmp_path: Path) -> None:
+async def test_every_guarantee_holds_under_random_faults(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     events = list(read(await soak(tmp_path, seconds=SECONDS, seed=seed, fault_every_s=2.0)))
@@ -28,7 +28,7 @@ async def test_every_promise_holds_under_random_faults(tmp_path: Path) -> None:
 
 
 def good_history() -> list[Event]:
-    """Two readers of one job, a job of the same request, and one that was cancelled."""
+    """Two readers of one job, a job of the same request, and a cancelled one."""
     whole = {"tokens": [1, 2, 3], "text": "abc", "finish": "length"}
     worker = {
         "worker_id": "w",
@@ -121,14 +121,14 @@ def test_a_good_history_has_no_violation() -> None:
         (with_fields(19, error="server_error"), "a stream of request 1 failed with server_error"),
     ],
 )
-def test_a_spoilt_history_is_found_out(spoil: Callable[[list[Event]], Any], complaint: str) -> None:
+def test_a_history_with_an_error_has_a_violation(spoil: Callable[[list[Event]], Any], complaint: str) -> None:
     events = copy.deepcopy(good_history())
     spoil(events)
     assert any(complaint in text for text in violations(events)), violations(events)
 
 
 def memory(*sizes: float, actor: str = "RouterActor", pid: int = 7) -> list[Event]:
-    """A process that has so many MiB, looked at every five seconds."""
+    """A process with these MiB, measured every five seconds."""
     fields = {"kind": "memory", "actor": actor, "pid": pid}
     return [{"at": 5.0 * number, **fields, "mib": mib} for number, mib in enumerate(sizes)]
 
@@ -142,16 +142,16 @@ STEADY = [140.0 + number % 5 for number in range(60)]
     [
         memory(*WARMING_UP, *STEADY),
         memory(*WARMING_UP, *STEADY[:20], 400.0, 390.0, *STEADY[20:]),  # a flood, whose memory is given back
-        memory(*STEADY[:30], 330.0, 340.0),  # one that was killed while it was flooded
+        memory(*STEADY[:30], 330.0, 340.0),  # one that was killed during a flood
         memory(*STEADY[:30]) + memory(*(mib + 60.0 for mib in STEADY[:30]), pid=8),
-        memory(100.0, 300.0),  # too short to tell
+        memory(100.0, 300.0),  # too short to judge
     ],
 )
-def test_memory_that_comes_and_goes_is_no_violation(events: list[Event]) -> None:
+def test_temporary_memory_use_is_not_a_violation(events: list[Event]) -> None:
     assert violations(good_history() + events) == []
 
 
-def test_a_router_may_take_more_for_the_jobs_that_it_knows() -> None:
+def test_a_router_may_use_more_memory_for_its_known_jobs() -> None:
     events = memory(*WARMING_UP, *(140.0 + number for number in range(90)))
     jobs = [
         {"kind": kind, "at": 1.0, "stream": number, "key": "1", "reader": "h", "text": "abc"}
@@ -173,12 +173,12 @@ def test_a_router_may_take_more_for_the_jobs_that_it_knows() -> None:
         (memory(200.0, 400.0, actor="GatewayActor"), "GatewayActor 7 took 400 MiB, more than 384"),
     ],
 )
-def test_memory_that_grows_is_found_out(events: list[Event], complaint: str) -> None:
+def test_growing_memory_is_a_violation(events: list[Event], complaint: str) -> None:
     found = violations(good_history() + events)
     assert any(complaint in text for text in found), found
 
 
-def test_a_fault_that_takes_no_worker_excuses_no_poisoned_job() -> None:
+def test_a_fault_that_ends_no_worker_does_not_excuse_a_poison_job() -> None:
     events = good_history()
     events[4] = {**events[4], **POISONED}
     lost = [{"at": 0.5 + number / 8, "kind": "fault", "name": "hold workers"} for number in range(3)]

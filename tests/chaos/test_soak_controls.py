@@ -1,6 +1,6 @@
-"""Faults of the soak where the recovery from them is taken away, which the checker must find out.
+"""Faults of the soak without the recovery from them; the checker must report a violation.
 
-Most are made with the recovery too, which must hold.
+Most are injected with the recovery too, and then the guarantees hold.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def found_in(directory: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("resumes", [True, False])
-async def test_a_reset_stream_that_is_not_resumed(
+async def test_a_reset_stream_that_is_not_resumed_is_a_violation(
     processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resumes: bool
 ) -> None:
-    if not resumes:  # nor notices that it should
+    if not resumes:  # and does not notice that it should
         monkeypatch.setattr(JobFollower, "_resume", lambda *_: None)
         monkeypatch.setattr(JobFollower, "_on_delta", lambda self, delta, _: self._emit(delta))
     async with (
@@ -60,7 +60,7 @@ async def test_a_reset_stream_that_is_not_resumed(
 
 
 @pytest.mark.parametrize("has_journal", [True, False])
-async def test_a_result_that_a_killed_router_had(tmp_path: Path, has_journal: bool) -> None:
+async def test_a_result_lost_with_the_router_is_a_violation(tmp_path: Path, has_journal: bool) -> None:
     processes = Processes(tmp_path, has_journal=has_journal)
     try:
         async with staged(tmp_path, processes.jobs, processes.stream) as stage:
@@ -77,8 +77,8 @@ async def test_a_result_that_a_killed_router_had(tmp_path: Path, has_journal: bo
 
 
 @pytest.mark.parametrize("fault", ["kill", "hold"])
-async def test_a_job_of_a_lost_worker_that_nobody_else_takes(tmp_path: Path, fault: str) -> None:
-    """With the recovery these are in `test_workers.py` and `test_links.py`."""
+async def test_a_job_of_a_lost_worker_that_does_not_move_is_a_violation(tmp_path: Path, fault: str) -> None:
+    """`test_workers.py` and `test_links.py` have the same faults with the recovery."""
     processes = Processes(tmp_path, num_workers=0, max_attempts=1)
     try:
         async with (
@@ -96,7 +96,7 @@ async def test_a_job_of_a_lost_worker_that_nobody_else_takes(tmp_path: Path, fau
 
 
 @pytest.mark.parametrize("resumes", [True, False])
-async def test_an_event_stream_that_begins_anew_where_it_broke_off(
+async def test_an_event_stream_that_restarts_after_a_break_is_a_violation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resumes: bool
 ) -> None:
     take: Callable[[Any, str], Any] = Reading.take
@@ -117,7 +117,7 @@ async def test_an_event_stream_that_begins_anew_where_it_broke_off(
 
 
 class Unresumed(PromptFiles):
-    """Takes for done what one run has left."""
+    """Takes the results of one run as final."""
 
     async def _run_once(self, source: Path, output: Path) -> int:
         await super()._run_once(source, output)
@@ -125,7 +125,9 @@ class Unresumed(PromptFiles):
 
 
 @pytest.mark.parametrize("kind", [PromptFiles, Unresumed])
-async def test_a_prompt_file_whose_run_is_killed(processes: Processes, tmp_path: Path, kind: type[PromptFiles]) -> None:
+async def test_a_killed_run_that_is_not_resumed_is_a_violation(
+    processes: Processes, tmp_path: Path, kind: type[PromptFiles]
+) -> None:
     history = History(tmp_path / "history.jsonl")
     files = kind(tmp_path, processes.jobs, processes.stream, history)
     running = asyncio.create_task(files._run_file(1))

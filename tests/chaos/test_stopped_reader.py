@@ -1,4 +1,4 @@
-"""A client that was stopped while its jobs ran."""
+"""A client process that is stopped while its jobs run."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ asyncio.run(main())
 """
 
 
-def test_a_client_that_was_stopped_gets_every_token_when_it_goes_on(tmp_path: Path) -> None:
-    """No job ends before the client has caught up: only what it asks for again can bring the tokens."""
+def test_a_stopped_client_gets_every_token_after_it_continues(tmp_path: Path) -> None:
+    """No job ends before the client has caught up: only a replay can bring the tokens."""
     service = Processes(tmp_path, num_workers=0, router_program=LETTERS)
     command = [sys.executable, "-c", READER, service.jobs, service.stream]
     command += [str(NUM_STREAMS), str(STREAM_TOKENS)]

@@ -1,4 +1,4 @@
-"""Workers that die, stop, hang or compute nonsense: streams go on to the same tokens, whoever runs them."""
+"""Workers that die, stop, hang or compute NaN: streams continue with the same tokens on another worker."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.support.processes.watching import Pauses, once_after, until, until_st
 pytestmark = pytest.mark.chaos
 
 HARDLY_S, MISSED_WITHIN_S = 1.0, 30.0
-"""A worker is missed after 3 s of silence; the rest is for a machine that is busy."""
+"""A worker is declared lost after 3 s of silence; the rest is allowance for a busy machine."""
 
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    """A router, and workers that each test adds to its wish."""
+    """A router, and workers that each test adds."""
     directory = tmp_path_factory.mktemp("workers")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(trapped_worker.ARMED_VARIABLE, str(directory))
@@ -46,14 +46,14 @@ def armed() -> Path:
 
 @pytest.fixture
 async def stage(processes: Processes, tmp_path: Path) -> AsyncIterator[Stage]:
-    """Two fresh workers, traps not sprung."""
+    """Two fresh workers; no fault has been triggered."""
     async with staged(tmp_path, processes.jobs, processes.stream) as stage:
         await two_workers(processes, stage)
         yield stage
 
 
 async def two_workers(processes: Processes, stage: Stage) -> Status:
-    """Add what is missing of two workers, and wait for them."""
+    """Start missing workers up to two, and wait for them."""
     workers = [worker for worker in processes.workers if worker.poll() is None]
     for _ in range(2 - len(workers)):
         processes.add_worker(f"w{len(processes.workers)}", program=trapped_worker.PROGRAM)
@@ -64,7 +64,7 @@ async def busiest(stage: Stage) -> WorkerStatus:
     return max((await stage.operator.status()).workers, key=lambda worker: worker.num_running)
 
 
-async def test_an_idle_worker_that_is_killed_is_gone_within_seconds_and_no_job_fails(
+async def test_an_idle_worker_that_is_killed_is_removed_within_seconds_and_no_job_fails(
     processes: Processes, stage: Stage
 ) -> None:
     await stage.reference.complete(1)
@@ -101,13 +101,13 @@ async def test_a_worker_that_is_killed_under_four_streams_changes_no_token(proce
     assert status.jobs.redispatched >= attempts.count(2) >= 1
 
 
-async def test_a_worker_that_is_killed_while_it_reads_a_prompt(processes: Processes, stage: Stage) -> None:
-    prompt = "the quick brown fox jumps over the lazy dog and goes home " * 55  # some 700 tokens
+async def test_a_worker_killed_during_a_prefill_changes_no_token(processes: Processes, stage: Stage) -> None:
+    prompt = "the quick brown fox jumps over the lazy dog and goes home " * 55  # a prefill of some 700 tokens
 
     def long(number: int) -> tuple[str, dict[str, object]]:
         return prompt, {"seed": number, "max_tokens": 40, "ignore_eos": True, "cache_salt": str(salt[0])}
 
-    salt = [0]  # another one each time, so that the prompt is read again
+    salt = [0]  # a different prompt each time, so that no prefix is cached
     reader = stage.witness("reader", stage.operator, long)
     await reader.complete(100)
     lengths: list[int] = []
@@ -125,7 +125,7 @@ async def test_a_worker_that_is_killed_while_it_reads_a_prompt(processes: Proces
             running = [worker for worker in (await stage.operator.status()).workers if worker.num_running]
         if running and not lengths:
             break
-        await reading  # it was seen too late
+        await reading  # the kill came too late
     os.kill(running[0].pid, signal.SIGKILL)
     result = await reading
     assert result is not None
@@ -133,7 +133,7 @@ async def test_a_worker_that_is_killed_while_it_reads_a_prompt(processes: Proces
     await stage.judge()
 
 
-async def test_a_stopped_worker_is_missed_and_what_it_says_when_it_wakes_is_void(
+async def test_a_stopped_worker_is_detected_and_its_late_messages_are_ignored(
     processes: Processes, stage: Stage
 ) -> None:
     for number in range(4):
@@ -156,7 +156,9 @@ async def test_a_stopped_worker_is_missed_and_what_it_says_when_it_wakes_is_void
 
 
 async def check_streams_move_on(stage: Stage, fault: Callable[[], Awaitable[None]]) -> None:
-    """Four streams on two workers, one of which falls silent: some pause, none longer than it is missed."""
+    """Four streams on two workers, one of which stops replying: some streams pause, none longer than the detection
+    time.
+    """
     pauses = Pauses()
     is_made = False
 
@@ -179,7 +181,7 @@ async def check_streams_move_on(stage: Stage, fault: Callable[[], Awaitable[None
 
 
 @pytest.mark.parametrize(("token", "trap"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
-async def test_a_worker_that_hangs_in_a_step_is_missed_though_its_sockets_answer(
+async def test_a_worker_that_hangs_in_a_step_is_detected_though_its_sockets_reply(
     processes: Processes, stage: Stage, armed: Path, token: int, trap: str
 ) -> None:
     for number in range(4):
@@ -201,7 +203,7 @@ async def test_a_worker_that_hangs_in_a_step_is_missed_though_its_sockets_answer
     await stage.judge()
 
 
-async def test_what_kills_every_worker_ends_as_poison_and_its_neighbours_live(
+async def test_a_job_that_kills_every_worker_ends_as_poison_job_and_other_jobs_survive(
     processes: Processes, stage: Stage
 ) -> None:
     await stage.reference.complete(1)
@@ -212,7 +214,7 @@ async def test_what_kills_every_worker_ends_as_poison_and_its_neighbours_live(
     while not poison.done():
         await asyncio.sleep(0.2)
         alive = sum(worker.poll() is None for worker in processes.workers)
-        for _ in range(2 - alive):  # as the fleet would
+        for _ in range(2 - alive):  # as the fleet would do
             processes.add_worker(f"w{len(processes.workers)}", program=trapped_worker.PROGRAM)
             num_workers += 1
     with pytest.raises(PoisonJob, match="3 times the worker that ran it was lost"):
@@ -224,9 +226,7 @@ async def test_what_kills_every_worker_ends_as_poison_and_its_neighbours_live(
 
 
 @pytest.mark.parametrize("token", [RAISES, IS_NOT_FINITE])
-async def test_a_step_that_fails_ends_the_job_that_it_must_and_no_worker(
-    processes: Processes, stage: Stage, token: int
-) -> None:
+async def test_a_failing_step_ends_only_its_job_and_no_worker(processes: Processes, stage: Stage, token: int) -> None:
     await stage.reference.complete(1)
     before = await stage.operator.status()
     others = asyncio.gather(*(stage.reference.stream(1) for _ in range(4)))
@@ -240,7 +240,7 @@ async def test_a_step_that_fails_ends_the_job_that_it_must_and_no_worker(
     assert after.jobs.failed - before.jobs.failed == 3
 
 
-async def test_a_router_that_is_stopped_for_five_seconds_loses_nobody(processes: Processes, stage: Stage) -> None:
+async def test_a_router_stopped_for_five_seconds_loses_no_worker(processes: Processes, stage: Stage) -> None:
     for number in range(8):
         await stage.reference.complete(number)
     before = (await stage.operator.status()).jobs
@@ -257,7 +257,7 @@ async def test_a_router_that_is_stopped_for_five_seconds_loses_nobody(processes:
     await streams
     await asked_meanwhile
     after = (await stage.judge()).jobs
-    assert after.accepted - before.accepted == 16  # however often the clients asked
+    assert after.accepted - before.accepted == 16  # for any number of requests
     assert after.failed == before.failed
 
 
@@ -270,7 +270,7 @@ WorkerActor(WorkerSettings(worker_id=name, model="{model}")).run(endpoint)
 """
 
 
-async def test_a_model_that_is_cut_under_a_worker_ends_it_and_is_read_anew_before_its_jobs_go_on(
+async def test_a_model_file_truncated_under_a_worker_ends_it_and_is_read_again_before_its_jobs_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     original, model = resolve_model("cactus-sprout"), tmp_path / "model"

@@ -1,4 +1,4 @@
-"""One real service for all clients, and gateways that refuse."""
+"""One real service for all clients, and gateways that refuse requests."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealService]:
 
 @pytest.fixture(scope="session")
 def guarded_url(service: RealService) -> str:
-    """A gateway that wants KEY."""
+    """A gateway that requires KEY."""
     return service.start_gateway(key_digests=[digest_of(KEY)])
 
 
 @pytest.fixture(scope="session")
 def narrow_url(service: RealService) -> str:
-    """A gateway that one open request fills."""
+    """A gateway that accepts one open request."""
     return service.start_gateway(max_open_requests=1)
 
 
 @pytest.fixture
 def full_url(narrow_url: str) -> Iterator[str]:
-    """That gateway, full."""
+    """That gateway while a request is open."""
     with httpx.stream("POST", f"{narrow_url}/v1/completions", json=ENDLESS, timeout=30) as response:
         assert response.status_code == 200
         yield narrow_url

@@ -1,4 +1,4 @@
-"""The `cerebras-cloud-sdk` package: both endpoints with Cerebras's profile, its grammar roots too."""
+"""The `cerebras-cloud-sdk` package: both endpoints with Cerebras's profile, and its grammar roots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ask(client: cerebras.Cerebras, **options: Any) -> Any:
     return client.chat.completions.create(**{"model": MODEL, "messages": CAPITAL, "temperature": 0} | options)
 
 
-def test_chat_whole_and_streamed(client: cerebras.Cerebras) -> None:
+def test_chat_complete_and_streamed(client: cerebras.Cerebras) -> None:
     whole = ask(client)
     assert whole.choices[0].message.content == "The capital of France is Paris."
     chunks = list(ask(client, stream=True))
@@ -48,7 +48,7 @@ def test_chat_whole_and_streamed(client: cerebras.Cerebras) -> None:
     assert chunks[-1].choices[0].finish_reason == "stop"
 
 
-def test_completions_whole_and_streamed(client: cerebras.Cerebras) -> None:
+def test_completions_complete_and_streamed(client: cerebras.Cerebras) -> None:
     asked = {"model": MODEL, "prompt": ["The sea", "A fox"], "seed": 3, "max_tokens": 12, "echo": True}
     whole = client.completions.create(**asked)
     assert [choice.text[:5] for choice in whole.choices] == ["The s", "A fox"]
@@ -74,7 +74,7 @@ def test_logprobs_in_both_endpoints(client: cerebras.Cerebras) -> None:
         model=MODEL, prompt="A fox", logprobs=True, max_tokens=4, seed=1, extra_body={"top_logprobs": 2}
     ).choices
     assert len(choice.logprobs.tokens) == 4
-    assert choice.logprobs.text_offset[0] == len("A fox")  # Cerebras counts from the prompt's beginning
+    assert choice.logprobs.text_offset[0] == len("A fox")  # Cerebras counts from the beginning of the prompt
 
 
 @pytest.mark.parametrize("root", ["object", "array", "string", "number", "value"])
@@ -90,7 +90,7 @@ def test_a_grammar_root_is_json(client: cerebras.Cerebras, root: str) -> None:
         assert choice.text[0] in {"object": "{", "array": "[", "string": '"'}.get(root, '-0123456789{["tfn')
 
 
-def test_tools_and_forms(client: cerebras.Cerebras) -> None:
+def test_tools_and_response_formats(client: cerebras.Cerebras) -> None:
     answer = ask(client, tools=[WEATHER], tool_choice="required", parallel_tool_calls=False, max_tokens=120)
     [call] = answer.choices[0].message.tool_calls
     check_weather(call.function.name, call.function.arguments)
@@ -108,7 +108,7 @@ def test_models(client: cerebras.Cerebras) -> None:
 
 def test_refusals(client: cerebras.Cerebras, guarded_url: str, full_url: str, empty_url: str) -> None:
     with pytest.raises(cerebras.BadRequestError, match="temperature"):
-        ask(client, temperature=1.8)  # more than Cerebras takes
+        ask(client, temperature=1.8)  # more than Cerebras accepts
     with pytest.raises(cerebras.NotFoundError):
         client.models.retrieve("other")
     with connect(guarded_url) as other, pytest.raises(cerebras.AuthenticationError):

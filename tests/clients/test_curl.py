@@ -1,4 +1,4 @@
-"""curl, as the quickstart and docs/reference/http.md show it, word by word but for the port."""
+"""The curl commands of the quickstart and docs/reference/http.md, unchanged except for the port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.services.real_service import RealService
 from tests.support.text.client_questions import ENDLESS
 
 PAGES = ("docs/guide/quickstart.md", "docs/reference/http.md")
-# a command, with the lines that go on from it
+# a command and its continuation lines
 COMMAND = re.compile(r"^    (curl (?:[^\n]*\\\n)*[^\n]*)$", re.M)
 SHOWN = [
     pytest.param(match[1], id=f"{page}-{place}")
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="there is n
 
 
 @pytest.mark.parametrize("command", SHOWN)
-def test_what_is_shown_runs(service: RealService, command: str) -> None:
+def test_the_documented_commands_run(service: RealService, command: str) -> None:
     assert DEFAULT_URL in command
     line = command.replace(DEFAULT_URL, service.url)
     run = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
@@ -40,7 +40,7 @@ def test_what_is_shown_runs(service: RealService, command: str) -> None:
         assert "error" not in json.loads(run.stdout)
 
 
-def test_both_pages_show_some() -> None:
+def test_both_pages_have_commands() -> None:
     assert all(COMMAND.search((ROOT / page).read_text()) for page in PAGES)
 
 

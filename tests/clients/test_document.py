@@ -1,4 +1,4 @@
-"""Answers judged by the OpenAPI document with `jsonschema`: what it says of them is all true."""
+"""The OpenAPI document describes every answer correctly, by `jsonschema`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ASKED: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def check(method: str, path: str, response: httpx.Response) -> Any:
-    """Raise unless the answer is as the document says; returns it."""
+    """Raise unless the document describes the answer; returns it."""
     responses = DOCUMENT["paths"][path][method]["responses"]
     schema = responses[str(response.status_code)]["content"]["application/json"]["schema"]
     answer = response.json()
@@ -58,7 +58,7 @@ def http(service: RealService) -> Any:
 
 
 @pytest.mark.parametrize(("method", "path", "body"), ASKED)
-def test_what_is_allowed_is_answered_as_documented(
+def test_valid_requests_get_the_documented_answers(
     http: httpx.Client, method: str, path: str, body: dict[str, Any]
 ) -> None:
     if method == "post":
@@ -93,7 +93,7 @@ def test_a_refusal_is_as_documented(http: httpx.Client) -> None:
     assert check("post", "/v1/completions", response)["error"]["param"] == "temperature"
 
 
-def test_the_methods_of_a_path_are_told(http: httpx.Client) -> None:
+def test_the_allow_header_lists_the_methods_of_a_path(http: httpx.Client) -> None:
     response = http.put("/v1/models")
     assert response.status_code == 405
     assert "GET" in response.headers["allow"]

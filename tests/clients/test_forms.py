@@ -1,4 +1,4 @@
-"""Answers in a form, judged by llguidance's own compilers and matcher over bytes, and by `jsonschema`."""
+"""Constrained answers, checked by llguidance's own compilers and matcher over bytes, and by `jsonschema`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_texts_obey(service: RealService, form: str) -> None:
+def test_constrained_texts_match(service: RealService, form: str) -> None:
     option, grammar = FORMS[form]
     texts = answers(service, option)
     assert [text for text in texts if not is_accepted(text, grammar)] == []
@@ -60,7 +60,7 @@ def test_texts_obey(service: RealService, form: str) -> None:
 
 
 def answers(service: RealService, option: dict[str, Any]) -> list[str]:
-    """What the model says in that form, hot enough to be wrong without it."""
+    """Answers with that constraint, at a temperature that gives wrong answers without it."""
     body = {
         "prompt": ["A list:", "{"],
         "n": NUM_SEEDS,
@@ -75,7 +75,7 @@ def answers(service: RealService, option: dict[str, Any]) -> list[str]:
 
 
 def is_accepted(text: str, grammar: str) -> bool:
-    """Whether the whole text is in the language of a grammar."""
+    """True if the language of a grammar contains the whole text."""
     matcher = llguidance.LLMatcher(BYTES, grammar)
     assert not matcher.is_error(), matcher.get_error()
     return bool(matcher.try_consume_tokens(list(text.encode())) == len(text.encode()) and matcher.is_accepting())

@@ -1,4 +1,4 @@
-"""`schemathesis` against the OpenAPI document: what it allows is answered as it says, the rest is refused."""
+"""`schemathesis` with the OpenAPI document: valid requests have documented answers, invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CHECKS = [
     openapi_checks.content_type_conformance,
     openapi_checks.response_schema_conformance,
 ]
-# What is allowed may still be refused: fields exclude each other, ids name nothing. What is not allowed never
-# passes.
+# A valid request may be refused: fields exclude each other, ids name nothing. An invalid one is never
+# accepted.
 CHECKS_OF_MODES = {
     GenerationMode.POSITIVE: CHECKS,
     GenerationMode.NEGATIVE: [*CHECKS, openapi_checks.negative_data_rejection],
@@ -32,7 +32,7 @@ CHECKS_OF_MODES = {
 
 
 def takes_json(operation: Any) -> bool:
-    """Whether it has a body that can be wrong; a path, and a form's field, take any text."""
+    """True if the operation has a body that can be invalid; paths and form fields accept any text."""
     return any(body.media_type == "application/json" for body in operation.body)
 
 
@@ -45,7 +45,7 @@ def takes_json(operation: Any) -> bool:
         if mode is GenerationMode.POSITIVE or takes_json(operation)
     ],
 )
-def test_an_operation(service: RealService, operation: Any, mode: Any) -> None:
+def test_an_operation_conforms_to_the_document(service: RealService, operation: Any, mode: Any) -> None:
     @settings(
         max_examples=NUM_EXAMPLES,
         deadline=None,
@@ -65,7 +65,7 @@ def test_an_operation(service: RealService, operation: Any, mode: Any) -> None:
 
 
 def shorten(body: Any) -> None:
-    """Let what is allowed end soon."""
+    """Shorten the jobs of valid requests."""
     if isinstance(body, dict):
         for name in ("max_tokens", "max_completion_tokens", "n_predict"):
             value = body.get(name)

@@ -1,4 +1,4 @@
-"""`litellm`, which maps everything to its own types: as an OpenAI-compatible and as a text endpoint."""
+"""`litellm`, which converts every answer to its own types: as an OpenAI-compatible and as a text endpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.text.client_questions import (
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would fetch a price list when it is imported
 openai = pytest.importorskip("openai", reason="the extra `clients` is not installed")
 litellm = pytest.importorskip("litellm", reason="the extra `clients` is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore")  # its own, of pydantic and of asyncio
+pytestmark = pytest.mark.filterwarnings("ignore")  # its own warnings, those of pydantic and of asyncio
 
 
 def ask(url: str, **options: Any) -> Any:
@@ -29,7 +29,7 @@ def ask(url: str, **options: Any) -> Any:
     return litellm.completion(model=f"openai/{MODEL}", **{"api_base": f"{url}/v1"} | asked | options)
 
 
-def test_chat_whole_and_streamed(service: RealService) -> None:
+def test_chat_complete_and_streamed(service: RealService) -> None:
     whole = ask(service.url)
     assert whole.choices[0].message.content == "The capital of France is Paris."
     assert whole.usage.total_tokens == whole.usage.prompt_tokens + whole.usage.completion_tokens
@@ -52,7 +52,7 @@ def test_text_completions(service: RealService) -> None:
     assert [choice.text[:5] for choice in answer.choices] == ["The s", "A fox"]
 
 
-def test_tools_and_forms(service: RealService) -> None:
+def test_tools_and_response_formats(service: RealService) -> None:
     answer = ask(service.url, tools=[WEATHER], tool_choice="required", max_tokens=120)
     [call, *_] = answer.choices[0].message.tool_calls
     check_weather(call.function.name, call.function.arguments)

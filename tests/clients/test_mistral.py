@@ -50,7 +50,7 @@ def test_a_stream_ends_with_its_usage(client: mistral.Mistral) -> None:
     assert last.usage.completion_tokens == whole.usage.completion_tokens
 
 
-def test_one_seed_is_one_answer(client: mistral.Mistral) -> None:
+def test_equal_seeds_give_equal_answers(client: mistral.Mistral) -> None:
     def said(seed: int) -> str:
         answer = ask(client, messages=STORY, random_seed=seed, max_tokens=20, temperature=0.7)
         return str(answer.choices[0].message.content)
@@ -80,7 +80,7 @@ def test_a_prefix_is_continued(client: mistral.Mistral) -> None:
     assert answer.choices[0].message.content == "The capital of France is Paris."
 
 
-def test_the_context_s_end_has_a_reason_of_its_own(client: mistral.Mistral) -> None:
+def test_the_end_of_the_context_has_its_own_finish_reason(client: mistral.Mistral) -> None:
     long = [{"role": "user", "content": "one two three " * 330}]
     answer = ask(client, messages=long, min_tokens=500)
     assert answer.choices[0].finish_reason == "model_length"
@@ -112,7 +112,7 @@ def test_a_call_streams(client: mistral.Mistral) -> None:
         check_weather(call.function.name, call.function.arguments)
 
 
-def test_forms(client: mistral.Mistral) -> None:
+def test_response_formats(client: mistral.Mistral) -> None:
     form = {"type": "json_schema", "json_schema": {"name": "place", "schema": PLACE, "strict": True}}
     for seed in range(3):
         answer = ask(client, messages=STORY, response_format=form, random_seed=seed, temperature=1.5)

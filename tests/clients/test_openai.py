@@ -1,4 +1,4 @@
-"""The `openai` package: every endpoint that it has a method for, as people call them."""
+"""The `openai` package: every endpoint that it has a method for, with typical calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_chat(client: openai.OpenAI) -> None:
     assert 0.9 < answer.confidence <= 1  # an extension, which the package keeps
 
 
-def test_a_chat_goes_on_from_what_was_answered(client: openai.OpenAI) -> None:
+def test_a_chat_continues_after_the_last_answer(client: openai.OpenAI) -> None:
     first = client.chat.completions.create(model=MODEL, messages=CAPITAL, temperature=0)
     said = first.choices[0].message.model_dump()
     again = [*CAPITAL, said, {"role": "user", "content": "What is 2+2?"}]
@@ -55,7 +55,7 @@ def test_a_chat_streams_the_same_text(client: openai.OpenAI) -> None:
     assert (last.choices, last.usage.completion_tokens) == ([], whole.usage.completion_tokens)
 
 
-def test_the_package_s_own_stream_gathers_an_answer(client: openai.OpenAI) -> None:
+def test_the_packages_own_stream_helper_collects_an_answer(client: openai.OpenAI) -> None:
     with client.chat.completions.stream(model=MODEL, messages=CAPITAL, temperature=0) as stream:
         deltas = [event.delta for event in stream if event.type == "content.delta"]
         final = stream.get_final_completion()
@@ -129,7 +129,7 @@ def test_a_prompt_is_scored(client: openai.OpenAI) -> None:
     assert all(value <= 0 for value in scores.token_logprobs[1:])
 
 
-def test_a_form_is_obeyed(client: openai.OpenAI) -> None:
+def test_a_response_format_is_obeyed(client: openai.OpenAI) -> None:
     for seed in range(3):
         answer = client.chat.completions.create(
             model=MODEL, messages=STORY, response_format=PLACE_FORMAT, seed=seed, temperature=1.5
@@ -144,7 +144,7 @@ def test_a_form_is_obeyed(client: openai.OpenAI) -> None:
         assert loose.choices[0].message.content.lstrip().startswith("{")
 
 
-def test_a_form_streams(client: openai.OpenAI) -> None:
+def test_a_response_format_streams(client: openai.OpenAI) -> None:
     stream = client.chat.completions.create(
         model=MODEL, messages=STORY, response_format=PLACE_FORMAT, seed=2, stream=True
     )
@@ -178,7 +178,7 @@ def test_our_own_fields_go_through_extra_body(client: openai.OpenAI) -> None:
 
 def test_embeddings_in_both_encodings(client: openai.OpenAI) -> None:
     asked = {"model": MODEL, "input": ["The sea.", "A fox."]}
-    as_base64 = client.embeddings.create(**asked)  # what the package asks for by itself, and decodes
+    as_base64 = client.embeddings.create(**asked)  # the encoding that the package requests and decodes itself
     as_floats = client.embeddings.create(**asked, encoding_format="float")
     for one, other in zip(as_base64.data, as_floats.data, strict=True):
         assert one.embedding == pytest.approx(other.embedding)
@@ -194,7 +194,7 @@ def test_models(client: openai.OpenAI) -> None:
     assert refused.value.param == "model"
 
 
-def test_the_python_of_the_page_runs(service: RealService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documented_python_runs(service: RealService, capsys: pytest.CaptureFixture[str]) -> None:
     [block] = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
     code = block.replace("http://127.0.0.1:8080", service.url)
     assert code != block

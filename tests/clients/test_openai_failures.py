@@ -1,4 +1,4 @@
-"""What the `openai` package makes of refusals, deadlines and streams that nobody reads to their end."""
+"""Refusals, deadlines and streams that are not read to their end, with the `openai` package."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_a_bad_request_names_its_field(service: RealService, options: dict[str, 
         assert refused.value.request_id
 
 
-def test_a_key_is_wanted(guarded_url: str) -> None:
+def test_a_missing_key_is_an_authentication_error(guarded_url: str) -> None:
     with connect(guarded_url, api_key="wrong") as client, pytest.raises(openai.AuthenticationError):
         ask(client)
     with connect(guarded_url, api_key=KEY) as client:
         assert ask(client).choices[0].finish_reason == "stop"
 
 
-def test_what_is_not_there_is_not_found(service: RealService) -> None:
+def test_missing_objects_and_endpoints_are_not_found(service: RealService) -> None:
     with connect(service.url) as client:
         for missing in (
             lambda: client.models.retrieve("other"),
@@ -72,7 +72,7 @@ def test_a_full_service_is_a_rate_limit(full_url: str) -> None:
     assert int(refused.value.response.headers["retry-after"]) >= 1
 
 
-def test_the_package_comes_back_after_a_refusal(narrow_url: str) -> None:
+def test_the_package_retries_after_a_refusal(narrow_url: str) -> None:
     with connect(narrow_url) as client, connect(narrow_url, max_retries=4) as patient:
         stream = client.completions.create(**ENDLESS, stream=True)
         until_refused(lambda: ask(client))

@@ -60,7 +60,7 @@ def test_a_forced_call_streams(client: openai.OpenAI) -> None:
     assert reasons[-1] == "tool_calls"
 
 
-def test_the_package_s_own_stream_gathers_a_call(client: openai.OpenAI) -> None:
+def test_the_packages_own_stream_helper_collects_a_call(client: openai.OpenAI) -> None:
     with client.chat.completions.stream(
         model=MODEL, messages=STORY, tools=[WEATHER], tool_choice="required", seed=2, max_tokens=120
     ) as stream:
@@ -81,7 +81,7 @@ def test_offered_tools_leave_an_answer_its_text(client: openai.OpenAI) -> None:
     assert not said.message.tool_calls
 
 
-def test_a_call_s_result_comes_back(client: openai.OpenAI) -> None:
+def test_a_conversation_continues_with_the_result_of_a_call(client: openai.OpenAI) -> None:
     first = ask(client, tool_choice="required", tools=[CLOCK], parallel_tool_calls=False)
     said = first.choices[0].message
     result = {"role": "tool", "tool_call_id": said.tool_calls[0].id, "content": "12:30"}
@@ -91,7 +91,7 @@ def test_a_call_s_result_comes_back(client: openai.OpenAI) -> None:
     assert answer.usage.prompt_tokens > first.usage.prompt_tokens
 
 
-def test_a_form_beside_tools_is_refused(client: openai.OpenAI) -> None:
+def test_a_response_format_with_tools_is_refused(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
         ask(client, response_format={"type": "json_object"}, tool_choice="required")
     assert refused.value.param

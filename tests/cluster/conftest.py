@@ -23,7 +23,7 @@ CPUS_A_NODE = 3
 
 @pytest.fixture(scope="session", autouse=True)
 def _traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A directory for armed traps: Ray gives its workers the environment that it was started in."""
+    """A directory for armed faults: Ray's workers have the environment in which Ray was started."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ARMED_VARIABLE, str(tmp_path_factory.mktemp("traps")))
         yield
@@ -40,8 +40,8 @@ def ray_cluster() -> Iterator[Any]:
         os.environ |= {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(token),
-            "RAY_TMPDIR": temp_dir,  # else each process that joins makes a directory that all users share
-            "RAY_worker_niceness": "0",  # as in a service with a Ray of its own
+            "RAY_TMPDIR": temp_dir,  # otherwise each process that joins makes a directory that all users share
+            "RAY_worker_niceness": "0",  # as in a service with a private Ray cluster
         }
         cluster = _started_cluster(temp_dir)
         try:
@@ -77,12 +77,12 @@ def ray_address(ray_cluster: Any) -> str:
 
 @pytest.fixture(params=["local", "ray"])
 def place(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The settings of a placement; a test that asks for it runs on both."""
+    """The settings of a placement; a test with this fixture runs on both."""
     return place_of(request, request.param)
 
 
 def place_of(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
-    """The settings of the placement of that name; the cluster starts when it is needed."""
+    """The settings of the placement of that name; the cluster starts when the first test needs it."""
     return {"ray_address": request.getfixturevalue("ray_address")} if name == "ray" else {"placement": name}
 
 
@@ -94,13 +94,13 @@ def place_options(place: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 def serve(place: dict[str, Any], tmp_path: Path) -> Serve:
-    """A function that runs a service, any free ports, on both placements."""
+    """A function that runs a service on free ports, on both placements."""
     return _serving(place, tmp_path)
 
 
 @pytest.fixture
 def serve_locally(tmp_path: Path) -> Serve:
-    """`serve` on the local placement only, for what does not depend on it."""
+    """`serve` on the local placement only, for tests that do not depend on the placement."""
     return _serving({"placement": "local"}, tmp_path)
 
 

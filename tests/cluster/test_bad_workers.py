@@ -1,4 +1,4 @@
-"""Workers that cannot load, die while they load, or hang: the fleet replaces them, without a crash loop."""
+"""Workers that cannot load, die while they load, or hang: the fleet replaces them, with increasing delays."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def kill_one(running: Running) -> None:
 
 
 def delays(running: Running) -> list[int]:
-    """The announced seconds between a worker's death and the next one."""
+    """The announced seconds between a worker's death and the next start."""
     found = (re.search(r"a new one in (\d+) s", line) for line in running.lines)
     return [int(match[1]) for match in found if match is not None]
 
 
 def waits(running: Running) -> list[float]:
-    """The seconds that really passed between a worker's death and the next start."""
+    """The measured seconds between a worker's death and the next start."""
     said = list(zip(running.lines, running.said_at, strict=False))
     deaths = [at for line, at in said if "a new one in" in line]
     starts = [at for line, at in said if line.endswith("starts")]
     return [min(start for start in starts if start > death) - death for death in deaths[: len(starts) - 2]]
 
 
-def test_workers_that_cannot_load_are_tried_ever_less_often(place: dict[str, Any], tmp_path: Path) -> None:
+def test_workers_that_cannot_load_are_restarted_with_increasing_delays(place: dict[str, Any], tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(resolve_model("cactus-sprout"), model)
     weights, away = model / "model.safetensors", tmp_path / "away"
@@ -73,7 +73,7 @@ def test_workers_that_cannot_load_are_tried_ever_less_often(place: dict[str, Any
         assert delays(running) == [0, 1, 2, 4]
         assert all(waited >= told for told, waited in zip(delays(running), waits(running), strict=False))
         assert sum(line.endswith("starts") for line in running.lines) == 2 + 3
-        for _ in range(4):  # the other one goes on
+        for _ in range(4):  # the other one continues
             assert running.client.complete(prompt=STORY, **OPTIONS).token_ids == undisturbed.token_ids
         away.rename(weights)
         status = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
@@ -97,7 +97,7 @@ def test_a_worker_that_is_killed_while_it_loads_costs_nothing(place: dict[str, A
 
 
 def loading(known: set[int], starters: set[int]) -> set[int]:
-    """Processes of workers that are not known yet, started by any of the processes `starters`."""
+    """New processes of workers, started by any of the processes `starters`."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):

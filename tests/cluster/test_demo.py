@@ -1,4 +1,4 @@
-"""`cactus demo` shows a prompt file run on this machine, and again on a Ray of two nodes that loses one."""
+"""`cactus demo` runs a prompt file on this machine, and again on a Ray cluster of two nodes that loses one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NOTHING_WITHIN_S = 60.0
 
 @pytest.fixture
 def ray_parent() -> Iterator[Path]:
-    """Where the directories of Ray's nodes are made: its sockets need a short path."""
+    """The parent directory of the directories of Ray's nodes: its sockets need a short path."""
     with tempfile.TemporaryDirectory(prefix="cactus-", ignore_cleanup_errors=True) as directory:
         yield Path(directory)
 
 
 @pytest.fixture
 def demo(tmp_path: Path, ray_parent: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`cactus demo` of a user whose home is here; it says everything in `said`."""
+    """Run `cactus demo` as a user with this home directory; its output goes to `said`."""
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, *CACTUS, "demo", "--output", str(tmp_path / "results.jsonl")],
@@ -64,13 +64,13 @@ def test_both_parts_have_the_same_tokens_though_a_node_is_killed(demo: subproces
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_of_a_demo_that_is_ended_on_its_cluster(
+def test_a_demo_interrupted_on_its_cluster_leaves_no_process(
     demo: subprocess.Popen[bytes], tmp_path: Path, ray_parent: Path, number: signal.Signals
 ) -> None:
     until(lambda: "placed by the Ray at" in said(tmp_path), ENDS_WITHIN_S)
     assert len([*ray_parent.iterdir()]) == 2
     sessions = sessions_of(demo.pid)
-    assert len(sessions) > 3  # its own, and those of both nodes and of who ends these
+    assert len(sessions) > 3  # its own processes, those of both nodes and of the process that ends them
     os.kill(demo.pid, number)
     assert demo.wait(NOTHING_WITHIN_S) != 0
     wait_for_nothing(sessions, NOTHING_WITHIN_S)

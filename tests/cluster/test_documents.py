@@ -24,7 +24,7 @@ def config(state_dir: Path, corpus: Path) -> ServeConfig:
     )
 
 
-def test_the_documents_of_the_service(tmp_path: Path) -> None:
+def test_documents_of_the_service_reach_prompts_and_results(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "ferry.md").write_text("The ferry leaves at nine.")
@@ -36,7 +36,7 @@ def test_the_documents_of_the_service(tmp_path: Path) -> None:
     assert result.usage.prompt_tokens > without.usage.prompt_tokens
 
 
-def test_a_corpus_that_is_not_there_keeps_the_service_from_starting(tmp_path: Path) -> None:
+def test_a_missing_corpus_is_an_error_at_the_start(tmp_path: Path) -> None:
     with (
         pytest.raises(ConfigurationInvalid, match="nowhere"),
         running_service(config(tmp_path, tmp_path / "nowhere")),

@@ -1,4 +1,4 @@
-"""The gateway as an actor beside the router: it serves, is restarted, and stops after its requests."""
+"""The gateway as an actor next to the router: it serves, is restarted, and stops after its requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_http_and_zeromq_give_the_same_answer(serve: Serve) -> None:
 
 
 @pytest.mark.chaos
-def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve: Serve) -> None:
+def test_a_killed_gateway_restarts_and_its_streams_continue(serve: Serve) -> None:
     with serve(workers=1) as running:
         url = f"http://{running.http}"
         body = {"prompt": "Tell me", "max_tokens": 300, "ignore_eos": True, "seed": 7}
@@ -84,7 +84,7 @@ def test_a_gateway_open_to_others_needs_keys() -> None:
 
 
 def _gateway_pid(status: Status) -> int:
-    """The gateway's process, which was started by whoever started the workers."""
+    """The process of the gateway, which has the same parent as the workers."""
     parents = {parent_of(worker.pid) for worker in status.workers}
     actors = Path("/proc").glob("[0-9]*/cmdline")
     gateways = [int(path.parent.name) for path in actors if b"GatewayActor" in path.read_bytes()]

@@ -1,4 +1,4 @@
-"""Escalation for real: one instance of the service hands off to a second one that plays the cloud."""
+"""Escalation between two instances of the service: one hands off to a second one, which is its cloud."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.support.http.serving import Request, http_serving
 from tests.support.router.scripted_router import until
 
 QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
-ALWAYS = 1.0  # no confidence reaches it
+ALWAYS = 1.0  # above every confidence
 
 
 @contextmanager
 def openai_front(client: Client) -> Iterator[str]:
-    """An OpenAI-compatible endpoint over a running service, as any proxy in front of one would be."""
+    """An OpenAI-compatible endpoint in front of a running service, like any proxy."""
 
     def answer(request: Request) -> None:
         body = json.loads(request.rfile.read(int(request.headers["content-length"])))
@@ -73,7 +73,7 @@ def test_an_unsure_job_is_answered_by_a_second_instance(serve_locally: Any) -> N
             assert private.handoff.status == "suppressed"
 
 
-def test_no_process_is_kept_for_a_cloud_until_somebody_stores_a_key(
+def test_the_handoff_process_starts_when_a_key_is_stored(
     serve_locally: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CACTUS_HOME", str(tmp_path / "home"))
@@ -86,7 +86,7 @@ def test_no_process_is_kept_for_a_cloud_until_somebody_stores_a_key(
         until(lambda: {worker.kind for worker in local.client.status().workers} == {"local", "cloud"})
 
 
-def test_without_a_key_the_local_answer_stands(serve_locally: Any) -> None:
+def test_without_a_key_the_local_answer_is_returned(serve_locally: Any) -> None:
     with serve_locally(workers=1, handoff=HandoffSettings(base_url="https://cloud.invalid/v1")) as local:
         result = local.client.complete(messages=QUESTION, temperature=0, cloud_handoff_threshold=ALWAYS)
         assert result.success

@@ -1,4 +1,4 @@
-"""`cactus serve` with a model of the hub: one download, whatever the number of actors."""
+"""`cactus serve` with a model of the hub: one download for any number of actors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own modules `router` and `workers` and the actors' folders of these names never meet."""
+"""A user's own modules `router` and `workers` and the actors' folders of these names do not conflict."""
 
 from __future__ import annotations
 

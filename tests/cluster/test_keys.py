@@ -1,4 +1,4 @@
-"""`cactus serve --curve` as people run it: what its keys open, and where they do not show."""
+"""`cactus serve --curve` as users run it: access by its keys, and the absence of keys in its output."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def serving_with_keys(place_options: list[str], state_dir: Path, output: Path) -
 
 
 def seen_by_others(*directories: Path) -> Iterator[tuple[str, bytes]]:
-    """What any process was started with, and every file below the directories."""
+    """The command line and environment of every process, and every file below the directories."""
     for process in Path("/proc").iterdir():
         for name in ("cmdline", "environ"):
             with suppress(OSError):
@@ -73,7 +73,7 @@ def seen_by_others(*directories: Path) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("place", ["local", pytest.param("ray", marks=pytest.mark.slow)], indirect=True)
-def test_keys_open_the_service_to_who_has_them_and_show_nowhere(place_options: list[str], tmp_path: Path) -> None:
+def test_keys_give_access_and_appear_in_no_output(place_options: list[str], tmp_path: Path) -> None:
     state_dir, outside = tmp_path / "state", tmp_path / "outside"
     store = KeyStore(keys_dir(state_dir))
     alice, anna = store.add("alice", "client", "team"), store.add("anna", "client", "team")
@@ -114,7 +114,7 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(place_options: l
         with_ray = "--ray-address" in place_options
         ray_files = [Path(os.environ["RAY_AUTH_TOKEN_PATH"]).parent / "ray"] if with_ray else []
         seen = dict(seen_by_others(*ray_files, outside, state_dir / "http", state_dir / "journal"))
-        assert sum(str(state_dir).encode() in content for content in seen.values()) >= 1  # it would be seen
+        assert sum(str(state_dir).encode() in content for content in seen.values()) >= 1  # it would be found
         assert any("/logs/" in place for place in seen) == with_ray
         shown = [place for place, content in seen.items() if any(secret.encode() in content for secret in secrets)]
         assert shown == []

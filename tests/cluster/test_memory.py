@@ -1,4 +1,4 @@
-"""Clients that fill a service with memory: what they bring is bounded; who has no more room ends alone."""
+"""Clients that try to fill a service's memory: the buffers are bounded, and a process over its limit ends alone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def running(place: dict[str, Any], tmp_path: Path) -> Iterator[Running]:
         yield running
 
 
-def test_what_is_left_unfinished_or_is_too_large_takes_little_memory_and_harms_no_job(
+def test_unfinished_and_oversized_messages_use_little_memory_and_affect_no_job(
     running: Running,
 ) -> None:
     client, jobs = running.client, running.endpoints.jobs
@@ -89,7 +89,7 @@ def fill_edge(running: Running) -> None:
 
 
 def fill_router(running: Running) -> None:
-    """Requests that are read faster than they can be prepared, until the router has ended."""
+    """Send requests faster than they can be prepared, until the router has ended."""
     router = Path(f"/proc/{pid_of_router(running.endpoints.jobs)}/fd/0")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     with context, context.socket(zmq.DEALER) as peer:
@@ -110,7 +110,7 @@ def fill_router(running: Running) -> None:
     ],
     ids=["edge process", "router"],
 )
-def test_who_reaches_its_limit_is_back_and_every_job_and_worker_goes_on(
+def test_a_process_at_its_memory_limit_restarts_and_jobs_and_workers_continue(
     running: Running, pid_of: Callable[[int], int], fill: Callable[[Running], None], ends_the_router: bool
 ) -> None:
     client, jobs = running.client, running.endpoints.jobs
@@ -129,7 +129,7 @@ def test_who_reaches_its_limit_is_back_and_every_job_and_worker_goes_on(
 
 
 def leave_little_room(pid: int) -> None:
-    """Its limit of memory is near from now on: RLIMIT_DATA of getrlimit(2) counts VmData of proc(5)."""
+    """Set its memory limit slightly above its present size: RLIMIT_DATA of getrlimit(2) counts VmData of proc(5)."""
     found = re.search(r"^VmData:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.M)
     assert found is not None
     limit = 1024 * int(found[1]) + ROOM

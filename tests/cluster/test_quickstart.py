@@ -1,4 +1,4 @@
-"""What the quickstart shows works, and the client of the protocol page: Python runs, commands and options exist."""
+"""The quickstart and the client of the protocol page work: Python runs, commands and options exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node of the cluster is lost with all that ran there; a cluster is joined with its token only."""
+"""A node of the cluster is lost with all its processes; a cluster accepts members with its token only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.chaos
 ANY_PORT = "tcp://127.0.0.1:*"
 CPUS = 2
 GONE_WITHIN_S = 20.0
-"""The router misses a worker within 3 s, 2.3 as measured; the rest is for a machine that is busy."""
+"""The router declares a worker lost within 3 s, 2.3 as measured; the rest is allowance for a busy machine."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def raylet(ray_cluster: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 def kill(raylet: subprocess.Popen[bytes]) -> None:
     raylet.kill()
-    raylet.wait(60.0)  # as long as nobody takes note of its end, it lives in the eyes of its workers
+    raylet.wait(60.0)  # its workers consider it alive as long as nobody reaps it
 
 
 def config_of(ray_address: str, state_dir: Path, workers: int) -> ServeConfig:
@@ -60,7 +60,7 @@ def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
             for worker in running.client.status().workers
             if worker.kind == "local" and parent_of(worker.pid) == raylet.pid
         ]
-        assert there  # one worker a node
+        assert there  # one worker per node
         jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(48)]
         kill(raylet)
         killed_at = time.monotonic()
@@ -76,7 +76,7 @@ def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
 def test_a_service_starts_though_a_node_has_just_died(
     raylet: subprocess.Popen[bytes], ray_address: str, tmp_path: Path
 ) -> None:
-    """Ray places workers there for some seconds more."""
+    """Ray places workers on the dead node for some seconds more."""
     kill(raylet)
     with running_service(config_of(ray_address, tmp_path, workers=3)) as running:
         assert len(local_workers(running.client.status())) == 3

@@ -1,4 +1,4 @@
-"""A service that nobody asks anything sleeps: no loop looks again and again for something to do."""
+"""An idle service sleeps: no loop polls."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ pytestmark = [
 
 SETTLE_S, LOOKED_AT_S = 5.0, 10.0
 MOST_OF_A_THREAD, MOST_OF_ALL = 15, 90
-"""Times a second: 12 and 66 as measured; a thread that looks every 50 ms wakes 20 times."""
+"""Per second: 12 and 66 as measured; a thread that polls every 50 ms wakes 20 times."""
 
 Wakes = dict[tuple[str, str], int]
 
 
 def num_wakes(root: int) -> Wakes:
-    """How often each thread of a process, and of those below it, has gone to sleep so far."""
+    """The number of voluntary context switches of each thread of a process and of its descendants so far."""
     counts = {}
     for pid in (root, *below(root)):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -34,7 +34,7 @@ def num_wakes(root: int) -> Wakes:
     return counts
 
 
-def test_at_rest_nobody_polls(tmp_path: Path) -> None:
+def test_an_idle_service_does_not_poll(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
         with Client(service.jobs, service.stream, timeout=60.0) as client:
             client.complete("Hello", max_tokens=4)

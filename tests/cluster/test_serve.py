@@ -1,4 +1,4 @@
-"""`cactus serve` as people run it: a process, its ready line, and a signal to end it."""
+"""`cactus serve` as users run it: a process, its ready line, and a signal to end it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def serving(state_dir: Path, *options: str) -> Iterator[tuple[subprocess.Popen[s
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.chaos)])
-def test_it_says_ready_serves_and_stops_on_a_signal(
+def test_it_prints_its_ready_line_serves_and_stops_on_a_signal(
     place_options: list[str], tmp_path: Path, number: signal.Signals
 ) -> None:
     with serving(tmp_path, *place_options) as (process, (first, *words)):
@@ -55,7 +55,9 @@ def test_it_says_ready_serves_and_stops_on_a_signal(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["ray"], indirect=True)
-def test_what_ray_has_to_say_is_not_taken_for_ours(place_options: list[str], ray_address: str, tmp_path: Path) -> None:
+def test_messages_of_ray_do_not_reach_standard_output(
+    place_options: list[str], ray_address: str, tmp_path: Path
+) -> None:
     from ray._private.utils import publish_error_to_driver
     from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
@@ -71,7 +73,7 @@ def test_what_ray_has_to_say_is_not_taken_for_ours(place_options: list[str], ray
         assert [line.split(":")[0] for line in told.splitlines()] == ["stopping", "stopped"]
 
 
-def test_a_busy_port_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+def test_a_busy_port_is_a_one_line_error_with_exit_code_2(tmp_path: Path) -> None:
     with serving(tmp_path) as (_, ready):
         taken = dict(word.split("=", 1) for word in ready[1:])["jobs"]
         command = [*CACTUS, "serve", "--jobs-endpoint", taken, "--state-dir", str(tmp_path / "other")]

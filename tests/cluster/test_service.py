@@ -40,7 +40,7 @@ def test_workers_spread_over_the_nodes_and_answer(serve: Serve) -> None:
         assert len(results[0].token_ids) == OPTIONS["max_tokens"]
 
 
-def test_a_killed_worker_is_replaced_and_its_stream_goes_on(serve: Serve) -> None:
+def test_a_killed_worker_is_replaced_and_its_stream_continues(serve: Serve) -> None:
     with serve(workers=2) as running:
         undisturbed = running.client.complete(prompt=STORY, **LONG)
         before = running.client.status()
@@ -66,7 +66,7 @@ def test_a_killed_worker_is_replaced_and_its_stream_goes_on(serve: Serve) -> Non
 
 
 @pytest.mark.chaos
-def test_a_hung_worker_is_replaced_and_its_stream_goes_on(serve: Serve) -> None:
+def test_a_hung_worker_is_replaced_and_its_stream_continues(serve: Serve) -> None:
     with serve(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         (hung,) = (worker for worker in running.client.status().workers if worker.kind == "local")
@@ -98,7 +98,7 @@ def test_scaling_while_jobs_run_loses_none(serve: Serve) -> None:
 
 
 @pytest.mark.chaos
-def test_a_dead_router_comes_back_on_its_endpoints_and_clients_go_on(serve: Serve) -> None:
+def test_a_dead_router_restarts_on_its_endpoints_and_clients_continue(serve: Serve) -> None:
     with serve(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, **LONG)
         before = running.client.status()
@@ -112,7 +112,7 @@ def test_a_dead_router_comes_back_on_its_endpoints_and_clients_go_on(serve: Serv
         assert running.client.status().epoch != before.epoch
 
 
-def test_what_a_router_accepted_the_next_one_finishes_though_nobody_sends_it_again(
+def test_the_next_router_finishes_accepted_jobs_without_a_new_submission(
     serve: Serve,
 ) -> None:
     ended, left = "1" * 32, "2" * 32
@@ -151,7 +151,7 @@ def test_an_impossible_model_is_one_clear_error(place: dict[str, Any]) -> None:
         Service(config).start()
 
 
-def test_a_start_that_stands_still_says_what_it_waited_for(place: dict[str, Any], tmp_path: Path) -> None:
+def test_a_start_that_times_out_names_the_missing_parts(place: dict[str, Any], tmp_path: Path) -> None:
     config = ServeConfig(
         jobs_endpoint="tcp://127.0.0.1:*",
         stream_endpoint="tcp://127.0.0.1:*",
@@ -164,7 +164,7 @@ def test_a_start_that_stands_still_says_what_it_waited_for(place: dict[str, Any]
         Service(config).start()
 
 
-def test_each_phase_of_a_start_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_phase_of_a_start_prints_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path / "cache"))  # nothing is packed there
     lines: list[str] = []
     config = ServeConfig(

@@ -1,4 +1,4 @@
-"""Where the machine has hardly any time for it the service is slow, ends nothing, and answers rightly."""
+"""On a machine with hardly any free processor time the service is slow, ends no process, and answers correctly."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PATIENCE_S = 300.0
 @pytest.mark.parametrize(
     ("count", "seconds"),
     [
-        pytest.param(24, 10.0, marks=pytest.mark.slow),  # it would starve the tests beside it, too
+        pytest.param(24, 10.0, marks=pytest.mark.slow),  # it would starve the tests that run at the same time, too
         pytest.param(100, 300.0, marks=pytest.mark.chaos),
     ],
 )
-def test_among_spinning_processes_no_actor_is_ended_and_every_job_is_right(
+def test_on_a_starved_machine_no_actor_is_ended_and_every_job_is_right(
     tmp_path: Path, count: int, seconds: float
 ) -> None:
     with serving(tmp_path, "--workers", "2") as service:
@@ -52,7 +52,7 @@ def test_among_spinning_processes_no_actor_is_ended_and_every_job_is_right(
 
 
 def actors(service: Serving) -> set[tuple[str, int]]:
-    """Every actor's process: its kind and number."""
+    """The process of every actor: its kind and process id."""
     return {
         (kind, pid)
         for pid, command in below(service.process.pid).items()
@@ -66,7 +66,7 @@ def complete(client: Client, seed: int) -> list[int]:
 
 
 def answers(service: Serving, seed: int, until: float) -> list[list[int]]:
-    """The tokens of one job after the other, at least of one."""
+    """The tokens of jobs that run one after the other; there is at least one."""
     with Client(service.jobs, service.stream, timeout=PATIENCE_S) as client:
         found = [complete(client, seed)]
         while time.monotonic() < until:
@@ -75,7 +75,7 @@ def answers(service: Serving, seed: int, until: float) -> list[list[int]]:
 
 
 def http_answers(service: Serving, until: float) -> list[tuple[int, str]]:
-    """Status and body of one request after the other."""
+    """Status and body of requests that are sent one after the other."""
     found = []
     with httpx.Client(base_url=service.http or "", timeout=PATIENCE_S) as http:
         while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""What docs/reference/structured-output.md shows works against a service."""
+"""The examples of docs/reference/structured-output.md work against a service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_example_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str]
         capsys.readouterr()
         exec(compile(code, "structured-output.md", "exec"), {})
         out = capsys.readouterr().out
-    person, end = json.JSONDecoder().raw_decode(out)  # it may stand in more than one line
+    person, end = json.JSONDecoder().raw_decode(out)  # it may be split over several lines
     assert set(person) == {"name", "age"}
     answer, *fruits = out[end:].split()
     assert answer in ("yes", "no")

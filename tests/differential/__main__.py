@@ -1,4 +1,4 @@
-"""Tiny models of every family, drawn at random, against transformers.
+"""Random tiny models of every family, compared with transformers.
 
 python -m tests.differential [--seed N] [--examples N] [--only NUMBER]
 
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def run(seed: int, numbers: Iterable[int], tells_reasons: bool) -> int:
-    """Try the examples of these numbers, and print what is wrong and how many are what."""
+    """Try the examples of these numbers; print the wrong ones and the counts of all outcomes."""
     began, largest = time.monotonic(), 0.0
     counts: Counter[tuple[str, str]] = Counter()
     for number in numbers:
@@ -57,7 +57,7 @@ def run(seed: int, numbers: Iterable[int], tells_reasons: bool) -> int:
 
 
 def told(number: int, configuration: Configuration, outcome: Outcome) -> str:
-    """One example in words: what is unusual in it, and what came of it."""
+    """One example in words: its unusual keys, and its outcome."""
     config = configuration.config.get("text_config", configuration.config)
     changed = {key: config[key] for key in configuration.changed if key in config}
     found = outcome.reason.replace("\n", " ")[:200] or f"error {outcome.error:.1e}"

@@ -1,4 +1,4 @@
-"""Tiny models of every family, drawn at random: a config.json, and how the weights beside it are kept."""
+"""Random tiny models of every family: a config.json, and the storage of its weights."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from tests.differential.fields import FIELDS, TOGETHER, Draw, layer_kinds, one_o
 from tests.differential.shape import Shape
 
 Head = Literal["as saved", "another", "the same", "missing", "alone"]
-"""What the file holds of the output: for a tied model another matrix, or the embedding once more; none at
-all; for a tied model in the place of the embedding."""
+"""The output matrix in the file: for a tied model another matrix, or the embedding again; none at all; for a tied model
+in place of the embedding.
+"""
 
 
 @dataclass(frozen=True)
 class Family:
-    """What is drawn for one architecture: `always` in every config, some of `own`, seldom another key."""
+    """The draws of one architecture: `always` in every config, some of `own`, rarely another key."""
 
     architecture: str
     model_type: str
     own: tuple[str, ...]
     always: tuple[tuple[str, Draw], ...] = ()
-    instead: tuple[tuple[str, Draw], ...] = ()  # in the place of the common draws of these keys
+    instead: tuple[tuple[str, Draw], ...] = ()  # replace the common draws of these keys
     max_layers: int = 4
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One model to try; `changed` are the keys that were drawn beyond the sizes."""
+    """One model to try; `changed` are the keys that were drawn in addition to the sizes."""
 
     family: Family
     config: dict[str, Any]
     changed: tuple[str, ...]
     head: Head
     storage: str
-    prompt_ids: tuple[int, ...]  # of a third of the vocabulary, so that some come again
+    prompt_ids: tuple[int, ...]  # of a third of the vocabulary, so that some tokens occur again
 
 
 BASICS = (
@@ -258,7 +259,7 @@ FAMILIES = (
 )
 ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
 TEXTS = {"gemma3": ("gemma3_text",), "mistral3": ("ministral3", "ministral3", "mistral")}
-"""The types of the text part beside images."""
+"""The types of the text part of models with images."""
 
 VISION = {
     **{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1},
@@ -271,7 +272,7 @@ IMAGES = {
 
 
 def drawn(family: Family, random: Random) -> Configuration:
-    """A model of the family: its sizes, and a few keys more."""
+    """A model of the family: its sizes, and a few more keys."""
     shape = Shape.drawn(random, max_layers=family.max_layers)
     draws = dict(FIELDS) | dict(family.instead)
     config = shape.config | {key: draw(random, shape) for key, draw in family.always}
@@ -300,7 +301,7 @@ def drawn(family: Family, random: Random) -> Configuration:
 
 
 def _whole(family: Family, config: dict[str, Any], random: Random) -> dict[str, Any]:
-    """The config with its names and ids; the keys of the text stand below `text_config` beside images."""
+    """The config with its names and ids; with images, the keys of the text are below `text_config`."""
     config |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
     model_type = random.choice(FAMILIES).model_type if random.random() < 0.03 else family.model_type
     named = {"architectures": [family.architecture], "model_type": model_type}

@@ -1,4 +1,4 @@
-"""What else a config.json may say: a draw for each key of any family."""
+"""Further keys of a config.json: a draw for each key of any family."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Draw = Callable[[Random, Shape], Any]
 
 
 def one_of(*values: Any) -> Draw:
-    """One of these values, whatever the shape."""
+    """One of these values, for any shape."""
     return lambda random, _shape: random.choice(values)
 
 
@@ -105,7 +105,7 @@ FIELDS: Mapping[str, Draw] = {
     "use_sandwich_norm": one_of(True, False),
     "use_sliding_window": one_of(True, False),
 }
-"""Of all families: a key is drawn for families that do not know it, too."""
+"""Keys of all families: a key is drawn for families that do not know it, too."""
 
 TOGETHER: Mapping[str, tuple[str, ...]] = {
     "use_sliding_window": ("sliding_window", "max_window_layers"),
@@ -113,4 +113,4 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
     "partial_rotary_factor": ("rope_scaling",),
     "original_max_position_embeddings": ("rope_scaling",),
 }
-"""Keys that mean little without those, which are drawn beside them in half of the cases."""
+"""Keys that have little effect without others, which are drawn together with them in half of the cases."""

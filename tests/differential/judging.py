@@ -1,4 +1,4 @@
-"""One configuration here and in transformers: right, refused by name, without a reference, or wrong."""
+"""One configuration computed here and by transformers: right, refused by name, without a reference, or wrong."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from tests.differential.reference import Incomplete, NoReference, log_probabilit
 from tests.support.models.golden_runs import alone
 
 BOUND = 5e-4
-"""How far a log-probability may be off, both sides computing in float32."""
+"""The largest allowed error of a log-probability, both sides computing in float32."""
 
 MAX_DOUBT = 5e-5
-"""How far the reference in float32 may be off from itself in float64. Other weights are drawn where it is
-farther: where two experts are equally good, or a model amplifies its rounding errors."""
+"""The largest allowed difference of the reference in float32 from itself in float64. Beyond it other weights are drawn:
+two experts may be equally good, or a model may amplify its rounding errors.
+"""
 
 MAX_WEIGHTS = 5
 
@@ -33,7 +34,7 @@ Verdict = Literal["right", "refused", "no reference", "wrong"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one configuration; `error` is the largest one of its log-probabilities."""
+    """The outcome of one configuration; `error` is the largest one of its log-probabilities."""
 
     verdict: Verdict
     reason: str = ""
@@ -41,7 +42,7 @@ class Outcome:
 
 
 def judged(configuration: Configuration) -> Outcome:
-    """Compare the log-probabilities of a prompt, both sides reading the same files."""
+    """Compare the log-probabilities of a prompt; both sides read the same files."""
     prompt_ids = list(configuration.prompt_ids)
     with tempfile.TemporaryDirectory(prefix="differential-") as name:
         directory = Path(name)
@@ -71,7 +72,7 @@ def judged(configuration: Configuration) -> Outcome:
 
 
 def computed(files: ModelFiles, prompt_ids: list[int]) -> NDArray[np.float64]:
-    """The log-probabilities (tokens, vocab) that the model's own kernels give."""
+    """The log-probabilities (tokens, vocab) that the model's own kernels compute."""
     model = model_from_tensors(files.config, files.tensors, weights="float32", threads=1)
     try:
         logits = alone(model, prompt_ids).astype(np.float64)

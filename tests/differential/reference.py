@@ -1,4 +1,4 @@
-"""What transformers makes of a configuration: a checkpoint with random weights, and its log-probabilities."""
+"""The reference of a configuration: a checkpoint with random weights, and the log-probabilities of transformers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class NoReference(Exception):
 
 
 class Incomplete(NoReference):
-    """transformers computes it with noise in the place of tensors that the files do not have."""
+    """transformers replaces tensors that the files do not have by noise."""
 
 
 def quiet() -> None:
-    """One thread, no words, and an end of memory, so that an odd size is an error of one model alone."""
+    """Use one thread, no output, and a memory limit, so that an odd size is an error of one model alone."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, resource.RLIM_INFINITY))
     logging.getLogger("workers").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
@@ -50,7 +50,9 @@ def write_checkpoint(configuration: Configuration, directory: Path, seed: int) -
         _save_model(configuration, directory, seed)
     except Exception as error:
         raise NoReference(f"{type(error).__name__}: {error}") from error
-    config_path.write_text(json.dumps(configuration.config, indent=2) + "\n")  # not as transformers writes it
+    config_path.write_text(
+        json.dumps(configuration.config, indent=2) + "\n"
+    )  # not in the form that transformers writes
     _exchange_head(configuration, directory / "model.safetensors")
 
 
@@ -69,14 +71,14 @@ def _save_model(configuration: Configuration, directory: Path, seed: int) -> Non
 
 
 def _class_for(directory: Path) -> Any:
-    """The class that loads the model; models with images are not all among those of text."""
+    """The class that loads the model; some models with images are not registered as text models."""
     config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
     is_of_text = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     return AutoModelForCausalLM if is_of_text else AutoModelForImageTextToText
 
 
 def _exchange_head(configuration: Configuration, path: Path) -> None:
-    """Change what the file holds of the output as `configuration.head` says."""
+    """Change the output matrix in the file as `configuration.head` says."""
     if configuration.head == "as saved":
         return
     tensors = load_file(path)
@@ -105,7 +107,7 @@ def random_weights(
     if name.endswith(".bias"):
         values = 0.5 * normal
     elif name.endswith(".A_log"):
-        values = normal - 2.0  # decays near one, so that delta nets remember
+        values = normal - 2.0  # decays near one, so that delta nets have a long memory
     elif len(shape) == 1:
         values = 0.3 * normal + (0.0 if is_offset and not name.endswith("linear_attn.norm.weight") else 1.0)
     elif "embed" in name or "lm_head" in name:

@@ -1,4 +1,4 @@
-"""Rotary embeddings of all kinds and spellings, drawn at random."""
+"""Random rotary embeddings of all kinds and spellings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ["default", "linear", "llama3", "yarn", "longrope", "dynamic"]
 
 
 def rope_scaling(random: Random, shape: Shape, kind: str | None = None) -> dict[str, Any]:
-    """The value of `rope_scaling`; its factors fit the whole of a head or the part that is drawn with it."""
+    """The value of `rope_scaling`; its factors fit the whole head or the part that is drawn with it."""
     kind = kind or random.choice(KINDS)
     section: dict[str, Any] = {random.choice(["rope_type", "rope_type", "type"]): kind}
     if kind in ("linear", "llama3", "yarn", "dynamic"):
@@ -45,7 +45,7 @@ def rope_scaling(random: Random, shape: Shape, kind: str | None = None) -> dict[
 
 
 def rope_parameters(random: Random, shape: Shape, kind: str | None = None) -> dict[str, Any]:
-    """The value of `rope_parameters`: the base stands beside the scaling."""
+    """The value of `rope_parameters`: the base is in the same object as the scaling."""
     section = rope_scaling(random, shape, kind)
     section |= some(random, rope_theta=random.choice(THETAS))
     if random.random() < 0.15:
@@ -54,7 +54,7 @@ def rope_parameters(random: Random, shape: Shape, kind: str | None = None) -> di
 
 
 def rope_parameters_by_layer(random: Random, shape: Shape) -> dict[str, Any]:
-    """The value of `rope_parameters` where kinds of layers have embeddings of their own."""
+    """The value of `rope_parameters` if kinds of layers have embeddings of their own."""
     kinds = {kind: rope_parameters(random, shape, "default") for kind in ("full_attention", "sliding_attention")}
     if random.random() < 0.5:
         kinds["full_attention"] = rope_parameters(random, shape)
@@ -64,7 +64,7 @@ def rope_parameters_by_layer(random: Random, shape: Shape) -> dict[str, Any]:
 
 
 def growing_rope_parameters(random: Random, shape: Shape) -> dict[str, Any]:
-    """The value of `rope_parameters` where queries grow with the position."""
+    """The value of `rope_parameters` with attention temperature scaling by position."""
     kind = random.choice(["yarn", "yarn", "yarn", "default", "linear", "llama3"])
     section = rope_parameters(random, shape, kind)
     return (
@@ -75,7 +75,7 @@ def growing_rope_parameters(random: Random, shape: Shape) -> dict[str, Any]:
 
 
 def proportional_rope_parameters_by_layer(random: Random, shape: Shape) -> dict[str, Any]:
-    """The same by kind of layer, where some embeddings turn a part of the pairs."""
+    """The value of `rope_parameters` by kind of layer, with some embeddings that rotate a part of the dimensions."""
     found = {}
     for kind in ("full_attention", "sliding_attention"):
         name = random.choice(["default", "proportional", "proportional", "yarn", "llama3", "linear", None])

@@ -1,4 +1,4 @@
-"""The sizes of a tiny model, which its other settings must fit to."""
+"""The sizes of a tiny model, which its other settings must fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes that every config.json states, and the size of a head unless `head_dim` says another."""
+    """Sizes that every config.json states; the head size may be overridden by `head_dim`."""
 
     vocab_size: int
     hidden_size: int
@@ -21,7 +21,7 @@ class Shape:
 
     @classmethod
     def drawn(cls, random: Random, *, max_layers: int) -> Shape:
-        """Sizes that no kernel has a special case for, among those that one has."""
+        """Random sizes, with and without special cases in the kernels."""
         num_heads = random.choice([1, 2, 3, 4, 6])
         head_dim = random.choice([4, 6, 8, 10, 12, 16])
         return cls(
@@ -37,7 +37,7 @@ class Shape:
 
     @property
     def config(self) -> dict[str, object]:
-        """The keys of config.json that say so."""
+        """The keys of config.json with these sizes."""
         return {
             "vocab_size": self.vocab_size,
             "hidden_size": self.hidden_size,

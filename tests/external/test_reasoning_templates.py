@@ -1,4 +1,4 @@
-"""Chat templates of real models that reason: what they write of a turn is taken apart again.
+"""Chat templates of real models that reason: the turns that they write are split correctly.
 
 CACTUS_TEMPLATES names a directory of .jinja files.
 """
@@ -35,13 +35,13 @@ def compiled(name: str) -> ChatTemplate:
         pytest.skip(str(error))
 
 
-def test_there_are_some() -> None:
+def test_there_are_templates() -> None:
     assert REASONING
 
 
 @pytest.mark.parametrize("name", REASONING)
 @pytest.mark.parametrize("thinking", [None, True, False])
-def test_reasoning_is_open_closed_or_the_models_choice(name: str, thinking: bool | None) -> None:
+def test_the_prompt_opens_or_closes_the_reasoning_or_leaves_it_to_the_model(name: str, thinking: bool | None) -> None:
     prompt = compiled(name).render([QUESTION], thinking=thinking)
     end = end_of(prompt, REASONING[name], thinking=thinking, past="", answer_begins="")
     if thinking is False:
@@ -51,8 +51,8 @@ def test_reasoning_is_open_closed_or_the_models_choice(name: str, thinking: bool
 
 
 @pytest.mark.parametrize("name", REASONING)
-def test_a_turn_that_a_template_writes_is_taken_apart(name: str) -> None:
-    """The turn is the last one, with the prompt's end cut off, as a model would have written it."""
+def test_a_turn_that_a_template_writes_is_split(name: str) -> None:
+    """The turn is the last one without the end of the prompt, as a model would have written it."""
     template, markup = compiled(name), MARKUPS[REASONING[name]]
     turn = {"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT}
     try:

@@ -1,6 +1,6 @@
-"""How byte-level vocabularies of every name split text, here and by llama.cpp, on random texts.
+"""Pre-tokenization of byte-level vocabularies of every name, here and by llama.cpp, on random texts.
 
-llama-cpp-python must be installed. The vocabulary is learned from whole texts, so that its tokens reach over
+llama-cpp-python must be installed. The vocabulary is learned from whole texts, so that its tokens span
 words, and every other split is another list of tokens.
 """
 
@@ -133,7 +133,7 @@ SIMPLIFIED: dict[str, Callable[[str], bool]] = {
     **dict.fromkeys(("deepseek-llm", "deepseek-coder"), lambda text: with_wide_spaces(text) or with_numbers(text)),
     "superbpe": with_numbers,
 }
-"""Texts that llama.cpp's own expressions split otherwise than those of the models' tokenizer.json."""
+"""Texts that llama.cpp's own expressions split differently from those of the models' tokenizer.json."""
 
 
 def random_texts(seed: int, number: int) -> Iterator[str]:
@@ -144,7 +144,7 @@ def random_texts(seed: int, number: int) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def learned() -> tuple[list[str], list[str]]:
-    """Tokens and merges that reach over words."""
+    """Tokens and merges that span words."""
     trained = tokenizers.Tokenizer(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     trainer = trainers.BpeTrainer(vocab_size=6000, initial_alphabet=list(byte_of_character()), show_progress=False)
@@ -194,7 +194,9 @@ class Witness:
 
 
 @pytest.mark.parametrize("name", [name for name in SPLITTINGS if name != "gpt2"])  # it does not know this one
-def test_a_splitting(name: str, learned: tuple[list[str], list[str]], tmp_path: Path) -> None:
+def test_a_pre_tokenizer_splits_as_in_llama_cpp(
+    name: str, learned: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
     path = write_vocabulary(tmp_path / "m.gguf", name, *learned)
     tokenizer, witness = tokenizer_from_gguf(open_gguf(path)), Witness(path)
     is_split_otherwise = SIMPLIFIED.get(name, lambda _: False)

@@ -1,4 +1,4 @@
-"""Schemas and grammars kept outside the project.
+"""External suites of schemas and grammars.
 
 CACTUS_STRUCTURED_DATA names a directory with the JSON-Schema-Test-Suite (`tests/draft2020-12` and
 `tests/draft7` anywhere below it) and llama.cpp's grammars (`*.gbnf` anywhere below it).
@@ -32,7 +32,7 @@ def below(pattern: str) -> list[Path]:
 
 
 @pytest.mark.parametrize(("draft", "compiled"), [("draft2020-12", 0.6), ("draft7", 0.7)])
-def test_json_schema_suite(draft: str, compiled: float) -> None:
+def test_the_json_schema_suite_is_enforced_or_refused(draft: str, compiled: float) -> None:
     (directory,) = (path for path in below(draft) if path.parent.name == "tests")
     outcome = measure(directory)
     assert outcome.wrongly_taken == []
@@ -41,7 +41,7 @@ def test_json_schema_suite(draft: str, compiled: float) -> None:
 
 
 @pytest.mark.parametrize("path", below("*.gbnf"), ids=lambda path: path.stem)
-def test_grammars(path: Path) -> None:
+def test_grammars_are_accepted(path: Path) -> None:
     grammar = grammar_of(grammar=path.read_text(encoding="utf-8"))
     if path.stem in TEXTS:
         valid, invalid = TEXTS[path.stem]

@@ -101,7 +101,7 @@ def conversations() -> dict[str, dict[str, Any]]:
 
 
 def outcome_there(source: str, conversation: dict[str, Any], add_generation_prompt: bool) -> str | None:
-    """What transformers renders, None if the template fails or refuses.
+    """The rendering of transformers, None if the template fails or refuses.
 
     It expects the arguments of calls as objects; a template that fails on these gets their text.
     """
@@ -122,7 +122,7 @@ def outcome_there(source: str, conversation: dict[str, Any], add_generation_prom
 
 
 def outcome_here(source: str, path: Path, conversation: dict[str, Any], add_generation_prompt: bool) -> str | None:
-    """What we render, None if the template fails or refuses."""
+    """Our rendering, None if the template fails or refuses."""
     template = ChatTemplate.compile(source, path, SPECIAL_TOKENS)
     try:
         return template.render(conversation["messages"], conversation.get("tools"), add_generation_prompt)
@@ -141,7 +141,7 @@ def test_there_are_templates() -> None:
 @pytest.mark.parametrize("add_generation_prompt", [True, False])
 @pytest.mark.parametrize("name", conversations())
 @pytest.mark.parametrize("path", template_files(), ids=lambda path: path.stem)
-def test_a_conversation(path: Path, name: str, add_generation_prompt: bool) -> None:
+def test_a_conversation_renders_as_in_transformers(path: Path, name: str, add_generation_prompt: bool) -> None:
     source = path.read_text(encoding="utf-8")
     conversation = conversations()[name]
     expected = outcome_there(source, conversation, add_generation_prompt)

@@ -1,4 +1,4 @@
-"""Tokenizers of GGUF files against vectors kept outside the project, as llama.cpp's repository has them.
+"""Tokenizers of GGUF files against external vectors, in the format of llama.cpp's repository.
 
 CACTUS_TOKENIZER_VECTORS names a directory of NAME.gguf (vocabulary only), NAME.gguf.inp (texts with a
 separator line between) and NAME.gguf.out (the token ids of each text, one line each).
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} 
 
 
 def vocabularies() -> list[Path]:
-    """The files that have texts and token ids beside them."""
+    """The files with texts and token ids next to them."""
     files = sorted(Path(os.environ.get(VARIABLE, os.devnull)).glob("*.gguf"))
     return [file for file in files if all(Path(f"{file}{end}").is_file() for end in (".inp", ".out"))]
 

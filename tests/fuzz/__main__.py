@@ -1,4 +1,4 @@
-"""Examples led by what code they reach: `python -m tests.fuzz forms.schemas -max_total_time=60`.
+"""Coverage-guided fuzzing: `python -m tests.fuzz forms.schemas -max_total_time=60`.
 
 The name is that of a file and a test without `test_fuzz_` and `test_`, the rest are options of libFuzzer.
 Needs the extra `fuzz`; a test that takes fixtures cannot be run in this way.

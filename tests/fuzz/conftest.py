@@ -1,4 +1,4 @@
-"""Folders for damaged files."""
+"""Directories for damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies over HTTP, lines of prompt files and a cloud's events: understood, or refused by name."""
+"""HTTP bodies, lines of prompt files and events of a cloud: accepted, or refused by name."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def model() -> LetterModel:
 
 
 def prepared(submit: Submit, model: LetterModel) -> None:
-    """Send it as a client would and prepare it as the router does."""
+    """Send the body as a client would, and prepare it as the router does."""
     ready = answer(encoded, submit)
     if isinstance(ready, CactusError):
         return
@@ -214,7 +214,7 @@ def test_prompt_files(folder: Path, content: bytes) -> None:
     assert result is None or isinstance(result, InputInvalid)
 
 
-# a cloud's answer
+# answers of a cloud
 
 CHUNKS = [
     {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hé"}}]},
@@ -261,7 +261,7 @@ def test_retry_after(value: str) -> None:
     assert seconds is None or 0 <= seconds <= 86_400
 
 
-# what models write
+# output of models
 
 PIECES = (
     *(

@@ -1,4 +1,4 @@
-"""What the other side says may be anything that decodes: no actor ends of it, and no other job suffers."""
+"""Random valid messages from the other side: no actor ends, and no other job is affected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def of_job(message: Any, name: str) -> Any:
 
 
 def a_router() -> RouterHarness:
-    """A router with one job that runs and one that waits."""
+    """A router with one running and one waiting job."""
     router = RouterHarness(on_deck=0)
     router.connect("w1", num_slots=1)
     for number in (1, 2):
@@ -51,7 +51,7 @@ def test_clients_may_say_anything(said: list[tuple[Any, str]]) -> None:
 @fuzzed(15)
 @given(said=st.lists(of_type(WorkerMessage), min_size=1, max_size=4))
 def test_workers_may_say_anything(said: list[Any]) -> None:
-    """A worker that says odd things costs no job that another one runs."""
+    """Odd messages of a worker affect no job of another one."""
     router = a_router()
     odd = router.connect("odd", num_slots=1)
     for message in said:
@@ -70,7 +70,7 @@ deltas = st.tuples(of_type(SequenceDelta), st.integers(0, 2))
 @fuzzed(20)
 @given(said=st.lists(deltas, min_size=1, max_size=4))
 def test_deltas_may_be_anything(said: list[tuple[SequenceDelta, int]]) -> None:
-    """Of what a report holds only that counts which fits the dispatch; what was told is not changed."""
+    """Only the parts of a report that fit the dispatch count; published tokens do not change."""
     router = a_router()
     router.subscribe(1)
     [worker] = router.workers.values()

@@ -1,4 +1,4 @@
-"""Schemas, expressions, grammars and templates of strangers: enforced, or refused by name, within seconds."""
+"""Untrusted schemas, expressions, grammars and templates: enforced, or refused by name, within seconds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAMES = st.sampled_from(["a", "b", "c", "", "a/b", "é", '"', "\\", "\ud800"])
 
 
 def schemas() -> st.SearchStrategy[Any]:
-    """Schemas as people write them, and not quite so."""
+    """Schemas like those that users write, and slightly wrong ones."""
     return st.recursive(st.booleans() | plain, _around, max_leaves=12)
 
 
@@ -88,7 +88,7 @@ SOUND = {
 
 
 def judged(**options: Any) -> str | None:
-    """The grammar, None if it was refused by the option's name."""
+    """The grammar, or None if it was refused with the option's name."""
     compiled = answer(grammar_of, **options)
     if compiled == "":
         return None
@@ -96,7 +96,7 @@ def judged(**options: Any) -> str | None:
         assert isinstance(compiled, InvalidRequest)
         assert compiled.param in options
         return None
-    accepts(compiled, "{}")  # what compiles can be asked
+    accepts(compiled, "{}")  # a grammar that compiles can be used
     return compiled
 
 

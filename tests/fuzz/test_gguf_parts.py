@@ -1,4 +1,4 @@
-"""Parts of GGUF files whose every byte counts: blocks of tensors, and maps of characters."""
+"""Parts of GGUF files in which every byte has a meaning: blocks of tensors, and character maps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COUNTS = st.sampled_from([0, 1, 2, 31, 32, 255, 256, 257, 512, 2**31, 2**61])
 
 @st.composite
 def one_tensor(draw: st.DrawFn) -> tuple[str, bytes]:
-    """The name of a type, and a file of one tensor of it: of a sound or an odd shape, whole or cut."""
+    """The name of a type, and a file with one tensor of it: of a valid or an odd shape, complete or truncated."""
     kind = draw(st.sampled_from(READABLE_TYPES))
     block_size, block_bytes = SIZES[kind]
     shape = [block_size * draw(st.integers(1, 3)), draw(st.integers(1, 4))]

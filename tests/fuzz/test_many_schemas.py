@@ -1,4 +1,4 @@
-"""Thousands of schemas and grammars, each another one: what is kept of them stays within its bounds."""
+"""Thousands of different schemas and grammars: the caches for them stay within their limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_ten_thousand_schemas_stay_in_their_bounds() -> None:
     assert sizes[-1] - sizes[2] < 32 << 20
 
 
-def test_a_worker_keeps_few_of_many_grammars() -> None:
+def test_a_worker_caches_few_of_many_grammars() -> None:
     text = load_text_model(resolve_model("cactus-sprout"))
     matchers = Matchers(text.tokenizer, text.eos_ids)
     sizes: list[int] = []

@@ -1,4 +1,4 @@
-"""Frames of clients, workers and routers: a message or InvalidMessage, and what is made of odd messages."""
+"""Frames of clients, workers and routers: they decode, or raise InvalidMessage; odd messages are handled."""
 
 from __future__ import annotations
 

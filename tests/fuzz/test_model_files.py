@@ -1,4 +1,4 @@
-"""Files of models: read, or refused with ModelFileInvalid that names the file."""
+"""Model files: read, or refused with ModelFileInvalid that names the file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CONFIGS = {family.name: family.config for family in FAMILIES}
 PROBE = {"bias": 1.3, "entropy_mean": -0.5, "entropy_max": 1.2, "surprise_mean": -1.3, "length": -2.0}
 
 
-# GGUF: a small model whose every metadata value and tensor entry can be exchanged
+# GGUF: a small model in which every metadata value and tensor entry can be replaced
 
 
 OTHER_KEYS = (
@@ -107,7 +107,7 @@ def read_gguf(path: Path, content: bytes) -> bool:
 
 
 @pytest.mark.parametrize("kind", OTHER_VOCABULARIES)
-def test_the_sound_gguf_is_read(folder: Path, kind: str) -> None:
+def test_the_valid_gguf_is_read(folder: Path, kind: str) -> None:
     assert not read_gguf(folder / "sound.gguf", gguf_of(METADATA | OTHER_VOCABULARIES[kind], INFOS, DATA))
 
 

@@ -1,4 +1,4 @@
-"""Keys, journals and records on disk: read, or refused without telling what they hold."""
+"""Keys, journals and records on disk: read, or refused without revealing their contents."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("private")
 
 
-def test_the_sound_files_are_read(folder: Path) -> None:
+def test_the_valid_files_are_read(folder: Path) -> None:
     assert KeyPair(SECRET).public == PUBLIC
     for name, (sound, read) in KEY_FILES.items():
         write_private(folder / name, json_bytes(sound))
@@ -106,7 +106,7 @@ def test_files_of_api_keys(folder: Path, content: bytes) -> None:
     answer(read_keys, path, {}, names=[str(path), "API key"])
 
 
-# the router's journal: records whose sums are right, whatever they hold
+# the router's journal: records with valid checksums and any content
 
 
 def with_sum(record: bytes) -> bytes:

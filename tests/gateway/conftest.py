@@ -1,4 +1,4 @@
-"""A service whose model is played, shared by the tests that only ask."""
+"""A service with a fake worker, shared by the tests that only send requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask, and whose an answer is."""
+"""API keys: authentication and isolation between keys."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def bearer(key: str) -> dict[str, str]:
         "/v1/requests/" + "0" * 24,
     ],
 )
-def test_everything_needs_a_key(guarded: PlayedService, path: str, headers: object) -> None:
+def test_every_route_needs_a_key(guarded: PlayedService, path: str, headers: object) -> None:
     with guarded.http() as http:
         response = http.get(path, headers=headers)  # type: ignore[arg-type]
         assert response.status_code == 401
@@ -85,12 +85,12 @@ def test_everything_needs_a_key(guarded: PlayedService, path: str, headers: obje
 
 
 @pytest.mark.parametrize("path", ["/health", "/healthz", "/readyz"])
-def test_but_health(guarded: PlayedService, path: str) -> None:
+def test_health_needs_no_key(guarded: PlayedService, path: str) -> None:
     with guarded.http() as http:
         assert http.get(path).json() == {"status": "ok"}
 
 
-def test_a_key_opens(guarded: PlayedService) -> None:
+def test_a_key_gives_access(guarded: PlayedService) -> None:
     with guarded.http() as http:
         for path in ("/v1/models", "/metrics"):
             assert http.get(path, headers=bearer(ANN)).status_code == 200
@@ -104,7 +104,7 @@ def test_metrics_can_be_public(tmp_path: Path) -> None:
         assert http.get("/v1/models").status_code == 401
 
 
-def test_nobody_sees_what_is_another_ones(guarded: PlayedService) -> None:
+def test_keys_do_not_see_each_others_objects(guarded: PlayedService) -> None:
     with guarded.http(headers=bearer(ANN)) as ann, guarded.http(headers=bearer(BOB)) as bob:
         name = ann.post("/v1/completions", json={"prompt": "a"}).json()["id"]
         assert ann.get(f"/v1/requests/{name}").status_code == 200
@@ -128,7 +128,7 @@ def test_nobody_sees_what_is_another_ones(guarded: PlayedService) -> None:
         assert bob.get("/v1/batches").json()["data"] == []
 
 
-def test_the_same_idempotency_key_of_two_is_two(guarded: PlayedService) -> None:
+def test_the_same_idempotency_key_of_two_api_keys_is_two_jobs(guarded: PlayedService) -> None:
     answers = []
     for key in (ANN, BOB):
         with guarded.http(headers=bearer(key)) as http:
@@ -137,7 +137,7 @@ def test_the_same_idempotency_key_of_two_is_two(guarded: PlayedService) -> None:
     assert len(set(answers)) == 2
 
 
-def test_prefixes_are_shared_with_oneself_only(guarded: PlayedService) -> None:
+def test_cached_prefixes_are_shared_within_one_key_only(guarded: PlayedService) -> None:
     salts = []
     for key, salt in ((ANN, None), (ANN, None), (BOB, None), (BOB, "x"), (ANN, "x")):
         with guarded.http(headers=bearer(key)) as http:
@@ -148,14 +148,14 @@ def test_prefixes_are_shared_with_oneself_only(guarded: PlayedService) -> None:
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:8080", "[::]:8080", "10.0.0.1:80", "example.org:8080"])
-def test_an_open_door_without_keys_does_not_start(listen: str) -> None:
+def test_a_public_address_without_keys_does_not_start(listen: str) -> None:
     with pytest.raises(ConfigurationInvalid, match="API key"):
         GatewayServer(GatewaySettings(listen=listen))
     check_exposure(listen, [digest_of(ANN)], is_encrypted=True)
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:8080", "10.0.0.1:80"])
-def test_keys_do_not_cross_a_network_in_plain_text(listen: str) -> None:
+def test_keys_require_tls_off_loopback(listen: str) -> None:
     with pytest.raises(ConfigurationInvalid, match="--tls-cert"):
         GatewayServer(GatewaySettings(listen=listen, key_digests=[digest_of(ANN)]))
     check_exposure("127.0.0.1:8080", [digest_of(ANN)], is_encrypted=False)
@@ -168,7 +168,7 @@ def test_an_address_has_a_host_and_a_port(listen: str) -> None:
     assert caught.value.param == "http"
 
 
-def test_an_address_that_is_taken_is_named() -> None:
+def test_an_address_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ConfigurationInvalid, match=listen):
@@ -193,7 +193,7 @@ def test_keys_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
         read_keys(tmp_path / "missing", {})
 
 
-def test_a_key_may_have_terms_behind_it(tmp_path: Path) -> None:
+def test_a_key_may_be_followed_by_options(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     spaced, padded = "with spaces in it", "ends-with=equals=="
     file.write_text(f"{ANN} weight=3\n{BOB} cloud=never\n{spaced}\t cloud=never weight=1000\n{padded}\n")
@@ -222,7 +222,7 @@ def test_a_key_may_have_terms_behind_it(tmp_path: Path) -> None:
         ("cloud=", "cloud=never"),
     ],
 )
-def test_terms_that_are_none_are_refused_without_quoting_the_key(tmp_path: Path, behind: str, said: str) -> None:
+def test_invalid_options_are_refused_without_quoting_the_key(tmp_path: Path, behind: str, said: str) -> None:
     file = tmp_path / "keys"
     file.write_text(f"{ANN} {behind}\n")
     with pytest.raises(ConfigurationInvalid, match=said) as refused:
@@ -230,7 +230,7 @@ def test_terms_that_are_none_are_refused_without_quoting_the_key(tmp_path: Path,
     assert ANN not in str(refused.value)
 
 
-async def test_api_keys_that_wait_are_served_by_their_weights(tmp_path: Path) -> None:
+async def test_waiting_api_keys_are_served_by_their_weights(tmp_path: Path) -> None:
     keys = {digest_of(ANN): KeyGrants(weight=3), digest_of(BOB): KeyGrants()}
     with played_service(
         tmp_path,
@@ -242,7 +242,7 @@ async def test_api_keys_that_wait_are_served_by_their_weights(tmp_path: Path) ->
             asked = []
             for number in range(40):
                 for seed, key in enumerate((ANN, BOB)):
-                    # Naming users divides no key's share.
+                    # User names divide only the share of their own key.
                     body = {"prompt": "a", "max_tokens": 3, "seed": seed, "user": f"u{number}"}
                     post = http.post("/v1/completions", json=body, headers=bearer(key))
                     asked.append(asyncio.create_task(post))
@@ -256,7 +256,7 @@ async def test_api_keys_that_wait_are_served_by_their_weights(tmp_path: Path) ->
             assert 22 <= seeds[:32].count(0) <= 26
 
 
-def test_the_lines_of_a_batch_are_of_its_key(tmp_path: Path) -> None:
+def test_the_lines_of_a_batch_belong_to_its_key(tmp_path: Path) -> None:
     keys = {digest_of(ANN): KeyGrants(weight=3)}
     settings = {"key_digests": list(keys)}
     accounts = accounts_of(keys)
@@ -292,17 +292,17 @@ def test_a_wrong_key_takes_as_long_as_a_right_one() -> None:
     assert 0.5 < first / last < 2.0
 
 
-def test_headers_that_do_not_come_are_not_waited_for(impatient: PlayedService) -> None:
+def test_missing_headers_time_out(impatient: PlayedService) -> None:
     host, port = impatient.url.removeprefix("http://").split(":")
     for begun in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(begun)
-            if begun:  # an answer to nothing would be taken for one to what is sent just then
+            if begun:  # an unsolicited response would be taken for the response to the next request
                 assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
             assert connection.recv(4096) == b""
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(impatient: PlayedService) -> None:
+def test_a_missing_body_times_out(impatient: PlayedService) -> None:
     host, port = impatient.url.removeprefix("http://").split(":")
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     for body in (b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):
@@ -311,7 +311,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(impatient: PlayedService) -
             assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_door_that_is_full_says_so(tmp_path: Path) -> None:
+def test_too_many_open_requests_are_refused(tmp_path: Path) -> None:
     with (
         played_service(tmp_path, gateway={"max_open_requests": 1}, words=("x",) * 1000) as service,
         service.http() as http,

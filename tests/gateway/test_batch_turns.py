@@ -1,4 +1,4 @@
-"""Batches of several tenants side by side: what holds one up holds up nobody else."""
+"""Batches of several tenants at the same time: a blocked batch delays no other tenant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def router() -> Iterator[ScriptedRouter]:
 
 
 def refuse(router: ScriptedRouter, account: str, error: CactusError) -> None:
-    """Let no job of `account` in."""
+    """Refuse every job of `account`."""
 
     def on_submit(identity: bytes, submit: Submit) -> None:
         if submit.account == account:
@@ -44,7 +44,7 @@ def refuse(router: ScriptedRouter, account: str, error: CactusError) -> None:
 
 
 class Tenants:
-    """Batches of tenants, as the gateway keeps them."""
+    """Batches of tenants, managed as the gateway does."""
 
     def __init__(self, directory: Path, client: AsyncClient, in_flight: int, **options: Any) -> None:
         self.files = FileStore(directory / "files")
@@ -95,7 +95,7 @@ def refused(router: ScriptedRouter, account: str) -> bool:
 
 
 @pytest.mark.parametrize("in_flight", [1, 2])
-async def test_a_batch_that_no_line_gets_on_of_holds_up_its_tenant_alone(
+async def test_a_blocked_batch_delays_its_own_tenant_only(
     tmp_path: Path, router: ScriptedRouter, in_flight: int
 ) -> None:
     refuse(router, "ann", FULL)
@@ -112,7 +112,7 @@ async def test_a_batch_that_no_line_gets_on_of_holds_up_its_tenant_alone(
         assert (blocked.status, behind_it.status) == ("in_progress", "validating")
 
 
-async def test_a_line_that_the_load_keeps_from_its_deadline_ends_alone(tmp_path: Path, router: ScriptedRouter) -> None:
+async def test_a_line_that_misses_its_deadline_under_load_ends_alone(tmp_path: Path, router: ScriptedRouter) -> None:
     refuse(router, "ann", FULL)
     async with tenants(tmp_path, router) as kept:
         batch = await kept.create("ann", 3, timeout_ms=30)
@@ -122,7 +122,7 @@ async def test_a_line_that_the_load_keeps_from_its_deadline_ends_alone(tmp_path:
         assert [(error["code"], error["param"]) for error in errors] == [("timeout_error", "timeout_ms")] * 3
 
 
-async def test_a_batch_that_waits_is_cancelled_at_once(tmp_path: Path, router: ScriptedRouter) -> None:
+async def test_a_waiting_batch_is_cancelled_at_once(tmp_path: Path, router: ScriptedRouter) -> None:
     refuse(router, "ann", FULL)
     async with tenants(tmp_path, router) as kept:
         blocked, waiting, last = [await kept.create("ann") for _ in range(3)]
@@ -143,7 +143,7 @@ async def test_a_batch_that_waits_is_cancelled_at_once(tmp_path: Path, router: S
     }
 
 
-async def test_a_batch_that_is_tried_again_later_holds_up_nobody_else(
+async def test_a_batch_that_is_retried_later_delays_no_other(
     tmp_path: Path, router: ScriptedRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
     refuse(router, "ann", Unavailable("no worker"))
@@ -158,7 +158,7 @@ async def test_a_batch_that_is_tried_again_later_holds_up_nobody_else(
         assert blocked.status == "cancelled"
 
 
-async def test_batches_of_all_tenants_go_on_after_a_restart(tmp_path: Path, router: ScriptedRouter) -> None:
+async def test_batches_of_all_tenants_continue_after_a_restart(tmp_path: Path, router: ScriptedRouter) -> None:
     def let_some_in(identity: bytes, submit: Submit) -> None:
         taken = [job for job in router.jobs_run.values() if job.submit.account == submit.account]
         if len(taken) < 5 or submit.job_id in router.jobs_run:
@@ -170,7 +170,7 @@ async def test_batches_of_all_tenants_go_on_after_a_restart(tmp_path: Path, rout
     async with tenants(tmp_path, router) as kept:
         begun = [await kept.create(tenant, 40) for tenant in ("ann", "bob", "eve")]
         cancelled = await kept.create("eve")
-        cancelled.enter("cancelling")  # and the gateway ends before it comes to that
+        cancelled.enter("cancelling")  # and the gateway ends before it starts that one
         kept.batches._save(cancelled)
         await comes(lambda: all(record.num_completed == 5 for record in begun))
     assert {record.status for record in begun} == {"in_progress"}
@@ -187,7 +187,7 @@ async def test_batches_of_all_tenants_go_on_after_a_restart(tmp_path: Path, rout
             assert sorted(ids) == sorted(f"{n}" for n in range(40))
 
 
-async def test_batches_share_what_is_in_flight(tmp_path: Path, router: ScriptedRouter) -> None:
+async def test_batches_share_the_jobs_in_flight(tmp_path: Path, router: ScriptedRouter) -> None:
     in_flight, most = 4, 0
 
     def count(identity: bytes, submit: Submit) -> None:
@@ -200,11 +200,11 @@ async def test_batches_share_what_is_in_flight(tmp_path: Path, router: ScriptedR
         records = [await kept.create(tenant, 30) for tenant in ("ann", "bob", "eve")]
         await comes(lambda: all(record.has_ended for record in records))
     assert {(record.status, record.num_completed) for record in records} == {("completed", 30)}
-    # Each of the others begins one line where all slots are taken.
+    # Each of the others starts one line while all slots are taken.
     assert 2 < most <= in_flight + 2
 
 
-async def test_slots_go_to_whoever_has_fewer_than_an_even_share() -> None:
+async def test_slots_go_to_batches_below_an_even_share() -> None:
     slots, order = LineSlots(4), ""
 
     async def begin(share: Any, name: str) -> None:
@@ -221,7 +221,7 @@ async def test_slots_go_to_whoever_has_fewer_than_an_even_share() -> None:
             for _ in range(6):
                 tasks.create_task(begin(one, "a"))
             await settle()
-            assert order == "aaaa"  # alone it has them all
+            assert order == "aaaa"  # alone it has all slots
             with slots.share() as other:
                 for _ in range(3):
                     tasks.create_task(begin(other, "b"))
@@ -232,7 +232,7 @@ async def test_slots_go_to_whoever_has_fewer_than_an_even_share() -> None:
                 assert order == "aaaab"
                 await one.__aexit__()
                 await settle()
-                assert order == "aaaabb"  # and the third waits: two are an even share
+                assert order == "aaaabb"  # and the third one waits: two slots are an even share
                 for _ in range(2):
                     await one.__aexit__()
                 for _ in range(2):

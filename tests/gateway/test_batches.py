@@ -1,4 +1,4 @@
-"""Batches over HTTP: OpenAI's life of a batch, over prompt files."""
+"""Batches over HTTP: the life cycle of OpenAI's batches, on top of prompt files."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_batch_of_chats_without_a_failure_has_no_error_file(http: httpx.Client
         (b'"text"', "invalid_request", 1),
     ],
 )
-def test_a_file_that_is_no_batch_fails_it_and_says_where(
+def test_a_file_that_is_not_a_batch_fails_it_with_the_line(
     http: httpx.Client, content: bytes, code: str, where: int | None
 ) -> None:
     batch = ended(http, create(http, content))
@@ -110,7 +110,7 @@ def test_a_file_that_is_no_batch_fails_it_and_says_where(
     assert "/" + "state" not in fault["message"]
 
 
-def test_only_so_many_lines_and_faults_are_taken(tmp_path: Path) -> None:
+def test_lines_and_reported_errors_have_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"".join(line(str(number)) for number in range(50_001)))
     assert [fault.code for fault in checked(path, COMPLETIONS, takes_salts=True).faults] == ["too_many_requests"]
@@ -131,11 +131,11 @@ def test_only_so_many_lines_and_faults_are_taken(tmp_path: Path) -> None:
         {"input_file_id": "file-0", "endpoint": COMPLETIONS, "metadata": {"a": 1}},
     ],
 )
-def test_a_batch_that_cannot_be_is_refused(http: httpx.Client, batch: dict[str, Any]) -> None:
+def test_an_invalid_batch_is_refused(http: httpx.Client, batch: dict[str, Any]) -> None:
     assert http.post("/v1/batches", json=batch).status_code == 400
 
 
-def test_a_batch_of_no_file_is_refused(http: httpx.Client) -> None:
+def test_a_batch_without_its_file_is_refused(http: httpx.Client) -> None:
     batch = {"input_file_id": "file-0", "endpoint": COMPLETIONS}
     refused = http.post("/v1/batches", json=batch)
     assert (refused.status_code, refused.json()["error"]["param"]) == (404, "input_file_id")
@@ -144,7 +144,7 @@ def test_a_batch_of_no_file_is_refused(http: httpx.Client) -> None:
     assert http.post("/v1/batches/batch_0/cancel").status_code == 404
 
 
-def test_a_batch_goes_on_after_a_restart(tmp_path: Path) -> None:
+def test_a_batch_continues_after_a_restart(tmp_path: Path) -> None:
     content = b"".join(line(str(number)) for number in range(60))
     with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:
@@ -163,7 +163,7 @@ def test_a_batch_goes_on_after_a_restart(tmp_path: Path) -> None:
             assert http.delete(f"/v1/files/{input_id}").status_code == 200
 
 
-def test_a_cancelled_batch_keeps_what_was_done(tmp_path: Path) -> None:
+def test_a_cancelled_batch_keeps_its_completed_lines(tmp_path: Path) -> None:
     content = b"".join(line(str(number)) for number in range(200))
     with (
         played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 2}) as service,
@@ -181,7 +181,7 @@ def test_a_cancelled_batch_keeps_what_was_done(tmp_path: Path) -> None:
         assert ended(http, waiting)["status"] == "completed"
 
 
-def test_a_batch_whose_time_is_over_says_what_never_ran(tmp_path: Path) -> None:
+def test_an_expired_batch_lists_the_lines_that_never_ran(tmp_path: Path) -> None:
     timeouts = GatewayTimeouts(batch_window_s=4)
     content = b"".join(line(str(number)) for number in range(300))
     with (
@@ -208,7 +208,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 
 
 @pytest.mark.parametrize("by", [TWO_DAYS_S, -TWO_DAYS_S])
-def test_a_clock_that_is_set_ends_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float) -> None:
+def test_setting_the_clock_ends_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float) -> None:
     content = b"".join(line(str(number)) for number in range(60))
     with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:
@@ -223,13 +223,13 @@ def test_a_clock_that_is_set_ends_no_batch(tmp_path: Path, monkeypatch: pytest.M
             batches = [ended(http, name) for name in (batch_id, behind_it)]
             assert [batch["status"] for batch in (*batches, last)] == ["completed"] * 3
             assert batches[0]["request_counts"] == {"total": 60, "completed": 60, "failed": 0}
-            # told by the wall clock, run in the order in which they came
+            # by the wall clock, in the order of their arrival
             assert abs(last["created_at"] - batches[0]["created_at"] - by) < 60
             assert batches[0]["completed_at"] <= batches[1]["completed_at"] <= last["completed_at"]
 
 
 @pytest.mark.parametrize("by", [TWO_DAYS_S, -TWO_DAYS_S])
-def test_a_batch_has_its_time_whatever_the_clock_is_set_to(
+def test_the_lifetime_of_a_batch_does_not_depend_on_the_wall_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float
 ) -> None:
     window_s = 4
@@ -250,7 +250,7 @@ def test_a_batch_has_its_time_whatever_the_clock_is_set_to(
 
 
 @pytest.mark.parametrize("end", ["expired", "cancelled", "failed"])
-def test_counts_are_those_of_the_lines_whatever_ends_a_batch(tmp_path: Path, end: str) -> None:
+def test_counts_agree_with_the_lines_after_any_end_of_a_batch(tmp_path: Path, end: str) -> None:
     with played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:
             batch_id = create(http, b"".join(line(str(number)) for number in range(60)))
@@ -261,7 +261,7 @@ def test_counts_are_those_of_the_lines_whatever_ends_a_batch(tmp_path: Path, end
             partial.write(b'{"id": "cut off by a k')
         record_path = batches / f"{batch_id}.json"
         record = json.loads(record_path.read_text())
-        record["num_completed"] = 1  # a gateway that is killed has not saved how its last lines went
+        record["num_completed"] = 1  # a killed gateway has not saved the results of its last lines
         match end:
             case "expired":
                 record["taken_at"] -= 86_400
@@ -288,7 +288,7 @@ def test_counts_are_those_of_the_lines_whatever_ends_a_batch(tmp_path: Path, end
 
 
 @pytest.mark.parametrize("num_renamed", range(9))
-def test_a_gateway_that_ends_at_any_change_of_a_file_loses_no_result(
+def test_a_gateway_killed_at_any_change_of_a_file_loses_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_renamed: int
 ) -> None:
     renamed: list[Path] = []
@@ -323,7 +323,7 @@ def test_a_gateway_that_ends_at_any_change_of_a_file_loses_no_result(
     assert contents == {file_id, batch["output_file_id"]}
 
 
-async def test_records_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
+async def test_damaged_records_are_skipped(tmp_path: Path) -> None:
     async def chunks() -> Any:
         yield b"content"
 

@@ -1,4 +1,4 @@
-"""Bodies that are not what they should be, and what is said to them; the service goes on."""
+"""Invalid bodies and the errors for them; the service stays up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_BODY = 4 * 1024 * 1024
 
 
 def refusal(response: httpx.Response, status: int) -> dict[str, Any]:
-    """The error of a response, which must have the one shape that errors have."""
+    """The error of a response, which must have the one documented shape."""
     assert response.status_code == status, response.text[:300]
     [(name, error)] = response.json().items()
     assert name == "error"
@@ -62,12 +62,12 @@ def refusal(response: httpx.Response, status: int) -> dict[str, Any]:
         b"{'prompt': 'a'}",
     ],
 )
-def test_what_is_not_json_by_the_letter_is_refused(http: httpx.Client, route: str, body: bytes) -> None:
+def test_invalid_json_is_refused(http: httpx.Client, route: str, body: bytes) -> None:
     error = refusal(http.post(route, content=body, headers=JSON), 400)
     assert error["type"] == "invalid_json"
 
 
-def test_the_place_of_a_mistake_is_told(http: httpx.Client) -> None:
+def test_the_position_of_a_syntax_error_is_reported(http: httpx.Client) -> None:
     error = refusal(http.post(COMPLETIONS, content=b'{"prompt": }', headers=JSON), 400)
     assert "byte 11" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"prompt": "a"', headers=JSON), 400)
@@ -81,7 +81,7 @@ def test_the_place_of_a_mistake_is_told(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("number", [b"1e400", b"-1.5E999", b"1" * 5000])
-def test_the_place_of_a_number_out_of_range_is_told(http: httpx.Client, number: bytes) -> None:
+def test_the_position_of_a_number_out_of_range_is_reported(http: httpx.Client, number: bytes) -> None:
     content = b'{"prompt": "1e400 \\" 1e400", "top_k": [1e3, 1' + b"0" * 400 + b", " + number + b"]}"
     error = refusal(http.post(COMPLETIONS, content=content, headers=JSON), 400)
     assert error["type"] == "invalid_json"
@@ -95,7 +95,7 @@ def test_a_connection_without_a_host_is_closed_with_its_answer(service: PlayedSe
         assert statuses(until_closed(opened)) == [400]  # long before an idle one would be closed
 
 
-def test_a_body_has_a_size(http: httpx.Client) -> None:
+def test_a_body_has_a_size_limit(http: httpx.Client) -> None:
     exact = b'{"prompt":"a","x":"' + b"y" * (MAX_BODY - 21) + b'"}'
     assert len(exact) == MAX_BODY
     assert http.post(COMPLETIONS, content=exact, headers=JSON).status_code == 200
@@ -120,12 +120,12 @@ def test_a_body_has_a_size(http: httpx.Client) -> None:
         JSON | {"content-encoding": "br"},
     ],
 )
-def test_only_plain_json_is_taken(http: httpx.Client, headers: dict[str, str]) -> None:
+def test_only_uncompressed_json_in_utf_8_is_accepted(http: httpx.Client, headers: dict[str, str]) -> None:
     error = refusal(http.post(COMPLETIONS, content=b'{"prompt":"a"}', headers=headers), 415)
     assert error["type"] == "unsupported_media_type"
 
 
-def test_a_charset_of_utf_8_is_plain(http: httpx.Client) -> None:
+def test_a_charset_of_utf_8_is_accepted(http: httpx.Client) -> None:
     headers = {"content-type": "Application/JSON; charset=UTF-8"}
     assert http.post(COMPLETIONS, content=b'{"prompt":"a"}', headers=headers).status_code == 200
 
@@ -167,7 +167,7 @@ def test_a_charset_of_utf_8_is_plain(http: httpx.Client) -> None:
         ("logit_bias", {"a": "b"}),
     ],
 )
-def test_a_field_that_cannot_be_is_named(http: httpx.Client, field: str, value: Any) -> None:
+def test_an_invalid_field_is_named(http: httpx.Client, field: str, value: Any) -> None:
     error = refusal(http.post(COMPLETIONS, content=json.dumps({"prompt": "a", field: value}), headers=JSON), 400)
     assert error["param"] is not None
     assert error["param"].startswith(field)
@@ -191,13 +191,13 @@ def test_a_field_that_cannot_be_is_named(http: httpx.Client, field: str, value: 
         ("prompt_mode", "nonsense"),
     ],
 )
-def test_a_field_of_a_chat_that_cannot_be_is_named(http: httpx.Client, field: str, value: Any) -> None:
+def test_an_invalid_field_of_a_chat_is_named(http: httpx.Client, field: str, value: Any) -> None:
     content = json.dumps({"messages": MESSAGES, field: value})
     error = refusal(http.post(CHAT, content=content, headers=JSON), 400)
     assert (error["param"] or "").startswith(field)
 
 
-def test_a_prompt_is_required_in_the_words_of_the_documentation(http: httpx.Client) -> None:
+def test_a_missing_prompt_is_reported_as_documented(http: httpx.Client) -> None:
     error = refusal(http.post(COMPLETIONS, json={"model": "m"}), 400)
     assert (error["message"], error["type"]) == ("prompt is required", "invalid_request_error")
 
@@ -216,7 +216,7 @@ def test_an_unknown_field_is_ignored_and_counted(http: httpx.Client, field: str,
     assert count() == before + 1
 
 
-def test_a_model_name_is_any_string_of_some_length(http: httpx.Client) -> None:
+def test_a_model_name_is_echoed_unless_it_is_too_long(http: httpx.Client) -> None:
     for name in ("gpt-3.5-turbo", "../../etc/passwd"):
         assert http.post(COMPLETIONS, json={"prompt": "a", "model": name}).json()["model"] == name
     error = refusal(http.post(COMPLETIONS, json={"prompt": "a", "model": "m" * 1_000_000}), 404)
@@ -225,7 +225,7 @@ def test_a_model_name_is_any_string_of_some_length(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("text", ["\0", "\ue000", "🌵" * 5, "a\u0301", "\x7f"])
-def test_text_of_every_kind_makes_the_round(service: PlayedService, http: httpx.Client, text: str) -> None:
+def test_any_unicode_text_is_returned_unchanged(service: PlayedService, http: httpx.Client, text: str) -> None:
     answer = http.post(CHAT, json={"messages": [{"role": "user", "content": text}], "max_tokens": 3}).json()
     assert answer["choices"][0]["message"]["content"] == "".join(STORY)
     ids = http.post("/tokenize", json={"content": text}).json()["tokens"]
@@ -255,7 +255,7 @@ def test_text_of_every_kind_makes_the_round(service: PlayedService, http: httpx.
         (b"\x16\x03\x01\x02\x00\x01\x00", 400),
     ],
 )
-def test_what_is_not_a_request_of_http_reaches_nothing(
+def test_bytes_that_are_not_http_reach_no_route(
     service: PlayedService, http: httpx.Client, request_lines: bytes, status: int
 ) -> None:
     host, port = service.url.removeprefix("http://").split(":")

@@ -1,4 +1,4 @@
-"""Slow and large requests of one caller leave room for another's."""
+"""Slow and large requests of one caller leave capacity for other callers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]
 
 
 def all_answered(service: PlayedService, key: str) -> list[int]:
-    """The statuses of many requests at once."""
+    """The statuses of many simultaneous requests."""
 
     def ask(_: int) -> int:
         with service.http(headers={"authorization": f"Bearer {key}"}) as http:
@@ -42,17 +42,17 @@ def all_answered(service: PlayedService, key: str) -> list[int]:
 
 
 @pytest.mark.parametrize("num_bytes", [1, MAX_BODY - 100])
-def test_requests_of_one_key_that_do_not_end_lock_no_other_out(service: PlayedService, num_bytes: int) -> None:
+def test_unfinished_requests_of_one_key_leave_room_for_other_keys(service: PlayedService, num_bytes: int) -> None:
     head = post(b"Content-Length: %d" % (num_bytes + 1), key=ANN, body=b"", has_length=False)
     with contextlib.ExitStack() as opened:
         for _ in range(NUM_ATTACKS):
             attack = opened.enter_context(connection(service.url))
-            with contextlib.suppress(OSError):  # refused for want of room
+            with contextlib.suppress(OSError):  # refused for lack of memory
                 attack.sendall(head + b" " * num_bytes)
         assert all_answered(service, BEN) == [200] * NUM_REQUESTS
 
 
-def test_many_large_requests_of_one_key_lock_no_other_out(service: PlayedService) -> None:
+def test_many_large_requests_of_one_key_leave_room_for_other_keys(service: PlayedService) -> None:
     body = b'{"prompt":"a","x":[' + b",".join([b'{"a":1}'] * (MAX_BODY // 8 - 100)) + b"]}"
 
     def attack(_: int) -> int:
@@ -81,7 +81,7 @@ def test_a_body_of_too_many_objects_is_refused_and_one_with_braces_in_its_text_i
     ("field", "value"),
     [("messages", [{"role": "user", "content": "a"}] * 5000), ("prompt", [1] * 50_000), ("prompt", "a" * 1_000_000)],
 )
-def test_what_cannot_fit_the_context_is_told_at_once(service: PlayedService, field: str, value: object) -> None:
+def test_a_prompt_larger_than_the_context_is_refused_at_once(service: PlayedService, field: str, value: object) -> None:
     path = "/v1/chat/completions" if field == "messages" else "/v1/completions"
     with service.http(headers={"authorization": f"Bearer {ANN}"}) as http:
         answer = http.post(path, json={field: value})

@@ -1,4 +1,4 @@
-"""Cancelling: soon, once, and with the same outcome for everybody, however close the end was."""
+"""Cancellation: fast, once, and with the same outcome for all clients, even at the end of the job."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]
         yield service
 
 
-def test_a_race_of_cancel_and_finish_has_one_winner_for_all_who_ask(service: PlayedService) -> None:
+def test_a_race_of_cancel_and_finish_has_one_outcome_for_all_clients(service: PlayedService) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
     winners: Counter[str] = Counter()
-    usual_s = STEP_S * len(WORDS)  # how long a job takes, as found by who wins
+    usual_s = STEP_S * len(WORDS)  # the duration of a job, adjusted by the winner of the race
     with service.http() as http, service.client() as client, ThreadPoolExecutor(4) as threads:
         for number in range(NUM_RACES):
             headers = {"idempotency-key": f"race-{number}"}
@@ -63,7 +63,7 @@ def test_a_race_of_cancel_and_finish_has_one_winner_for_all_who_ask(service: Pla
 
 
 def read(response: httpx.Response) -> tuple[str, str]:
-    """The text of a stream, and the one reason with which it ended; nothing stands behind that."""
+    """The text of a stream, and its only finish reason; nothing follows that."""
     *frames, done = response.text.strip().split("\n\n")
     assert done == "data: [DONE]"
     lines = [line for frame in frames for line in frame.split("\n") if line.startswith("data: ")]
@@ -74,8 +74,8 @@ def read(response: httpx.Response) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_who_leaves_is_noticed_at_once(service: PlayedService, is_streamed: bool) -> None:
-    """The machine may be busy: the fastest of several tells what it takes."""
+def test_a_disconnected_client_is_detected_at_once(service: PlayedService, is_streamed: bool) -> None:
+    """The machine may be busy: the fastest of several tries counts."""
     service.worker.words = ("x",) * 100_000
     body = json.dumps({"prompt": "a", "stream": is_streamed}).encode()
     seconds: list[float] = []

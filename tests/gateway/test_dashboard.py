@@ -1,4 +1,4 @@
-"""The dashboard for Grafana: every query means something that /metrics really says."""
+"""The Grafana dashboard: every query refers to metrics and labels that /metrics has."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def selectors_in(expression: Any) -> Iterator[Any]:
 
 
 def labels_by(expression: Any) -> set[str]:
-    """What an expression's values are told apart by, by its own words."""
+    """The labels that an expression groups its values by."""
     match expression:
         case promql.AggregateExpr():
             return set(expression.modifier.labels) if expression.modifier else set()
@@ -95,7 +95,7 @@ def labels_by(expression: Any) -> set[str]:
 
 
 def check(expression: Any, scraped: Scraped, function: str | None = None) -> None:
-    """Fails where a part of a query asks for what is not there, or in a way that means nothing."""
+    """Fail if a part of a query refers to a missing metric or label, or uses it wrongly."""
     match expression:
         case promql.VectorSelector():
             check_selector(expression, scraped)
@@ -136,7 +136,7 @@ def check_selector(selector: Any, scraped: Scraped) -> None:
 
 
 @pytest.mark.parametrize(("query", "legend"), queries())
-def test_a_query_asks_for_what_is_told(query: str, legend: str, scraped: Scraped) -> None:
+def test_a_query_refers_to_existing_metrics(query: str, legend: str, scraped: Scraped) -> None:
     expression = parsed(query)
     check(expression, scraped)
     assert any(selectors_in(expression))
@@ -157,12 +157,12 @@ def test_a_query_asks_for_what_is_told(query: str, legend: str, scraped: Scraped
         "histogram_quantile(0.9, sum by (le) (rate(cactus_e2e_request_latency_seconds_sum[5m])))",
     ],
 )
-def test_wrong_queries_would_be_found(wrong: str, scraped: Scraped) -> None:
+def test_wrong_queries_fail_the_check(wrong: str, scraped: Scraped) -> None:
     with pytest.raises(AssertionError):
         check(parsed(wrong), scraped)
 
 
-def test_variables_ask_for_what_is_told(scraped: Scraped) -> None:
+def test_variables_refer_to_existing_metrics(scraped: Scraped) -> None:
     for variable in json.loads(DASHBOARD.read_text())["templating"]["list"]:
         if variable["type"] == "query":
             asked = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"])
@@ -171,7 +171,7 @@ def test_variables_ask_for_what_is_told(scraped: Scraped) -> None:
             assert asked[2] in OF_PROMETHEUS
 
 
-def test_panels_have_names_of_their_own_and_do_not_overlap() -> None:
+def test_panels_have_unique_names_and_do_not_overlap() -> None:
     assert len({panel["id"] for panel in panels()}) == len(panels())
     assert all(panel["title"] and (panel["type"] == "row" or panel["targets"]) for panel in panels())
     for one, other in combinations([panel["gridPos"] for panel in panels()], 2):

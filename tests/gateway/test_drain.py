@@ -1,4 +1,4 @@
-"""A gateway that is told to stop, and one whose router is gone."""
+"""A gateway that is asked to stop, and one without its router."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.services.played_service import PlayedService, played_service
 
 WORDS = tuple(f"{number} " for number in range(40))
 SLOWLY_S, FAST_S = 0.5, 0.01
-"""A step of what shall not end while it is looked at, and of what shall."""
+"""Seconds per step of jobs that must not end during the test, and of jobs that must."""
 COMPLETIONS = "/v1/completions"
 
 
@@ -29,7 +29,7 @@ def service(tmp_path: Path) -> Iterator[PlayedService]:
 
 
 class Asked:
-    """A request that is made in a thread; `response` is there when it has ended, its head sooner."""
+    """A request that is made in a thread; `response` is set when it has ended, its head sooner."""
 
     def __init__(self, service: PlayedService, headers: dict[str, str] | None = None, **body: Any) -> None:
         self.response: httpx.Response
@@ -61,7 +61,7 @@ def error_of(response: httpx.Response) -> dict[str, Any]:
     return error
 
 
-def test_a_draining_gateway_refuses_new_work_and_ends_what_it_has(service: PlayedService) -> None:
+def test_a_draining_gateway_refuses_new_work_and_finishes_its_requests(service: PlayedService) -> None:
     service.worker.step_s = SLOWLY_S
     stream, whole = Asked(service, stream=True), Asked(service)
     until(lambda: service.worker.num_running == 2)
@@ -84,7 +84,7 @@ def test_a_draining_gateway_refuses_new_work_and_ends_what_it_has(service: Playe
     until(lambda: drain(service))
 
 
-def test_a_draining_gateway_lets_those_in_who_come_back(service: PlayedService) -> None:
+def test_a_draining_gateway_answers_the_repeated_request_of_a_running_job(service: PlayedService) -> None:
     service.worker.step_s = SLOWLY_S
     with connection(service.url) as opened:
         opened.sendall(post(b"Idempotency-Key: mine", body=b'{"prompt":"a","seed":1}'))
@@ -98,7 +98,7 @@ def test_a_draining_gateway_lets_those_in_who_come_back(service: PlayedService) 
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-def test_who_still_waits_when_it_stops_is_told_so(service: PlayedService, is_streamed: bool) -> None:
+def test_waiting_clients_get_an_error_when_it_stops(service: PlayedService, is_streamed: bool) -> None:
     service.worker.step_s = SLOWLY_S
     left = Asked(service, stream=is_streamed)
     kept = Asked(service, {"idempotency-key": "mine"}, stream=is_streamed)
@@ -121,7 +121,7 @@ def test_who_still_waits_when_it_stops_is_told_so(service: PlayedService, is_str
             error = error_of(response)
         assert (error["type"], error["code"]) == ("unavailable_error", 503)
     with service.client() as client:
-        until(lambda: client.status().jobs.cancelled == 1)  # nobody can ask for that one again
+        until(lambda: client.status().jobs.cancelled == 1)  # nobody can request that one again
         assert client.status().jobs.running == 1
     service.worker.step_s = FAST_S
     service.start_gateway()
@@ -134,7 +134,7 @@ def text_of(chunks: list[str]) -> str:
     return "".join(json.loads(line)["choices"][0]["text"] for line in data)
 
 
-def test_what_is_refused_behind_the_last_answer_of_a_draining_gateway_needs_none(
+def test_a_request_refused_after_the_last_answer_of_a_draining_gateway_gets_no_reply(
     service: PlayedService, caplog: pytest.LogCaptureFixture
 ) -> None:
     service.worker.step_s = SLOWLY_S
@@ -143,13 +143,13 @@ def test_what_is_refused_behind_the_last_answer_of_a_draining_gateway_needs_none
         until(lambda: service.worker.num_running == 1)
         drain(service)
         refused = request(b"GET", b"/v1/models", b"X: " + b"y" * 40_000, b"Y: z")
-        opened.sendall(refused.removesuffix(b"\r\n"))  # whose end never comes
+        opened.sendall(refused.removesuffix(b"\r\n"))  # it never ends
         service.worker.step_s = FAST_S
         assert statuses(until_closed(opened)) == [200]
     assert "Exception" not in caplog.text
 
 
-def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: PlayedService) -> None:
+def test_a_gateway_without_its_router_answers_with_an_error_at_once(service: PlayedService) -> None:
     with service.http() as http:
         assert http.get("/readyz").status_code == 200
         service.router.stop()
@@ -162,7 +162,7 @@ def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: Pl
         assert http.get("/healthz").status_code == 200
 
 
-def test_a_journal_that_cannot_be_written_is_no_place_for_new_work(service: PlayedService) -> None:
+def test_new_jobs_are_refused_while_the_journal_cannot_be_written(service: PlayedService) -> None:
     with service.http() as http:
         service.router.on_journal_failed([], "disk full")
         until(lambda: http.get("/readyz").status_code == 503)

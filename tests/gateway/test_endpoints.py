@@ -1,4 +1,4 @@
-"""The other endpoints: models, text, health, metrics, documents, llama.cpp's shapes."""
+"""The other endpoints: models, tokenization, health, metrics, documents, llama.cpp's shapes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TEXT = "".join(STORY)
 MESSAGES = [{"role": "user", "content": "What is 2+2?"}]
 
 
-def test_the_model_is_listed_under_its_name(http: httpx.Client) -> None:
+def test_the_model_is_listed_by_its_name(http: httpx.Client) -> None:
     [card] = http.get("/v1/models").json()["data"]
     assert (card["id"], card["object"], card["meta"]["n_ctx"]) == ("cactus-sprout", "model", 1024)
     assert http.get("/v1/models/cactus-sprout").json() == card
@@ -61,7 +61,7 @@ def test_the_model_has_an_alias(tmp_path: Path) -> None:
         assert 'cactus_info{model="team/model"' in http.get("/metrics").text
 
 
-def test_answers_say_which_model_made_them(tmp_path: Path) -> None:
+def test_answers_name_their_model(tmp_path: Path) -> None:
     place = tmp_path / "changed"
     shutil.copytree(resolve_model("cactus-sprout"), place)
     config = json.loads((place / "config.json").read_text())
@@ -80,7 +80,7 @@ def test_answers_say_which_model_made_them(tmp_path: Path) -> None:
     assert told[0].endswith("_int8-avx2")
 
 
-def test_the_place_of_a_model_is_not_its_name(tmp_path: Path) -> None:
+def test_the_path_of_a_model_is_not_its_name(tmp_path: Path) -> None:
     place = tmp_path / "private" / "Small-1B"
     shutil.copytree(resolve_model("cactus-sprout"), place)
     bodies = {
@@ -98,8 +98,8 @@ def test_the_place_of_a_model_is_not_its_name(tmp_path: Path) -> None:
     assert not [answer for answer in answers if "private" in answer]
 
 
-def test_every_integer_is_read_alike_by_who_reads_float64(tmp_path: Path) -> None:
-    """JavaScript reads another number than 2**53 + 1: no answer has it, but for a seed that is text, too."""
+def test_every_integer_is_exact_for_readers_of_float64(tmp_path: Path) -> None:
+    """JavaScript reads 2**53 + 1 as another number: no answer has it, except for a seed with a text copy."""
     line = {"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {"prompt": "a"}}
     bodies: list[tuple[str, dict[str, Any]]] = [
         ("/v1/chat/completions", {"messages": MESSAGES, "n": 2, "logprobs": True, "top_logprobs": 2}),
@@ -127,9 +127,7 @@ def test_every_integer_is_read_alike_by_who_reads_float64(tmp_path: Path) -> Non
     assert large["generation_settings"]["seed_text"] == large["seed_text"]
 
 
-def test_defaults_are_those_of_the_profile_of_the_surface(
-    tmp_path: Path, service: PlayedService, http: httpx.Client
-) -> None:
+def test_defaults_follow_the_profile_of_the_api(tmp_path: Path, service: PlayedService, http: httpx.Client) -> None:
     chat = {"messages": MESSAGES}
     http.post("/v1/chat/completions", json=chat)
     assert service.worker.dispatches[-1].params.max_tokens == 512
@@ -144,13 +142,13 @@ def test_defaults_are_those_of_the_profile_of_the_surface(
         assert other.worker.dispatches[-1].params.temperature == 1.0
 
 
-def test_a_strict_service_refuses_what_it_does_not_know(tmp_path: Path) -> None:
+def test_a_strict_service_refuses_unknown_fields(tmp_path: Path) -> None:
     with played_service(tmp_path, gateway={"strict": True}) as service, service.http() as http:
         response = http.post("/v1/completions", json={"prompt": "a", "trace": 1})
         assert (response.status_code, response.json()["error"]["param"]) == (400, "trace")
 
 
-def test_text_becomes_ids_and_back(http: httpx.Client) -> None:
+def test_text_is_tokenized_and_detokenized(http: httpx.Client) -> None:
     ids = http.post("/tokenize", json={"content": "hello world"}).json()["tokens"]
     assert http.post("/detokenize", json={"tokens": ids}).json() == {"content": "hello world"}
     pieces = http.post("/tokenize", json={"content": "é🌵", "with_pieces": True}).json()["tokens"]
@@ -175,16 +173,16 @@ def test_text_becomes_ids_and_back(http: httpx.Client) -> None:
         assert http.post("/detokenize", json=wrong).status_code == 400
 
 
-def test_a_conversation_becomes_a_prompt(http: httpx.Client) -> None:
+def test_a_conversation_is_rendered_as_a_prompt(http: httpx.Client) -> None:
     prompt = http.post("/apply-template", json={"messages": MESSAGES}).json()["prompt"]
     assert prompt == "<|im_start|>user\nWhat is 2+2?<|im_end|>\n<|im_start|>assistant\n"
     assert http.post("/apply-template", json={"messages": []}).status_code == 400
 
 
-def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:
+def test_without_a_worker_the_service_is_not_ready(tmp_path: Path) -> None:
     with played_service(tmp_path) as service, service.http() as http:
         service.worker.__exit__()
-        service.router.worker_lost("played")  # how long its silence would last is the machine's to say
+        service.router.worker_lost("played")  # the length of its silence depends on the machine
         until(lambda: http.get("/readyz").status_code == 503)
         response = http.post("/v1/completions", json={"prompt": "a"})
         assert response.status_code == 503
@@ -195,7 +193,7 @@ def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_after_a_507_there_is_no_health_until_a_later_status(
+def test_after_a_507_the_service_is_not_ready_until_a_later_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:
@@ -209,7 +207,7 @@ def test_after_a_507_there_is_no_health_until_a_later_status(
         refused = http.post("/v1/completions", json={"prompt": "a", "stream": stream})
         assert (refused.status_code, refused.json()["error"]["type"]) == (507, "storage_error")
         assert [http.get(path).status_code for path in paths] == [503, 503]
-        until(lambda: http.get("/health").status_code == 200)  # the status is too old then, and asked for again
+        until(lambda: http.get("/health").status_code == 200)  # the status is too old then, and is requested again
         assert [http.get(path).status_code for path in paths] == [200, 200]
 
 
@@ -240,7 +238,7 @@ def test_every_route_is_documented(http: httpx.Client) -> None:
     assert "https://" not in page.text
 
 
-def test_the_document_refers_to_nothing_that_is_not_there() -> None:
+def test_every_reference_in_the_document_exists() -> None:
     whole = document()
 
     def check(value: Any) -> None:
@@ -271,13 +269,13 @@ def test_a_completion_in_the_shape_of_llama_cpp(http: httpx.Client) -> None:
     assert (both.status_code, both.json()["error"]["param"]) == (400, "n_predict")
 
 
-def test_a_model_without_tokens_for_it_cannot_fill_in(http: httpx.Client) -> None:
+def test_a_model_without_infill_tokens_refuses_infill(http: httpx.Client) -> None:
     response = http.post("/infill", json={"input_prefix": "def f():", "input_suffix": "return"})
     assert (response.status_code, response.json()["error"]["type"]) == (400, "not_supported_error")
 
 
 class FillTokenizer:
-    """One id a character; control tokens of a repository above them."""
+    """One id per character; control tokens of a repository above them."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -303,7 +301,7 @@ def plain(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("names", [("<|repo_name|>", "<|file_sep|>"), ("<repo_name>", "<file_sep>")])
-def test_a_repository_stands_before_what_is_filled_in(names: tuple[str, str]) -> None:
+def test_repository_files_precede_the_gap(names: tuple[str, str]) -> None:
     body = InfillBody(input_prefix="a", input_suffix="b", input_extra=[ExtraFile("text", "name")], prompt="p")
     ids = infill_ids(body, FillModel(*names))  # type: ignore[arg-type]
     assert ids == [
@@ -317,7 +315,7 @@ def test_a_repository_stands_before_what_is_filled_in(names: tuple[str, str]) ->
     ]
 
 
-def test_files_without_tokens_for_them_are_text() -> None:
+def test_without_file_tokens_repository_files_are_text() -> None:
     body = InfillBody(input_prefix="a", input_extra=[ExtraFile("text", "name")])
     ids = infill_ids(body, FillModel())  # type: ignore[arg-type]
     assert ids == [1, *plain("text\n\n"), 801, ord("a"), 802, 803]

@@ -61,11 +61,11 @@ def refused(http: httpx.Client, path: str, body: dict[str, Any]) -> tuple[str, s
 
 
 def names(message: str, field: str) -> bool:
-    """Whether a message names a field by itself, not as a part of another name."""
+    """True if a message names a field by itself, not as a part of another name."""
     return re.search(rf"(?<![\w.]){re.escape(field)}(?!\w)", message) is not None
 
 
-def test_the_tables_here_are_whole() -> None:
+def test_the_tables_of_this_file_are_complete() -> None:
     assert WRONG_OPTIONS.keys() == OPTION_ALIASES.keys()
     assert WRONG_LLAMA_CPP_FIELDS.keys() == LLAMA_CPP_ALIASES.keys()
 
@@ -99,7 +99,7 @@ def test_the_path_of_a_reasoning_field_is_named(
     assert not names(message, option)
 
 
-def test_a_field_that_both_names_were_given_for_keeps_them(http: httpx.Client) -> None:
+def test_a_field_given_under_both_names_keeps_them(http: httpx.Client) -> None:
     param, message = refused(http, CHAT, {"max_tokens": 1, "max_completion_tokens": 2})
     assert param == "max_completion_tokens"
     assert names(message, "max_tokens")

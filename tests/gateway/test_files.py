@@ -1,4 +1,4 @@
-"""Uploaded files: kept to the byte, listed, read, deleted, and refused."""
+"""Uploaded files: stored unchanged, listed, read, deleted, and refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.http.batches import line, upload
 from tests.support.services.played_service import PlayedService, played_service
 
 
-def test_a_file_is_kept_listed_read_and_deleted(http: httpx.Client) -> None:
+def test_a_file_is_stored_listed_read_and_deleted(http: httpx.Client) -> None:
     content = line("a") * 3
     stored = upload(http, content).json()
     assert (stored["object"], stored["filename"], stored["purpose"]) == ("file", "in.jsonl", "batch")
@@ -33,14 +33,14 @@ def test_a_file_is_kept_listed_read_and_deleted(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 3_000_000])
-def test_an_upload_is_kept_to_the_byte(http: httpx.Client, size: int) -> None:
+def test_an_upload_is_stored_unchanged(http: httpx.Client, size: int) -> None:
     content = (b"\r\n--\r\n\0" * (size // 7 + 1))[:size]
     stored = upload(http, content).json()
     assert stored["bytes"] == size
     assert http.get(f"/v1/files/{stored['id']}/content").content == content
 
 
-def test_a_form_that_is_none_leaves_nothing(service: PlayedService, http: httpx.Client) -> None:
+def test_an_invalid_form_leaves_no_file(service: PlayedService, http: httpx.Client) -> None:
     before = http.get("/v1/files").json()["data"]
     assert upload(http, b"x", purpose="fine-tune").json()["error"]["param"] == "purpose"
     nameless = http.post("/v1/files", files={"file": ("in.jsonl", b"x")}).json()["error"]
@@ -63,21 +63,21 @@ def test_a_form_that_is_none_leaves_nothing(service: PlayedService, http: httpx.
     assert len(contents) == len(list(Path(service.settings.state_dir, "http/files").glob("*.json")))
 
 
-def test_a_file_has_a_size(tmp_path: Path) -> None:
+def test_a_file_has_a_size_limit(tmp_path: Path) -> None:
     with played_service(tmp_path, gateway={"max_file_bytes": 1000}) as service, service.http() as http:
         assert upload(http, b"x" * 1000).status_code == 200
         for too_many in (
             1001,
             60_000,
             100_000,
-        ):  # the last is above what the form may have around its file, too
+        ):  # the last one is also above the limit for the rest of the form
             refused = upload(http, b"x" * too_many)
             assert (refused.status_code, refused.json()["error"]["type"]) == (413, "payload_too_large")
         assert len(http.get("/v1/files").json()["data"]) == 1
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\x1fb", "a\x7fb", "n" * 256, "é" * 128])
-def test_a_file_with_a_name_that_is_none_is_refused(service: PlayedService, http: httpx.Client, name: str) -> None:
+def test_a_file_with_an_invalid_name_is_refused(service: PlayedService, http: httpx.Client, name: str) -> None:
     kept = sorted(Path(service.settings.state_dir, "http/files").iterdir())
     form = b'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\n'
     form += b'Content-Disposition: form-data; name="file"; filename="' + name.encode() + b'"\r\n\r\nx\r\n--b--\r\n'
@@ -87,7 +87,7 @@ def test_a_file_with_a_name_that_is_none_is_refused(service: PlayedService, http
     assert sorted(Path(service.settings.state_dir, "http/files").iterdir()) == kept
 
 
-def test_a_form_whose_headers_are_no_text_is_refused_in_plain_words(http: httpx.Client) -> None:
+def test_a_form_with_binary_headers_is_refused_with_a_clear_message(http: httpx.Client) -> None:
     form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="\xff\xfe"\r\n\r\nx\r\n--b--\r\n'
     refused = http.post("/v1/files", content=form, headers={"content-type": "multipart/form-data; boundary=b"})
     assert refused.status_code == 400

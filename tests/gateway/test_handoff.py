@@ -1,4 +1,4 @@
-"""Answers of a cloud over HTTP: told apart from the local ones that they replace."""
+"""Answers of a cloud over HTTP: clients can distinguish them from the local ones that they replace."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.support.services.played_service import STORY, PlayedService, played_s
 CHAT = "/v1/chat/completions"
 UNSURE: dict[str, Any] = {
     "messages": [{"role": "user", "content": "What is 2+2?"}],
-    "cloud_handoff_threshold": 1.0,  # no confidence reaches it
+    "cloud_handoff_threshold": 1.0,  # above every confidence
     "model": "mine",
 }
 LOCAL_TEXT = "".join(STORY)
 
 
 class Cloud:
-    """Streams two words; with `breaks` the first one only, with `is_silent` nothing."""
+    """Stream two words; with `breaks` the first one only, with `is_silent` nothing."""
 
     def __init__(self) -> None:
         self.breaks = False
@@ -109,13 +109,13 @@ def check_told_apart(answer: dict[str, Any]) -> None:
     assert handoff["usage_is_estimated"] is False
 
 
-def test_a_whole_answer_of_the_cloud_is_told_apart_from_the_local_one(http: httpx.Client) -> None:
+def test_a_complete_answer_of_the_cloud_is_marked(http: httpx.Client) -> None:
     answer = http.post(CHAT, json=UNSURE).json()
     assert answer["choices"][0]["message"]["content"] == "from the cloud"
     check_told_apart(answer)
 
 
-def test_a_streamed_answer_of_the_cloud_is_told_apart_from_its_first_chunk_on(http: httpx.Client) -> None:
+def test_a_streamed_answer_of_the_cloud_is_marked_from_its_first_chunk(http: httpx.Client) -> None:
     frames = frames_of(http)
     text = "".join(frame["choices"][0]["delta"].get("content", "") for frame in frames if frame["choices"])
     assert text == "from the cloud"
@@ -124,14 +124,14 @@ def test_a_streamed_answer_of_the_cloud_is_told_apart_from_its_first_chunk_on(ht
     check_told_apart(frames[-1])
 
 
-def test_an_answer_that_stays_here_names_the_local_model(http: httpx.Client) -> None:
+def test_a_local_answer_names_the_local_model(http: httpx.Client) -> None:
     answer = http.post(CHAT, json=UNSURE | {"cloud_handoff_threshold": 0}).json()
     assert (answer["model"], answer["confidence"]) == ("mine", pytest.approx(0.9))
     assert answer["system_fingerprint"] is not None
     assert "local_usage" not in answer["handoff"]
 
 
-def test_a_stream_of_the_cloud_that_breaks_ends_with_the_local_answer_beside_the_error(
+def test_a_broken_stream_of_the_cloud_ends_with_the_local_answer_and_the_error(
     http: httpx.Client, cloud: Cloud
 ) -> None:
     cloud.breaks = True
@@ -143,7 +143,7 @@ def test_a_stream_of_the_cloud_that_breaks_ends_with_the_local_answer_beside_the
     assert last["handoff"]["local_finish_reason"] == "stop"
 
 
-def test_a_whole_answer_that_breaks_at_the_cloud_is_the_local_one(http: httpx.Client, cloud: Cloud) -> None:
+def test_a_complete_request_whose_cloud_breaks_off_gets_the_local_answer(http: httpx.Client, cloud: Cloud) -> None:
     cloud.breaks = True
     answer = http.post(CHAT, json=UNSURE).json()
     assert (answer["choices"][0]["message"]["content"], answer["model"]) == (LOCAL_TEXT, "mine")

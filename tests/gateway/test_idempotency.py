@@ -1,4 +1,4 @@
-"""Requests with an Idempotency-Key are known for longer than others, also by the next router."""
+"""Requests with an Idempotency-Key are remembered for longer than others, also by the next router."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.router.scripted_router import until
 from tests.support.services.played_service import STORY, PlayedService, played_service
 
 RETENTION_S = 0.3
-"""Of jobs without a key; in the service it is ten minutes."""
+"""The retention of jobs without a key; in the service it is ten minutes."""
 
 KEY = {"idempotency-key": "mine"}
 
@@ -28,7 +28,7 @@ def event_ids(response: httpx.Response) -> list[str]:
 
 
 def text_of(response: httpx.Response) -> str:
-    """The text of a whole answer, or of a stream that has an end."""
+    """The text of a complete answer, or of a stream that has an end."""
     assert response.status_code == 200
     if "text/event-stream" not in response.headers["content-type"]:
         return str(response.json()["choices"][0]["text"])
@@ -39,13 +39,13 @@ def text_of(response: httpx.Response) -> str:
 
 
 def outlive_the_others(service: PlayedService, http: httpx.Client) -> None:
-    """Have a job without a key forgotten, which ended after the one with a key."""
+    """Wait until a job without a key is forgotten that ended after the one with a key."""
     name = http.post("/v1/completions", json={"prompt": "Twice"}).json()["id"]
     until(lambda: http.get(f"/v1/requests/{name}").status_code == 404)
     assert len(service.worker.dispatches) == 2
 
 
-def test_a_stream_goes_on_when_jobs_without_a_key_are_forgotten(tmp_path: Path) -> None:
+def test_a_stream_with_a_key_resumes_after_jobs_without_one_are_forgotten(tmp_path: Path) -> None:
     with (
         played_service(tmp_path, router_settings={"retention_s": RETENTION_S}) as service,
         service.http() as http,

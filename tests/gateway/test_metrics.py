@@ -1,4 +1,4 @@
-"""/metrics of a real router and a real gateway, read as Prometheus reads it."""
+"""/metrics of a real router and a real gateway, parsed as Prometheus does."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_family_is_well_formed(exposition: str, families: Families) -> Non
         ("cactus_request_decode_time_seconds", None),
     ],
 )
-def test_one_job_is_one_value_of_each_distribution(families: Families, name: str, total: int | None) -> None:
+def test_each_job_adds_one_value_to_each_histogram(families: Families, name: str, total: int | None) -> None:
     labels = {"model_name": "letters"}
     assert value_of_part(families, name, "count", **labels) == 1
     assert buckets_of(families[name])[-1][1] == 1
@@ -75,7 +75,7 @@ def test_one_job_is_one_value_of_each_distribution(families: Families, name: str
     assert total_told == total if total is not None else 0 < total_told < 10
 
 
-def test_the_service_tells_what_it_does(families: Families) -> None:
+def test_the_service_counts_its_work(families: Families) -> None:
     model = {"model_name": "letters"}
     assert value_of(families, "cactus_up") == 1
     assert value_of(families, "cactus_jobs_finished_total") == 1
@@ -95,7 +95,7 @@ def test_the_service_tells_what_it_does(families: Families) -> None:
     assert value_of_part(families, "cactus_inter_token_latency_seconds", "count", **model) == len(STORY) - 1
 
 
-def test_the_gateway_tells_what_it_does(families: Families) -> None:
+def test_the_gateway_counts_its_work(families: Families) -> None:
     answered = {"route": "/v1/completions"}
     assert value_of(families, "cactus_http_requests_total", code="200", **answered) == 1
     assert value_of(families, "cactus_http_requests_total", code="400", **answered) == 1
@@ -105,7 +105,7 @@ def test_the_gateway_tells_what_it_does(families: Families) -> None:
     assert value_of(families, "process_resident_memory_bytes") > 1e6
 
 
-def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path) -> None:
+def test_an_unresponsive_service_is_reported_soon(tmp_path: Path) -> None:
     with played_service(tmp_path, timeouts=GatewayTimeouts(totals_answer_s=0.2)) as service, service.http() as http:
         service.router.stop()
         families = families_in(http.get("/metrics").text)
@@ -114,7 +114,7 @@ def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path) -> None:
         assert "cactus_http_requests" in families
 
 
-def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simultaneous_scrapes_share_one_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ask, tell = AsyncClient.status, StatusWatcher.with_totals
     asked: list[AsyncClient] = []
     told: list[StatusWatcher] = []
@@ -143,7 +143,7 @@ def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch:
         assert len(asked) == 1
 
 
-def test_clients_choose_no_names_of_counters() -> None:
+def test_unknown_field_names_are_counted_as_other() -> None:
     metrics = Metrics()
     metrics.note_ignored(["lora", "lora", "service_tier"])
     metrics.note_ignored(['a"b\nc\\d{e}', "é🌵", "\x00", "", "other", "(others)", "Lora"])

@@ -1,4 +1,4 @@
-"""What web pages of other origins may do: nothing that changes anything, unless they are allowed."""
+"""Web pages of other origins can change nothing unless their origin is allowed."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def test_no_unsafe_method_is_left_out(service: PlayedService, method: str) -> No
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
-def test_reading_is_left_to_the_browser(service: PlayedService, headers: dict[str, str]) -> None:
+def test_the_browser_decides_about_reads(service: PlayedService, headers: dict[str, str]) -> None:
     with service.http() as http:
         answer = http.get("/v1/models", headers=headers)
         assert answer.status_code == 200
         assert "access-control-allow-origin" not in answer.headers  # the page cannot read it
 
 
-def test_programs_and_pages_of_the_service_itself_go_on(service: PlayedService) -> None:
+def test_programs_and_pages_of_the_service_itself_are_accepted(service: PlayedService) -> None:
     with service.http() as http:
         own = f"http://{http.base_url.netloc.decode()}"
         for headers in (
@@ -114,7 +114,7 @@ def test_behind_a_proxy_a_page_may_have_either_scheme(tmp_path: Path) -> None:
             assert http.post("/v1/chat/completions", json=CHAT, headers=own).status_code == 200
 
 
-def test_the_default_port_may_be_said() -> None:
+def test_the_default_port_may_be_given() -> None:
     policy = OriginPolicy()
     for origin, host in (
         (b"https://cactus.example", b"cactus.example:443"),
@@ -126,6 +126,6 @@ def test_the_default_port_may_be_said() -> None:
 
 
 @pytest.mark.parametrize("origin", ["app.example", "*", "https://", "https://app.example/", "https://app.example?a"])
-def test_an_allowed_origin_that_is_none(origin: str) -> None:
+def test_an_invalid_allowed_origin_is_refused(origin: str) -> None:
     with pytest.raises(ConfigurationInvalid, match="allowed_origins"):
         OriginPolicy([origin])

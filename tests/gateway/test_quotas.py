@@ -1,4 +1,4 @@
-"""What one API key may keep here: so many files, bytes and batches, for so long."""
+"""Quotas of one API key: the number of files, bytes and batches, and their lifetime."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def num_kept_bytes(service: PlayedService) -> int:
     return sum(path.stat().st_size for path in files.glob("*.content"))
 
 
-def test_the_number_of_files(bounded: PlayedService) -> None:
+def test_the_number_of_files_is_limited(bounded: PlayedService) -> None:
     with bounded.http() as http:
         ids = [upload(http, b"x").json()["id"] for _ in range(MAX_FILES)]
         assert refused(upload(http, b"x"))
@@ -70,7 +70,7 @@ def test_the_number_of_files(bounded: PlayedService) -> None:
         assert upload(http, b"x").status_code == 200
 
 
-def test_the_bytes_of_all_files(bounded: PlayedService) -> None:
+def test_the_bytes_of_all_files_are_limited(bounded: PlayedService) -> None:
     with bounded.http() as http:
         assert upload(http, b"x" * 60_000).status_code == 200
         assert refused(upload(http, b"x" * 60_000))
@@ -79,8 +79,8 @@ def test_the_bytes_of_all_files(bounded: PlayedService) -> None:
         assert upload(http, b"x" * 60_000, BOB).status_code == 200
 
 
-def test_uploads_side_by_side_share_the_bytes(bounded: PlayedService) -> None:
-    """Five of 40,000 bytes are under way at once; no more than two fit."""
+def test_simultaneous_uploads_share_the_limit(bounded: PlayedService) -> None:
+    """Five uploads of 40,000 bytes run at the same time; at most two fit."""
     begun = threading.Barrier(5)
     answers: list[httpx.Response] = []
 
@@ -108,7 +108,7 @@ def test_uploads_side_by_side_share_the_bytes(bounded: PlayedService) -> None:
     assert num_kept_bytes(bounded) == 40_000 * len(taken)
 
 
-def test_results_of_batches_count(bounded: PlayedService) -> None:
+def test_results_of_batches_count_towards_the_limit(bounded: PlayedService) -> None:
     with bounded.http() as http:
         file_id = upload(http, LINE + b" " * (MAX_BYTES - len(LINE) - 1) + b"\n").json()["id"]
         batch_id = create(http, file_id).json()["id"]
@@ -118,7 +118,7 @@ def test_results_of_batches_count(bounded: PlayedService) -> None:
         assert refused(create(http, file_id))  # the results of another one would not fit
 
 
-def test_of_too_many_batches_the_oldest_that_has_ended_is_forgotten(bounded: PlayedService) -> None:
+def test_beyond_the_limit_the_oldest_ended_batch_is_forgotten(bounded: PlayedService) -> None:
     bounded.worker.is_held = True
     with bounded.http() as http:
         file_id = upload(http, LINE + b"\n").json()["id"]
@@ -164,7 +164,7 @@ async def test_the_bytes_of_each_key_are_those_of_its_files(tmp_path: Path) -> N
         await files.receive(chunks(30, 1), "ann")
     files.keep(await files.receive(chunks(100), "bob"), "name", "batch", "bob")
     assert (files.num_bytes("ann"), files.num_bytes("bob")) == (70, 100)
-    for size in (5, 7):  # done again with the same id
+    for size in (5, 7):  # a repetition with the same id
         (tmp_path / "result").write_bytes(bytes(size))
         files.adopt(tmp_path / "result", "file-adopted", "name", "batch", "ann")
     assert files.num_bytes("ann") == 77
@@ -178,7 +178,7 @@ async def test_the_bytes_of_each_key_are_those_of_its_files(tmp_path: Path) -> N
     check(files)
 
 
-def test_a_record_of_an_older_version_has_its_time_from_its_creation() -> None:
+def test_a_record_of_an_older_version_expires_by_its_creation_time() -> None:
     record = BatchRecord(created_at=5.0, batch_id="batch_1", endpoint="/v1/completions", input_file_id="file-1")
     assert FileQuota(max_age_s=10.0).expired([("batch_1", record)], 14.9) == []
     assert FileQuota(max_age_s=10.0).expired([("batch_1", record)], 15.0) == ["batch_1"]

@@ -1,4 +1,4 @@
-"""Reasoning over HTTP and ZeroMQ, of a real model with random weights: budgets, forms, calls, streams."""
+"""Reasoning over HTTP and ZeroMQ with a real model of random weights: budgets, formats, calls, streams."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def answer(http: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def events(http: httpx.Client, body: dict[str, Any], **headers: str) -> list[tuple[str, dict[str, Any]]]:
-    """Id and content of each event of a stream, but its end."""
+    """Id and content of each event of a stream except its end."""
     response = http.post(CHAT, json={**body, "stream": True}, headers=headers)
     assert response.text.endswith("data: [DONE]\n\n"), response.text
     found = re.findall(r"(?:id: (.*)\n)?data: (\{.*\})\n(?:id: (.*)\n)?\n", response.text)
@@ -76,7 +76,9 @@ def whole(body: dict[str, Any]) -> tuple[str, str, str]:
     return message.get("reasoning_content", ""), message["content"], choice["finish_reason"]
 
 
-def test_a_form_begins_behind_reasoning_that_a_budget_ends(service: PlayedService, http: httpx.Client) -> None:
+def test_a_response_format_begins_after_reasoning_that_a_budget_ends(
+    service: PlayedService, http: httpx.Client
+) -> None:
     body = answer(http, YEAR)
     reasoning, content, finish = whole(body)
     assert re.fullmatch("[0-9]{4}", content)
@@ -99,7 +101,7 @@ def test_a_form_begins_behind_reasoning_that_a_budget_ends(service: PlayedServic
 
 
 @pytest.mark.parametrize("budget", [0, 1, 20])
-def test_the_budget_is_kept_to_the_token(http: httpx.Client, budget: int) -> None:
+def test_the_budget_is_exact(http: httpx.Client, budget: int) -> None:
     body = answer(http, {**YEAR, "thinking_budget": budget})
     num_tokens = body["usage"]["completion_tokens_details"]["reasoning_tokens"]
     if budget == 0:
@@ -109,7 +111,7 @@ def test_the_budget_is_kept_to_the_token(http: httpx.Client, budget: int) -> Non
     assert re.fullmatch("[0-9]{4}", whole(body)[1])
 
 
-def test_without_thinking_the_form_begins_at_once(http: httpx.Client) -> None:
+def test_without_thinking_the_response_format_begins_at_once(http: httpx.Client) -> None:
     for switch in ({"enable_thinking": False}, {"chat_template_kwargs": {"enable_thinking": False}}):
         body = answer(http, {**YEAR, "thinking_budget": None, **switch})
         reasoning, content, _ = whole(body)
@@ -117,7 +119,7 @@ def test_without_thinking_the_form_begins_at_once(http: httpx.Client) -> None:
         assert re.fullmatch("[0-9]{4}", content)
 
 
-def test_a_call_is_forced_behind_the_reasoning(http: httpx.Client) -> None:
+def test_a_call_is_forced_after_the_reasoning(http: httpx.Client) -> None:
     asked = {**ASKED, "tools": [WEATHER], "tool_choice": "required", "max_tokens": 120}
     body = answer(http, asked)
     [choice] = body["choices"]
@@ -151,7 +153,7 @@ def test_every_token_has_its_log_probability(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(("form", "inline", "apart"), [("none", True, False), ("deepseek-legacy", True, True)])
-def test_llama_cpps_formats(http: httpx.Client, form: str, inline: bool, apart: bool) -> None:
+def test_reasoning_formats_of_llama_cpp(http: httpx.Client, form: str, inline: bool, apart: bool) -> None:
     reasoning, content, _ = whole(answer(http, YEAR))
     asked = {**YEAR, "reasoning_format": form}
     told = whole(answer(http, asked))
@@ -162,7 +164,7 @@ def test_llama_cpps_formats(http: httpx.Client, form: str, inline: bool, apart: 
     assert hidden[:2] == ("", content)
 
 
-def test_a_stream_goes_on_behind_any_of_its_events(http: httpx.Client) -> None:
+def test_a_stream_resumes_after_any_of_its_events(http: httpx.Client) -> None:
     key = {"Idempotency-Key": "thought-through"}
     first = events(http, YEAR, **key)
     assert [data for name, data in first if name], "its events have ids"
@@ -172,7 +174,7 @@ def test_a_stream_goes_on_behind_any_of_its_events(http: httpx.Client) -> None:
             assert parts([data for _, data in first[: place + 1] + rest]) == parts([data for _, data in first])
 
 
-def test_the_same_tokens_whatever_runs_beside(http: httpx.Client) -> None:
+def test_other_jobs_change_no_token(http: httpx.Client) -> None:
     bodies = [
         {**ASKED, "seed": seed, "thinking_budget": budget, **form}
         for seed in (1, 2)
@@ -185,7 +187,7 @@ def test_the_same_tokens_whatever_runs_beside(http: httpx.Client) -> None:
     assert together == alone
 
 
-def test_past_reasoning_is_in_the_prompt_that_is_shown(http: httpx.Client) -> None:
+def test_earlier_reasoning_is_in_the_rendered_prompt(http: httpx.Client) -> None:
     turns = [
         *ASKED["messages"],
         {"role": "assistant", "content": "4", "reasoning": "2 and 2"},
@@ -198,7 +200,7 @@ def test_past_reasoning_is_in_the_prompt_that_is_shown(http: httpx.Client) -> No
     assert closed.endswith("<me>\n<think>\n\n</think>\n\n")
 
 
-def test_a_raw_prompt_is_answered_as_it_stands(http: httpx.Client) -> None:
+def test_a_raw_prompt_gets_a_raw_answer(http: httpx.Client) -> None:
     body = {"prompt": "<think>", "max_tokens": 5, "temperature": 1.0, "seed": 1}
     answered = http.post("/v1/completions", json=body).json()
     assert answered["usage"]["completion_tokens_details"] == {"reasoning_tokens": 0}

@@ -36,9 +36,9 @@ class Written:
         return answer
 
     def lines(self, count: int) -> list[dict[str, Any]]:
-        """The last lines of the log, once there are so many."""
+        """The last lines of the log, once it has this number of lines."""
         until(lambda: self.job_log.read_text().count("\n") >= count)
-        *lines, _ = self.job_log.read_text().split("\n")  # of the last one a part may be written
+        *lines, _ = self.job_log.read_text().split("\n")  # the last one may be partially written
         return [json.loads(line) for line in lines]
 
 
@@ -93,7 +93,7 @@ def test_each_job_has_a_line_and_a_span_below_the_callers(written: Written) -> N
     assert written.collector.resource["service.name"] == "cactus"
 
 
-def test_a_job_that_fails_says_with_what(written: Written) -> None:
+def test_a_failed_job_is_reported_with_its_error(written: Written) -> None:
     num_lines = len(written.job_log.read_text().splitlines())
     num_spans = len(written.collector.jobs(0))
     with written.service.client() as client:
@@ -135,7 +135,7 @@ def test_a_trace_that_is_not_recorded_is_not_sent(written: Written) -> None:
     assert unrecorded not in told()
 
 
-def test_no_word_of_a_prompt_or_an_answer_is_written(written: Written) -> None:
+def test_reports_contain_no_text_of_prompts_or_answers(written: Written) -> None:
     written.ask()
     written.collector.jobs(1)
     everything = written.job_log.read_bytes() + b"".join(written.collector.bodies)
@@ -168,4 +168,4 @@ def test_the_collector_gets_the_conventions_histograms(written: Written) -> None
             assert labels["gen_ai.provider.name"] == "cactus"
             assert "gen_ai.response.id" not in labels
     token = written.collector.metrics["gen_ai.server.time_per_output_token"].histogram.data_points[0]
-    assert 0.02 < token.sum / token.count < 0.2  # the played worker takes 0.03 s for each
+    assert 0.02 < token.sum / token.count < 0.2  # the fake worker takes 0.03 s for each

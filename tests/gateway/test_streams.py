@@ -1,4 +1,4 @@
-"""Streams over HTTP, to the byte."""
+"""Streams over HTTP, byte for byte."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.support.services.played_service import STORY, PlayedService, played_s
 
 
 def frames_of(text: str) -> list[str]:
-    """The frames of a stream; every one of them must be whole."""
+    """The frames of a stream; every one of them must be complete."""
     assert text.endswith("\n\n")
     return text.removesuffix("\n\n").split("\n\n")
 
 
 def data_of(frames: list[str]) -> list[Any]:
-    """The JSON of data frames but the last, which must be [DONE]; comments are passed over."""
+    """The JSON of all data frames except the last, which must be [DONE]; comments are skipped."""
     lines = [line for frame in frames for line in frame.split("\n") if line.startswith("data: ")]
     assert lines[-1] == "data: [DONE]"
     return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
@@ -32,14 +32,14 @@ def data_of(frames: list[str]) -> list[Any]:
 
 @pytest.fixture
 def slowly(service: PlayedService) -> Iterator[None]:
-    """So that no two words come at one time, however busy the machine is."""
+    """Slow the worker down, so that no two words arrive together on a busy machine."""
     usual, service.worker.step_s = service.worker.step_s, 1.0
     yield
     service.worker.step_s = usual
 
 
 @pytest.mark.usefixtures("slowly")
-def test_a_stream_of_a_completion_is_the_documented_one_to_the_byte(http: httpx.Client) -> None:
+def test_a_completion_stream_equals_the_documented_bytes(http: httpx.Client) -> None:
     response = http.post("/v1/completions", json={"model": "gpt-3.5-turbo", "prompt": "Once", "stream": True})
     assert response.headers["content-type"].startswith("text/event-stream")
     frames = frames_of(response.text)
@@ -75,7 +75,7 @@ def test_a_chat_stream_begins_with_the_role_and_ends_with_the_usage(http: httpx.
     assert usage["usage"]["completion_tokens"] == len(STORY)
 
 
-def test_choices_of_many_prompts_are_told_apart_by_index(http: httpx.Client) -> None:
+def test_choices_of_many_prompts_have_their_index(http: httpx.Client) -> None:
     body = {"prompt": ["a", "b"], "n": 2, "stream": True, "max_tokens": 2}
     chunks = data_of(frames_of(http.post("/v1/completions", json=body).text))
     texts = dict.fromkeys(range(4), "")
@@ -91,7 +91,7 @@ def test_choices_of_many_prompts_are_told_apart_by_index(http: httpx.Client) -> 
     ]
 
 
-def test_a_stream_of_llama_cpp_ends_with_what_is_known_and_without_a_mark(http: httpx.Client) -> None:
+def test_a_llama_cpp_stream_ends_with_its_statistics_and_without_done(http: httpx.Client) -> None:
     body = {"prompt": "Once", "n_predict": 3, "stream": True, "return_tokens": True}
     frames = frames_of(http.post("/completion", json=body).text)
     chunks = [json.loads(frame.removeprefix("data: ")) for frame in frames]
@@ -110,7 +110,7 @@ def test_an_error_before_the_first_token_has_a_status(http: httpx.Client) -> Non
     assert error["request_id"] == response.headers["x-request-id"]
 
 
-def test_an_error_behind_the_first_token_is_a_frame_and_no_finish(tmp_path: Path) -> None:
+def test_an_error_after_the_first_token_is_a_frame_without_a_finish(tmp_path: Path) -> None:
     failure = ErrorInfo(type="model_error", status=500, message="not finite")
     with played_service(tmp_path, failure=failure, step_s=0.05) as service, service.http() as http:
         response = http.post("/v1/completions", json={"prompt": "Once", "stream": True})
@@ -133,7 +133,7 @@ def test_a_quiet_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
 
 
 def leave(service: PlayedService, body: Mapping[str, Any], *headers: bytes, num_jobs: int = 1) -> None:
-    """Close a connection once the worker has the jobs of what was asked there."""
+    """Close a connection once the worker has the jobs of its request."""
     with connection(service.url) as opened:
         opened.sendall(post(*headers, body=httpx.Request("POST", service.url, json=body).content))
         until(lambda: len(service.worker.dispatches) == num_jobs)
@@ -155,7 +155,7 @@ def test_closing_the_connection_cancels_the_jobs(tmp_path: Path, is_streamed: bo
         assert len(service.worker.aborted) == 2
 
 
-def test_a_request_with_a_key_of_its_own_outlives_its_connection(tmp_path: Path) -> None:
+def test_a_request_with_an_idempotency_key_outlives_its_connection(tmp_path: Path) -> None:
     with played_service(tmp_path, words=("a", "b", "c") * 10, step_s=0.05) as service:
         asked = {"json": {"prompt": "Once", "seed": 5}, "headers": {"idempotency-key": "mine"}}
         leave(service, asked["json"], b"Idempotency-Key: mine")
@@ -174,9 +174,7 @@ def test_a_request_with_a_key_of_its_own_outlives_its_connection(tmp_path: Path)
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("is_restarted", [False, True])
 @pytest.mark.parametrize("is_waited_for", [False, True])
-def test_a_stream_goes_on_behind_the_last_event(
-    tmp_path: Path, n: int, is_restarted: bool, is_waited_for: bool
-) -> None:
+def test_a_stream_resumes_after_the_last_event(tmp_path: Path, n: int, is_restarted: bool, is_waited_for: bool) -> None:
     words = tuple(f"{number} " for number in range(30))
     with played_service(tmp_path, words=words, pauses_at=15) as service:
         body = {"messages": [{"role": "user", "content": "hi"}], "stream": True, "n": n, "seed": 5}
@@ -222,7 +220,7 @@ def test_a_stream_goes_on_behind_the_last_event(
     ("event", "status"),
     [("rubbish", 400), ("0" * 24 + ":1.1", 404), ("0" * 24 + ":" + "9" * 400, 400), ("é", 400)],
 )
-def test_the_id_of_no_event_of_ours_is_refused(http: httpx.Client, event: str, status: int) -> None:
+def test_an_unknown_event_id_is_refused(http: httpx.Client, event: str, status: int) -> None:
     response = http.post(
         "/v1/completions", json={"prompt": "a", "stream": True}, headers={b"last-event-id": event.encode()}
     )
@@ -230,13 +228,13 @@ def test_the_id_of_no_event_of_ours_is_refused(http: httpx.Client, event: str, s
 
 
 @pytest.mark.parametrize("key", ["x" * 10_000, "x" * 256, "a\tb"])
-def test_an_idempotency_key_has_bounds(http: httpx.Client, key: str) -> None:
+def test_an_idempotency_key_has_a_length_limit(http: httpx.Client, key: str) -> None:
     response = http.post("/v1/completions", json={"prompt": "a"}, headers={"idempotency-key": key})
     assert response.status_code == 400
     assert response.json()["error"]["param"] == "Idempotency-Key"
 
 
-def test_a_request_can_be_looked_at_and_cancelled(tmp_path: Path) -> None:
+def test_a_request_can_be_queried_and_cancelled(tmp_path: Path) -> None:
     with played_service(tmp_path, words=("x",) * 10_000, step_s=0.02) as service, service.http() as http:
         asked = {"json": {"prompt": "Once", "n": 2}, "headers": {"idempotency-key": "mine"}}
         leave(service, asked["json"], b"Idempotency-Key: mine", num_jobs=2)
@@ -253,7 +251,7 @@ def test_a_request_can_be_looked_at_and_cancelled(tmp_path: Path) -> None:
         assert http.get("/v1/requests/rubbish").status_code == 404
 
 
-def test_a_reader_that_takes_nothing_is_dropped(tmp_path: Path) -> None:
+def test_a_reader_that_reads_nothing_is_disconnected(tmp_path: Path) -> None:
     timeouts = GatewayTimeouts(reader_s=0.3)
     words = ("y" * 100_000,) * 400
     with (
@@ -264,7 +262,7 @@ def test_a_reader_that_takes_nothing_is_dropped(tmp_path: Path) -> None:
         until(lambda: len(service.worker.aborted) == 1)
 
 
-def test_a_service_that_stops_tells_so_first(tmp_path: Path) -> None:
+def test_a_stopping_service_sends_an_error_to_its_streams(tmp_path: Path) -> None:
     with played_service(tmp_path) as service, service.http() as http:
         assert http.get("/readyz").status_code == 200
         assert service.gateway is not None
@@ -277,6 +275,6 @@ def test_a_service_that_stops_tells_so_first(tmp_path: Path) -> None:
         assert http.post("/v1/completions", json={"prompt": "a"}).status_code == 503
 
 
-def test_played_services_are_the_real_thing(service: PlayedService) -> None:
+def test_services_with_fake_workers_are_faithful(service: PlayedService) -> None:
     with service.client() as client:
         assert client.complete("Once", max_tokens=3).text == "".join(STORY)

@@ -1,4 +1,4 @@
-"""Strict tools over HTTP, of a real model with random weights: its own calls obey their schemas."""
+"""Strict tools over HTTP with a real model of random weights: its calls obey their schemas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TELLS_TOOLS = (
     "{% for m in messages if m.tool_calls or m.role == 'tool' %}{{ m.tool_calls or m.content }}{% endfor %}"
 )
 CALL = 258
-"""The token of the mark that opens a call."""
+"""The control token that opens a call."""
 ASKED: dict[str, Any] = {
     "messages": [{"role": "user", "content": "Weather?"}],
     "temperature": 1.5,
@@ -62,7 +62,7 @@ def check(arguments: dict[str, Any]) -> None:
     assert arguments["days"] <= 9
 
 
-def test_calls_that_the_model_makes_of_itself_obey(http: httpx.Client) -> None:
+def test_unforced_calls_obey_their_schemas(http: httpx.Client) -> None:
     num_calls = 0
     for seed in range(4):
         choice = answer(http, seed=seed)
@@ -76,23 +76,23 @@ def test_calls_that_the_model_makes_of_itself_obey(http: httpx.Client) -> None:
     assert num_calls > 4
 
 
-def test_one_call_comes_where_several_must_not(http: httpx.Client) -> None:
+def test_without_parallel_calls_there_is_one_call(http: httpx.Client) -> None:
     for seed in range(2):
         [arguments] = arguments_of(answer(http, seed=seed, parallel_tool_calls=False)["message"]["tool_calls"])
         check(arguments)
 
 
-def test_without_strict_the_same_model_writes_what_it_likes(http: httpx.Client) -> None:
+def test_without_strict_the_same_model_violates_the_schemas(http: httpx.Client) -> None:
     assert "tool_calls" not in answer(http, seed=0, tools=[tool()])["message"]
 
 
-def test_a_text_without_a_mark_is_left_alone(http: httpx.Client) -> None:
+def test_a_text_without_a_call_is_unconstrained(http: httpx.Client) -> None:
     message = answer(http, logit_bias={CALL: -100}, max_tokens=60, seed=3)["message"]
     assert "tool_calls" not in message
     assert message["content"]
 
 
-def test_calls_stream_as_they_are_told_at_once(http: httpx.Client) -> None:
+def test_streamed_calls_equal_complete_ones(http: httpx.Client) -> None:
     body = {**ASKED, "tools": [tool(strict=True)], "seed": 1, "parallel_tool_calls": False}
     whole = answer(http, **body)
     response = http.post(CHAT, json={**body, "stream": True})
@@ -104,7 +104,7 @@ def test_calls_stream_as_they_are_told_at_once(http: httpx.Client) -> None:
     assert "".join(one.get("arguments") or "" for one in told) == call["function"]["arguments"]
 
 
-def test_what_cannot_be_held_is_refused_by_name(http: httpx.Client) -> None:
+def test_unsupported_strict_schemas_are_refused_by_name(http: httpx.Client) -> None:
     def refused(one: dict[str, Any]) -> dict[str, Any]:
         response = http.post(CHAT, json={**ASKED, "tools": [one]})
         assert response.status_code == 400, response.text

@@ -1,4 +1,4 @@
-"""Which APIs are served, what is said at paths of others, and the shape of errors for Mistral's clients."""
+"""The served APIs, the responses at paths of other APIs, and the shape of errors for Mistral's clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESSAGES = [{"role": "user", "content": "What is 2+2?"}]
 SERVED = [operation.path for group in OPERATIONS.values() for operation in group]
 
 
-def test_the_root_says_what_this_is(http: httpx.Client) -> None:
+def test_the_root_describes_the_service(http: httpx.Client) -> None:
     root = http.get("/")
     said = root.json()
     assert root.status_code == 200
@@ -36,7 +36,7 @@ def test_the_root_says_what_this_is(http: httpx.Client) -> None:
     assert "inference server" in page.text
 
 
-def test_the_root_needs_a_key_as_everything_else(tmp_path: Path) -> None:
+def test_the_root_needs_a_key(tmp_path: Path) -> None:
     keys = {"key_digests": [digest_of("secret")]}
     with played_service(tmp_path, gateway=keys) as service, service.http() as http:
         assert http.get("/").status_code == 401
@@ -62,7 +62,7 @@ def test_the_root_needs_a_key_as_everything_else(tmp_path: Path) -> None:
         ("POST", "/generate_stream", "Text Generation Inference", "/v1/completions"),
     ],
 )
-def test_a_foreign_path_is_told_whose_it_is_and_what_to_use(
+def test_a_path_of_another_api_names_that_api_and_the_alternative(
     http: httpx.Client, method: str, path: str, whose: str, instead: str
 ) -> None:
     response = http.request(method, path, **({"json": {}} if method == "POST" else {}))
@@ -74,7 +74,7 @@ def test_a_foreign_path_is_told_whose_it_is_and_what_to_use(
     assert [one for one in SERVED if instead == one or instead.startswith(f"{one},")]
 
 
-def test_other_paths() -> None:
+def test_unknown_paths_are_not_found() -> None:
     assert "the base URL and the path both have /v1; use /v1/models" in suggestion_for("GET", "/v1/v1/models", [])
     assert "did you mean /v1/chat/completions?" in suggestion_for("POST", "/v1/chat/completion", SERVED)
     assert "there is nothing like it here" in suggestion_for("POST", "/v1/audio/speech", SERVED)
@@ -83,7 +83,7 @@ def test_other_paths() -> None:
     assert len(unknown) < 250
 
 
-def test_another_method_is_told_which_ones_there_are(http: httpx.Client) -> None:
+def test_a_wrong_method_gets_the_allowed_ones(http: httpx.Client) -> None:
     response = http.get(CHAT)
     assert (response.status_code, response.headers["allow"]) == (405, "POST, OPTIONS")
     assert response.json()["error"]["message"] == "this path takes POST, OPTIONS"
@@ -116,14 +116,14 @@ def test_errors_of_mistrals_profile_have_mistrals_shape(
     assert (error["object"], error["param"], error["code"]) == ("error", param, str(status))
     assert error["message"]
     assert error["request_id"] == response.headers["x-request-id"]
-    # and OpenAI's, for whoever comes with another client
+    # and OpenAI's shape, for clients of another package
     assert error["error"] == {**{name: error[name] for name in ("message", "type", "param")}} | {
         "code": status,
         "request_id": error["request_id"],
     }
 
 
-def test_an_error_inside_of_a_stream_has_mistrals_shape_too(mistral: PlayedService) -> None:
+def test_an_error_within_a_stream_has_mistrals_shape_too(mistral: PlayedService) -> None:
     mistral.worker.failure = ModelFailure("the logits are not finite").info()
     try:
         with mistral.http() as http:

@@ -1,4 +1,4 @@
-"""Long texts for /tokenize wait for their turn, and nobody else waits for them."""
+"""Long texts for /tokenize are processed in turn, and delay no other request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def service(tmp_path: Path) -> Iterator[PlayedService]:
         yield service
 
 
-def test_a_flood_of_long_texts_is_refused_and_holds_up_nobody(
+def test_a_flood_of_long_texts_is_refused_and_delays_no_request(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_go, encode = threading.Event(), service.text.tokenizer.encode
@@ -47,7 +47,7 @@ def test_a_flood_of_long_texts_is_refused_and_holds_up_nobody(
         try:
             flood = [pool.submit(tokenize, flooder) for _ in range(MAX_OF_ONE + num_more)]
             other = pool.submit(tokenize, neighbour)
-            while sum(it.done() for it in flood) < num_more:  # those that are refused, while nothing is done
+            while sum(it.done() for it in flood) < num_more:  # the refused ones, while none is done
                 assert tokenize(neighbour, {"content": "short"}).status_code == 200
             answer = httpx.post(
                 f"{service.url}/v1/completions",

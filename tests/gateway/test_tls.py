@@ -1,4 +1,4 @@
-"""TLS at the gateway: with a certificate that changes under it, and files that are none."""
+"""TLS at the gateway: a renewed certificate, and invalid files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def served(tmp_path: Path, authority: trustme.CA) -> Iterator[PlayedService]:
 
 
 def write_certificate(directory: Path, authority: trustme.CA) -> None:
-    """A new pair for loopback, each file renamed into its place."""
+    """Write a new pair for loopback; each file is renamed into its place."""
     issued = authority.issue_cert("127.0.0.1")
     for name, content in (
         ("key.pem", issued.private_key_pem.bytes()),
@@ -47,7 +47,7 @@ def write_certificate(directory: Path, authority: trustme.CA) -> None:
 
 
 def fingerprint_of(service: PlayedService) -> str:
-    """The certificate that a new connection is shown."""
+    """The fingerprint of the certificate that a new connection gets."""
     host, port = service.url.removeprefix("https://").split(":")
     context = service.verify
     assert isinstance(context, ssl.SSLContext)
@@ -58,7 +58,7 @@ def fingerprint_of(service: PlayedService) -> str:
         return hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
 
 
-def test_requests_and_streams(served: PlayedService) -> None:
+def test_requests_and_streams_work_over_tls(served: PlayedService) -> None:
     with served.http() as http:
         answer = http.post("/v1/chat/completions", json=CHAT).json()
         assert answer["choices"][0]["message"]["content"] == "".join(STORY)
@@ -67,7 +67,7 @@ def test_requests_and_streams(served: PlayedService) -> None:
         assert lines[-1] == "data: [DONE]"
 
 
-def test_a_page_of_its_own_is_of_https(served: PlayedService) -> None:
+def test_a_page_of_the_service_has_an_https_origin(served: PlayedService) -> None:
     with served.http() as http:
         host = served.url.removeprefix("https://")
         own = http.post("/v1/chat/completions", json=CHAT, headers={"origin": f"https://{host}"})
@@ -75,7 +75,7 @@ def test_a_page_of_its_own_is_of_https(served: PlayedService) -> None:
 
 
 def test_an_answer_before_the_body_ends_the_connection(served: PlayedService) -> None:
-    """Half a connection cannot be closed in TLS; the refusal must arrive all the same."""
+    """TLS has no half-closed connections; the refusal must arrive nevertheless."""
     with served.http() as http:
         refused = http.post("/v1/chat/completions", content=b"x" * 8_000_000)
         assert (refused.status_code, refused.headers["connection"]) == (415, "close")
@@ -114,7 +114,7 @@ def test_a_certificate_that_is_renewed_is_shown_to_new_connections(
     assert fingerprint_of(served) not in (first, second)
 
 
-def test_files_that_are_no_certificate(tmp_path: Path, authority: trustme.CA) -> None:
+def test_files_that_are_not_a_certificate_are_refused(tmp_path: Path, authority: trustme.CA) -> None:
     write_certificate(tmp_path, authority)
     (tmp_path / "empty.pem").touch()
     other = tmp_path / "other.pem"

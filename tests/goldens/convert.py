@@ -2,8 +2,8 @@
 
 LLAMA_CPP is a checkout of llama.cpp, whose convert_hf_to_gguf.py writes the files; that needs torch,
 transformers, sentencepiece and gguf. Per family of `CONVERTED`: model.gguf, reference.json and logits.npy as
-`make.py` makes them, by transformers from the checkpoint that was converted, and what the vocabulary's own
-package, sentencepiece, cuts some texts into. The same versions write the same bytes.
+`make.py` makes them, by transformers from the checkpoint that was converted, and the pieces into which the
+package sentencepiece splits some texts. The same versions write the same bytes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TEMPLATE = (
 
 
 def converted(name: str, golden: str, **changes: object) -> Family:
-    """A family like the golden one, with a vocabulary that sentencepiece can have."""
+    """A family like the golden one, with a vocabulary that sentencepiece can represent."""
     like = next(family for family in FAMILIES if family.name == golden)
     config = like.config | {"vocab_size": VOCAB_SIZE} | changes
     return Family(name, f"{like.stands_for}, converted", "bfloat16", like.prompt_length, config)
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def write_vocabulary(checkpoint: Path) -> None:
-    """tokenizer.model as Gemma has it: no space in front of a text, bytes for what has no token."""
+    """Write tokenizer.model with Gemma's options: no space in front of a text, bytes for text without a token."""
     corpus, prefix = checkpoint / "corpus.txt", checkpoint / "tokenizer"
     corpus.write_text(CORPUS)
     sentencepiece.SentencePieceTrainer.train(
@@ -132,7 +132,7 @@ def convert(llama_cpp: Path, checkpoint: Path, target: Path) -> None:
 
 
 def write_reference(checkpoint: Path, into: Path) -> None:
-    """Beside the file what transformers computes and what sentencepiece cuts."""
+    """Write the outputs of transformers and sentencepiece next to the file."""
     vocabulary = sentencepiece.SentencePieceProcessor(model_file=str(checkpoint / "tokenizer.model"))
     reference = json.loads((checkpoint / "reference.json").read_text())
     reference |= {"sentencepiece": sentencepiece.__version__}

@@ -1,4 +1,4 @@
-"""The tiny checkpoints: what config.json says in each, written as the models people download write it."""
+"""The config.json of each tiny checkpoint, in the form of published checkpoints."""
 
 from __future__ import annotations
 

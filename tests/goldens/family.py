@@ -1,4 +1,4 @@
-"""A tiny checkpoint: what its config.json says, and which changes of it must show."""
+"""A tiny checkpoint: its config.json, and the changes of it that must change its logits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Family:
-    """One checkpoint. `matters` are changes of the config that must show in its logits."""
+    """One checkpoint. `matters` are changes of the config that must change its logits."""
 
     name: str
     stands_for: str

@@ -1,4 +1,4 @@
-"""The tiny Gemma checkpoints: what config.json says in each."""
+"""The config.json of each tiny Gemma checkpoint."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def make(family: Family, directory: Path) -> None:
-    """Writes the checkpoint of the first seed whose greedy continuation is clear-cut."""
+    """Write the checkpoint of the first seed whose greedy continuation has a clear margin."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(family.config, indent=2) + "\n")
     for seed in range(MAX_SEEDS):
@@ -107,16 +107,16 @@ def quantise_experts(path: Path) -> None:
 
 
 def random_weights(name: str, shape: tuple[int, ...], family: Family, seed: int) -> np.ndarray:
-    """Weights that keep activations near one, with attention and logits of some spread."""
+    """Weights that keep activations near one, with attention and logits that vary."""
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
     gemma = "gemma" in family.name  # scales its embedding up, and by one more than its norms store
     is_offset = gemma or ("qwen35" in family.name and not name.endswith("linear_attn.norm.weight"))
     if name.endswith(".bias"):
         values = 0.5 * normal
     elif name.endswith(".A_log"):
-        values = normal - 2.0  # decays near one, so that delta nets remember
+        values = normal - 2.0  # decays near one, so that delta nets have a long memory
     elif len(shape) == 1:
-        # The last norm makes up for the small embedding, to which Gemma's output is tied.
+        # The last norm compensates for the small embedding, to which Gemma's output is tied.
         values = 0.3 * normal + (2.0 * (gemma and name == "model.norm.weight") if is_offset else 1.0)
     elif "embed" in name or "lm_head" in name:
         values = (0.7 if gemma else 3.0) * normal / np.sqrt(shape[-1])
@@ -126,7 +126,7 @@ def random_weights(name: str, shape: tuple[int, ...], family: Family, seed: int)
 
 
 def random_prompt(family: Family, seed: int) -> list[int]:
-    """Ids that repeat some earlier ones, so that attention by content matters."""
+    """Ids that repeat some earlier ones, so that attention depends on the content."""
     generator = np.random.default_rng([seed, family.prompt_length])
     return generator.integers(4, family.config["vocab_size"] // 3, family.prompt_length).tolist()
 

@@ -1,4 +1,4 @@
-"""The tiny checkpoints of families since the end of 2024: what config.json says in each."""
+"""The config.json of each tiny checkpoint of families since the end of 2024."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tiny checkpoints of families with recurrences."""
+"""The config.json of each tiny checkpoint with recurrent layers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Writes a checkpoint directory as a GGUF file, with the names and orders of rows that llama.cpp expects.
 
-Keys and tensor names are those of the `gguf` package; what each architecture stores is what llama.cpp's
+Keys and tensor names are those of the `gguf` package; each architecture stores the same as llama.cpp's
 converter stores (conversion/*.py in ggml-org/llama.cpp), except that the window of a Mistral is not left
 out. The vocabulary is made up.
 """
@@ -215,7 +215,7 @@ def write_yarn(writer: gguf.GGUFWriter, rope: dict[str, Any]) -> None:
 
 
 def rope_parameters(config: dict[str, Any]) -> dict[str, Any]:
-    """Bases and scaling (of the global layers where there are two kinds), however config.json has them."""
+    """Bases and scaling (of the global layers if there are two kinds), in any spelling of config.json."""
     newer = config.get("rope_parameters") or {}
     found = {
         "rope_theta": config.get("rope_theta", 10000.0),
@@ -229,7 +229,7 @@ def rope_parameters(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_vocabulary(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
-    """As many tokens as the model has, none of them with a meaning."""
+    """As many tokens as the model has, without any meaning."""
     names = {0: "<unk>", config["bos_token_id"]: "<s>"}
     ends = config["eos_token_id"]
     names |= {end: f"</s{end}>" for end in (ends if isinstance(ends, list) else [ends])}
@@ -248,7 +248,7 @@ def write_vocabulary(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
 def stored_tensors(
     config: dict[str, Any], architecture: str, tensors: Tensors
 ) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Names and values as the file has them."""
+    """Names and values as stored in the file."""
     kind = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
     names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
@@ -283,7 +283,7 @@ def stored_tensors(
 
 
 def of_mamba(name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
-    """Name and values as llama.cpp has them."""
+    """Name and values in the form of llama.cpp."""
     if name.endswith("A_log"):
         values = -np.exp(values)
     if name.endswith((".A_log", ".D")):
@@ -292,7 +292,7 @@ def of_mamba(name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.fl
 
 
 def of_qwen35(config: dict[str, Any], name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
-    """Name and values as llama.cpp has them: value heads in turns over the key heads, gains and decays computed."""
+    """Name and values in the form of llama.cpp: value heads interleaved by key head, gains and decays computed."""
     num_key_heads, num_value_heads = config["linear_num_key_heads"], config["linear_num_value_heads"]
     num_others = 2 * num_key_heads * config["linear_key_head_dim"]
 
@@ -348,7 +348,7 @@ def with_stacked_experts(tensors: Tensors) -> Tensors:
 
 
 def llama3_factors(config: dict[str, Any], rope: dict[str, Any]) -> NDArray[np.float32]:
-    """What each rotary frequency of Llama 3.1 is divided by: 1 for short waves, `factor` for long ones."""
+    """The divisor of each rotary frequency of Llama 3.1: 1 for short waves, `factor` for long ones."""
     head_dim = config.get("head_dim", config["hidden_size"] // config["num_attention_heads"])
     waves = 2 * math.pi * rope["rope_theta"] ** (np.arange(0, head_dim, 2) / head_dim)
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]

@@ -1,4 +1,4 @@
-"""Embeddings: hidden states pooled as the model wants it, the same bits whatever surrounds them."""
+"""Embeddings: hidden states pooled as the model requires, with the same bits in any batch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(engine: Engine, *dispatches: Dispatch) -> dict[int, list[SequenceDelta]]
 
 
 def embedding_of(engine: Engine, *others: Dispatch) -> list[float]:
-    """What the job's only delta says."""
+    """The embedding in the job's only delta."""
     (delta,) = run(engine, embedding_job(), *others)[1]
     assert delta.extras is not None
     assert delta.extras.embedding is not None

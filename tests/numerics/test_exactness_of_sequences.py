@@ -1,4 +1,4 @@
-"""A dispatch's deltas are the same bits whatever surrounds it: compared with ==, probabilities included."""
+"""A dispatch's deltas have the same bits in any batch: compared with ==, probabilities included."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class LetterTokenizer:
 
 
 class InTurns:
-    """Of every three tokens in the order of ids each may come in turn, and a text of `length` is complete."""
+    """One of every three consecutive token ids is allowed, in turn; a text of `length` tokens is complete."""
 
     def __init__(self, length: str) -> None:
         self._length = int(length)
@@ -106,7 +106,7 @@ class InTurns:
 
 @dataclass
 class Outcome:
-    """All that was said about one dispatch."""
+    """All outputs of one dispatch."""
 
     token_ids: list[int] = field(default_factory=list)
     text: str = ""
@@ -133,7 +133,7 @@ class Outcome:
 
     @property
     def said(self) -> tuple[object, ...]:
-        """What must not depend on the surroundings; the first token of a prompt has no number."""
+        """The parts that must not depend on the batch; the first token of a prompt has no probability."""
         return (
             self.token_ids,
             self.text,
@@ -208,9 +208,9 @@ def make_dispatches() -> list[Dispatch]:
 
 
 def weight_of(family: str, name: str) -> np.float32:
-    """The layers of some models add little to the stream, so that answers have loops for drafts to come true in.
+    """The layers of some models add little to the residual stream, so that answers repeat and drafts are accepted.
 
-    The decays of recurrent layers are near one, so that they remember.
+    The decays of recurrent layers are near one, so that they have a long memory.
     """
     if name.endswith("A_log"):
         return np.float32(-4)
@@ -241,7 +241,7 @@ def models(request: pytest.FixtureRequest) -> Iterator[dict[int, Model]]:
 
 @pytest.fixture(scope="module")
 def expected(models: dict[int, Model]) -> list[Outcome]:
-    """Every dispatch alone: one thread, an empty cache, its prompt in one step."""
+    """The outcome of every dispatch alone: one thread, an empty cache, its prompt in one step."""
     return [run(make_engine(models[1]), dispatch)[0] for dispatch in make_dispatches()]
 
 
@@ -349,7 +349,7 @@ def test_a_complete_answer_that_comes_again_ends_at_once(models: dict[int, Model
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_in_any_company(models: dict[int, Model], expected: list[Outcome], data: st.DataObject) -> None:
-    """Dispatches come at any time and in any order, strangers come and are aborted, memory may be short."""
+    """Dispatches arrive at any time and in any order, others are aborted, and memory may be short."""
     engine = make_engine(
         models[data.draw(st.sampled_from([1, 2]))],
         cache_blocks=data.draw(st.sampled_from([6, 9, 40])),
@@ -359,7 +359,7 @@ def test_in_any_company(models: dict[int, Model], expected: list[Outcome], data:
     waiting = data.draw(st.permutations(make_dispatches()))
     outcomes = {dispatch.dispatch_id: Outcome() for dispatch in waiting}
     strangers = 0
-    # Drawn ahead: how many steps it takes depends on time, because drafts are made where they pay.
+    # The schedule is drawn first: the number of steps depends on time, because drafts are made where they pay.
     actions = data.draw(
         st.lists(
             st.sampled_from(["step", "step", "step", "add", "abort"]) | st.integers(1, 60),

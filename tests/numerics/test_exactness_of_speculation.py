@@ -17,7 +17,7 @@ from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import random_model
 
-# So few tokens that what came before often comes again, and as often is followed by something else.
+# So few tokens that earlier sequences often occur again, and are as often followed by another token.
 SPEC = "llama:hidden=40,ffn=64,layers=2,heads=4,kv_heads=2,head_dim=12,vocab=7,context=96"
 END_ID = 3
 
@@ -129,7 +129,7 @@ def test_right_and_wrong_drafts_are_both_among_the_cases(model: Model) -> None:
     ]
     jobs = [Dispatch(i, f"{i:032x}", [1, 2, 4, 5], [], each) for i, each in enumerate(params)]
     expected = [run(make_engine(model, max_drafts=0), [job])[0] for job in jobs]
-    engine = make_engine(model, max_drafts=4, clock=lambda: 0.0)  # costs unknown
+    engine = make_engine(model, max_drafts=4, clock=lambda: 0.0)  # costs are unknown
     assert run(engine, jobs) == expected
     counters = engine.counters
     assert 10 < counters.accepted_draft_tokens < counters.draft_tokens - 10

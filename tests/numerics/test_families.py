@@ -56,7 +56,7 @@ def test_chunks_of_a_prompt_change_nothing(golden: Golden, model: Model) -> None
 
 
 def test_a_batch_changes_nothing(golden: Golden, model: Model) -> None:
-    """Prefills of several lengths in one step, then one more token of each, in blocks that lie anywhere."""
+    """Prefills of several lengths in one step, then one more token of each, in blocks in any order."""
     prompts = [golden.prompt_ids[:length] for length in (1, 19, len(golden.prompt_ids) - 1, 8)]
     next_ids = [golden.prompt_ids[len(prompt)] for prompt in prompts]
     num_blocks = [len(blocks_for(len(prompt) + 1)) for prompt in prompts]

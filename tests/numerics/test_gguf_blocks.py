@@ -1,4 +1,4 @@
-"""A model whose matrices are kept in blocks of many types computes what their values say."""
+"""A model whose matrices are stored in blocks of many types computes with their exact values."""
 
 from __future__ import annotations
 

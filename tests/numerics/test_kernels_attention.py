@@ -1,4 +1,4 @@
-"""Paged attention of every cache format against a literal float64 softmax, and what must not change a bit."""
+"""Paged attention of every cache format against a literal float64 softmax, and its independence of the layout."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Case:
         poison(self.cache)
         blocks = np.random.default_rng(block_seed).permutation(num_blocks).astype(np.int32)
         used = -(-length // block_size)
-        # Behind the sequence's own blocks there are none: reading on would leave the cache.
+        # There are no blocks after the sequence's own: reading on would leave the cache.
         self.tables = np.full((2, used + 9), 2**30, dtype=np.int32)
         self.tables[1, :used] = blocks[:used]
         self.store(0, length)
@@ -181,7 +181,7 @@ class Case:
 
 
 def poison(cache):
-    """Memory of other sequences: not a number wherever the format has such, the extreme elsewhere."""
+    """Memory of other sequences: NaN if the format has it, otherwise the extreme value."""
     for name, array in zip(cache.arrays._fields, cache.arrays, strict=True):
         if array.dtype == np.float32:
             array[...] = np.nan if name != "values" else np.inf
@@ -288,7 +288,7 @@ def test_scores_of_any_size_stay_finite(cache_format):
     case.queries *= 1000
     result = case.attend()
     assert np.isfinite(result).all()
-    # One position has all the weight, or shares it with one as close as the format rounds.
+    # One position has all the weight, or shares it with one within the rounding of the format.
     assert (np.abs(result) <= np.abs(case.values).max() * 1.01).all()
 
 

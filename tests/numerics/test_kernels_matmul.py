@@ -48,7 +48,7 @@ def packed(chosen, weights):
     other = np.ones((16, 16), dtype=np.float32)
     start = chosen.num_bytes(*other.shape)
     arena = aligned_zeros((start + chosen.num_bytes(*weights.shape),), np.uint8)
-    arena[:] = 171  # what was in memory before must not matter
+    arena[:] = 171  # the previous contents of memory must not matter
     chosen.pack(other, arena[:start])
     chosen.pack(weights, arena[start:])
     return chosen.wrap(arena), Matrix(start, *weights.shape)
@@ -73,7 +73,7 @@ def multiply(chosen, weights, source, *, out=None, ranks=1, pieces=1):
 
 
 def decoded(chosen, weights):
-    """What the packed weights stand for."""
+    """The values that the packed weights represent."""
     arena, matrix = packed(chosen, weights)
     width = round_up(matrix.num_columns, WIDTH_MULTIPLE)
     out = np.full((len(weights), width), 5, dtype=np.float32)
@@ -170,7 +170,7 @@ def test_weights_are_kept_within_half_a_step(name, shape):
             assert (error <= np.abs(weights) * 2.0**-8).all()
         case "int8":
             assert (error <= largest / 127 / 2 * 1.0001).all()
-        case "int4":  # scales may leave out the largest weights, where that serves the others
+        case "int4":  # scales may clip the largest weights to represent the others better
             assert (error <= largest * 0.35).all()
 
 

@@ -1,4 +1,4 @@
-"""Kernels of recurrences against float64, in any chunks, and what lies beside their rows, which they do not touch."""
+"""Kernels of recurrences against float64, in any chunks; they do not touch the memory next to their rows."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_convolution_sees_the_inputs_before(channels: int, num_taps: int) -> N
         assert (whole[:, round_up(last, 16) :] == CANARY).all()
         for chunks in CHUNKS[1:]:
             assert np.array_equal(convolved(channels, num_taps, part, chunks), whole)
-        biased = convolved(channels, num_taps, part, CHUNKS[0], bias_start=0)  # the first tap once more
+        biased = convolved(channels, num_taps, part, CHUNKS[0], bias_start=0)  # the first tap again
         with_bias = (plain + taps[0]) * sigmoid(plain + taps[0])
         assert close(biased[:, first:last], with_bias[:, first:last])
 
@@ -83,7 +83,7 @@ def test_a_convolution_sees_the_inputs_before(channels: int, num_taps: int) -> N
 def ruled(
     key_dim: int, num_columns: int, chunks: list[int], advance: Any = delta_rule
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of query, key, value, strength and decay; what some columns of the recurrence read; the state."""
+    """Rows of query, key, value, strength and decay; the outputs of some columns of the recurrence; the state."""
     width = 2 * key_dim + num_columns + 2
     rows = numbers(NUM_TOKENS, width)
     rows[:, : 2 * key_dim] /= np.sqrt(key_dim)

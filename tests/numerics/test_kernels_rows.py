@@ -1,4 +1,4 @@
-"""Kernels over single rows against float64, and what lies beside a row, which they neither use nor touch."""
+"""Kernels over single rows against float64; they neither read nor write the memory next to a row."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def numbers(count, *, seed=0, scale=1.0):
 
 
 def between(values, *, start=5, neighbour=CANARY, behind=80):
-    """The values from `start` on, with something else before and behind."""
+    """The values from `start` on, with other values before and after."""
     row = np.full(start + len(values) + behind, neighbour, np.float32)
     row[start : start + len(values)] = values
     return row
 
 
 def changed_in_place(values, change, *, start=5):
-    """What `change(row, start)` makes of the values; it must not touch their neighbours."""
+    """The result of `change(row, start)` on the values; it must not touch their neighbours."""
     row = between(values, start=start)
     change(row, start)
     assert (row[:start] == CANARY).all()
@@ -57,7 +57,7 @@ def changed_in_place(values, change, *, start=5):
 
 
 def new_row(num_columns, fill, *, start=3):
-    """What `fill(out, start, first, last)` writes: zeros behind up to the padded width, nothing beside it.
+    """The output of `fill(out, start, first, last)`: zeros after it up to the padded width, nothing outside of that.
 
     The slices of a row, each written alone, are the whole row.
     """
@@ -210,7 +210,7 @@ def test_what_is_not_a_number_stays_visible(place):
 
 
 class ShortConvolution:
-    """A sequence of rows in blocks of four, in the order 2, 0, 3, that go through layer 1 of 2."""
+    """A sequence of rows in blocks of four, in the order 2, 0, 3, processed by layer 1 of 2."""
 
     block_tables = np.array([[1, 1, 1], [2, 0, 3]], np.int32)
 
@@ -267,7 +267,7 @@ def test_short_convolution_is_the_same_when_the_states_are_stored_together():
 
 
 def chosen(logits, top_k, *, normalised):
-    """Ids and weights that are chosen; those of other tokens stay."""
+    """Ids and weights of the chosen experts; those of other tokens stay."""
     logits = np.asarray(logits, np.float32)
     ids, weights = np.full(top_k + 4, -5, np.int32), np.full(top_k + 4, CANARY, np.float32)
     row = between(logits, neighbour=NEIGHBOUR)

@@ -11,7 +11,7 @@ from cactus_actors.workers.loading.random_weights import parse_random_spec, rand
 from cactus_actors.workers.spec.model_config import ModelConfig
 from tests.support.models.reference_llama import reference_hidden
 
-# Sizes that are no multiple of any tile, several key-value groups, a head smaller than a vector.
+# Sizes that are not a multiple of any tile, several key-value groups, a head smaller than a vector.
 ODD = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
 EVEN = "llama:hidden=128,ffn=256,layers=2,heads=4,kv_heads=2,head_dim=64,vocab=512,context=256"
 BLOCK_SIZE = 16
@@ -147,7 +147,7 @@ def test_small_blocks_give_nearly_the_same_logits(odd):
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("length", [37, 101])  # shared by columns, and dealt out by rows
+@pytest.mark.parametrize("length", [37, 101])  # shared by columns, and divided by rows
 def test_more_threads_give_the_same_bits(odd, threads, length):
     token_ids = prompt(odd.config, length)
     model = random_model(ODD, weights=odd.weights_format, threads=threads, seed=7)

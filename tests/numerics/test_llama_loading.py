@@ -1,4 +1,4 @@
-"""What a model refuses before it runs, and that its threads sleep between steps."""
+"""Models that are refused before they run, and threads that sleep between steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = parse_random_spec(SPEC)
 
 
 def tensors(**changes):
-    """Valid tensors with some replaced; None removes one. A name is written with _ for a dot."""
+    """Valid tensors with some replaced; None removes one. A name has _ in place of a dot."""
     valid = dict(random_tensors(CONFIG, 1))
     names = {name.replace(".", "_"): name for name in valid}
     for name, value in changes.items():

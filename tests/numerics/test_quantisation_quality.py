@@ -1,4 +1,4 @@
-"""How far every weight format and cache is from float32, on conversations the embedded model has not seen."""
+"""The distance of every weight and cache format from float32, on conversations that were not used in training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.text import load_text_model
 
 # (least and largest mean KL divergence in nats, largest ratio of perplexities): a format without any
-# divergence would be another one than it says.
+# divergence would not be the format of its name.
 BARS: dict[Formats, tuple[float, float, float]] = {
     ("int8", "float16"): (1e-5, 1e-3, 1.005),
     ("int4", "float16"): (1e-3, 1.5e-2, 1.04),

@@ -1,4 +1,4 @@
-"""Workers that serve one model have its weights in memory once."""
+"""Workers of one model have its weights in memory once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Worker:
         self._process = process
 
     def say(self) -> str:
-        """Its next line."""
+        """Read its next line."""
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 

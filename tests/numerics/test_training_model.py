@@ -1,4 +1,4 @@
-"""The embedded model answers as its card says, through the engine, with the weights as they are served."""
+"""The embedded model answers as its card says, through the engine, with the distributed weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents in pieces."""
+"""Splitting documents into pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a directory are read, and when again."""
+"""The files of a directory that are read, and the changes after which they are read again."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_used_is_left_out_with_a_warning(
     assert told in caplog.text
     caplog.clear()
     assert corpus.refresh() is False
-    assert not caplog.text  # once is enough
+    assert not caplog.text  # one warning is enough
 
 
 def test_a_link_out_of_the_directory_is_left_out(tmp_path: Path) -> None:

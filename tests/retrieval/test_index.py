@@ -1,4 +1,4 @@
-"""Finding pieces, with embeddings that are made up: a text's counts of three letters."""
+"""Retrieval of pieces, with fake embeddings: a text's counts of three letters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 class CountingEmbedder:
-    """Embeds by letters, and notes what it was asked for."""
+    """Embeds by letters, and records the texts that it embedded."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -91,7 +91,7 @@ def test_a_changed_file_is_found_as_it_is_now(directory: Path) -> None:
     embed.asked.clear()
     index.refresh()
     assert index.query("quinces", 1)[0].content == "quinces xyz"
-    assert embed.asked == ["quinces xyz", "quinces"]  # the one new text, and the query
+    assert embed.asked == ["quinces xyz", "quinces"]  # the only new text, and the query
     assert all("pears" not in source.content for source in index.query("pears", 9))
 
 

@@ -1,4 +1,4 @@
-"""Sources in a conversation."""
+"""Sources in the messages of a conversation."""
 
 from __future__ import annotations
 

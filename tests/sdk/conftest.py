@@ -22,7 +22,7 @@ def shared_model() -> Iterator[CactusModel]:
 
 @pytest.fixture(scope="session")
 def weights_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory in which the documents' example path of a model leads to the embedded one."""
+    """A directory in which the example path of the documents links to the embedded model."""
     directory = tmp_path_factory.mktemp("examples")
     (directory / "weights").mkdir()
     (directory / "weights" / "lfm2-1.2b").symlink_to(resolve_model(MODEL))

@@ -1,4 +1,4 @@
-"""C programs against the shared library: compiled by cc, run as processes."""
+"""C programs that use the shared library: compiled by cc, run as processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: str, library: Path, directory: Path, *arguments: str, flags: tuple[str, ...] = ()) -> str:
-    """What the program prints; the documents' path of a model leads to the embedded one."""
+    """The output of the program; the example path of the documents links to the embedded model."""
     source, binary = directory / "program.c", directory / "program"
     source.write_text(program.replace("/path/to/model", str(resolve_model("cactus-sprout"))))
     link = [f"-I{library}", f"-L{library}", "-lcactus", f"-Wl,-rpath,{library}"]

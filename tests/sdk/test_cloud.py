@@ -1,4 +1,4 @@
-"""Unsure answers from a cloud, asked by the process itself."""
+"""Unsure answers from a cloud that the process itself calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cactus_actors.sdk import CactusModel, cactus_complete, cactus_destroy, cact
 from tests.support.http.serving import Request, http_serving
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
-UNSURE = {"temperature": 0, "cloud_handoff_threshold": 1.0}  # no confidence reaches it
+UNSURE = {"temperature": 0, "cloud_handoff_threshold": 1.0}  # above every confidence
 
 
 class Cloud:

@@ -1,4 +1,4 @@
-"""A model with documents: what is found, what goes into the prompt, what is told about it."""
+"""A model with documents: retrieval, the prompt with its sources, and the sources in the result."""
 
 from __future__ import annotations
 

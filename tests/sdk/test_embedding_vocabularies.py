@@ -1,4 +1,4 @@
-"""Embeddings by a model with the vocabulary of an embedding model: its text stands between control tokens."""
+"""Embeddings by a model with the vocabulary of an embedding model: the text is between control tokens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[list[str], dict[str, Any], str, list[int]]] = {
 
 
 def write_model(path: Path, kind: str) -> Path:
-    """A Llama of one layer with random weights and the vocabulary of that kind."""
+    """A Llama of one layer with random weights and a vocabulary of that kind."""
     tokens, keys, _, _ = KINDS[kind]
     random = np.random.default_rng(3)
     writer = gguf.GGUFWriter(path, "llama")

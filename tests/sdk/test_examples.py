@@ -1,4 +1,4 @@
-"""The documents' Python examples, as they stand but for where the functions are imported from."""
+"""The Python examples of the documents, unchanged except for the module of the functions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ OPTIONS = {
 
 @pytest.fixture
 def names(shared_model: Any) -> dict[str, Any]:
-    """What the shorter examples take for granted."""
+    """The names that the shorter examples assume."""
     import cactus_actors.sdk as sdk
 
     messages = json.dumps([{"role": "user", "content": "What is 2+2?"}])

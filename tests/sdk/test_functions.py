@@ -1,4 +1,4 @@
-"""What the functions of the SDK promise, on the embedded model."""
+"""The contract of the SDK's functions, on the embedded model."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_the_callback_raises_ends_the_generation_and_is_raised(shared_model
     with pytest.raises(LookupError, match="enough"):
         cactus_complete(shared_model, LONG_STORY, {"max_tokens": 100}, None, on_token)
     assert len(calls) == 3
-    assert answer(shared_model)["success"] is True  # nothing of it is left behind
+    assert answer(shared_model)["success"] is True  # no state of it remains
 
 
 def test_an_interrupted_step_leaves_nothing_behind(shared_model: CactusModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     for thread in threads:
         thread.start()
     url = f"http://{gateway.address}"
-    until(lambda: httpx.get(f"{url}/readyz").is_success, 120.0)  # whichever test comes first
+    until(lambda: httpx.get(f"{url}/readyz").is_success, 120.0)  # the first test that needs it
     yield Service(endpoints.jobs, endpoints.stream, url)
     for actor in (gateway, worker, router):
         actor.stop()
@@ -173,7 +173,7 @@ def test_a_forced_text_that_max_tokens_cuts_is_marked_as_incomplete(
 
 
 def said(url: str, body: dict[str, Any]) -> tuple[str, list[str]]:
-    """The text of an answer, and every reason that it gives for its end."""
+    """The text of an answer, and all its finish reasons."""
     answered = httpx.post(url, json=body, timeout=30).raise_for_status().text
     if not body["stream"]:
         events = [answered]

@@ -1,4 +1,4 @@
-"""How tests are distributed over the processes of pytest-xdist; tests/conftest.py loads this as a plugin.
+"""Distribution of tests over the processes of pytest-xdist; tests/conftest.py loads this as a plugin.
 
 A file stays in one process, so that its fixtures are made once. All tests of the Ray cluster share one process, so
 that there is one cluster. pytest-xdist knows tests by their node ids only, so the id tells whether a test needs Ray.
@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 RAY = "ray"
 FIRST = (RAY, "tests/cluster/", "tests/numerics/", "tests/wire/", "tests/gateway/", "tests/sdk/")
-"""Beginnings of the groups that take long. They start first, so that none runs alone at the end."""
+"""Prefixes of the groups that take long. They start first, so that none runs alone at the end."""
 
 
 def group_of(node_id: str) -> str:

@@ -1,4 +1,4 @@
-"""A scripted router, and commands that are run against it in this process."""
+"""A scripted router, and commands that run with it in this process."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def router() -> Iterator[ScriptedRouter]:
 def cactus(
     router: ScriptedRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., typer.testing.Result]:
-    """Run a command; what it prints as JSON has no integer that readers of JSON would round.
+    """Run a command; integers in its JSON output must be exact for readers with float64 numbers.
 
-    What it raises is raised here, or with `catches` told by the result.
+    Its exceptions are raised here, or with `catches` are part of the result.
     """
     monkeypatch.setenv("CACTUS_ENDPOINT", router.endpoint)
     monkeypatch.setenv("CACTUS_STREAM_ENDPOINT", router.stream_endpoint)

@@ -1,4 +1,4 @@
-"""What several tests of keys stand on."""
+"""Fixtures for tests of keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.router.secured_router import SecuredRouter, secured_router
 
 @pytest.fixture
 def router(tmp_path: Path) -> Iterator[SecuredRouter]:
-    """A router that asks for keys."""
+    """A router that requires keys."""
     with secured_router(tmp_path) as router:
         yield router
 

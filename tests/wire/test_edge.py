@@ -1,4 +1,4 @@
-"""The process with the sockets of clients: whatever ends it costs them a reconnect and nothing else."""
+"""The edge process, which has the sockets of clients: its end costs clients one reconnection and nothing else."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def edge_pid() -> int | None:
 
 
 def running_edge() -> int:
-    """The pid of the edge process, once there is one."""
+    """The pid of the edge process, once it exists."""
     until(lambda: edge_pid() is not None)
     pid = edge_pid()
     assert pid is not None
@@ -85,7 +85,7 @@ def kill(service: Service) -> None:
 
 
 def reset_while_pinging(service: Service, kind: str) -> None:
-    """What no library does and libzmq 4.3.5 asserts against (its issue 4364)."""
+    """Send what no library sends, and what libzmq 4.3.5 asserts against (its issue 4364)."""
     endpoint, message = (service.endpoints.jobs, STATUS) if kind == "DEALER" else (service.endpoints.stream, SUBSCRIBE)
     before = running_edge()
     deadline = time.monotonic() + 60.0
@@ -183,7 +183,7 @@ def test_what_is_left_unfinished_is_cut_and_its_memory_given_back(service: Servi
 
 
 def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service: Service) -> None:
-    """He is cut for the memory that he takes, or by TCP after three seconds."""
+    """The client is cut for its use of memory, or by TCP after three seconds."""
     pid = running_edge()
     client, worker = service.client(), service.worker()
     client.send(submit(1))
@@ -219,7 +219,7 @@ def test_an_edge_that_is_stopped_is_replaced() -> None:
 
 
 async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(service: Service) -> None:
-    timeouts = Timeouts(first_reply_s=60.0, result_silence_s=1000.0)  # by waiting it never comes
+    timeouts = Timeouts(first_reply_s=60.0, result_silence_s=1000.0)  # while the loop waits it never arrives
     async with AsyncClient(service.endpoints.jobs, service.endpoints.stream, timeouts=timeouts) as client:
         known = await client.submit("abc", max_tokens=10)
         result = asyncio.create_task(client.result(known))
@@ -236,7 +236,7 @@ async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(
 
 
 class AvidWorker:
-    """Says one long token after the other in its one job, as far ahead as it may."""
+    """Generates one long token after the other in its one job, as far ahead as it may."""
 
     def __init__(self, service: Service) -> None:
         hello = msgspec.structs.replace(make_hello(), max_reports_ahead=MAX_AHEAD)
@@ -245,7 +245,7 @@ class AvidWorker:
         self.num_sent, self._may_send = 0, MAX_AHEAD
 
     def say(self) -> bool:
-        """Report a token, if the router lets it."""
+        """Report a token, if the router allows it."""
         while self._peer.socket.poll(0):
             command = self._peer.receive()
             if isinstance(command, ReportsTaken):
@@ -258,7 +258,7 @@ class AvidWorker:
         return True
 
     def say_for(self, seconds: float) -> int:
-        """Report for so long; how many tokens went."""
+        """Report for this time; returns the number of sent tokens."""
         before, until = self.num_sent, time.monotonic() + seconds
         while time.monotonic() < until:
             if not self.say():
@@ -276,11 +276,11 @@ def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck()
         worker = AvidWorker(service)
         until(lambda: worker.say_for(0.1) > 0 and worker.num_sent > MAX_AHEAD)
         os.kill(running_edge(), signal.SIGSTOP)
-        until(lambda: worker.say_for(0.3) == 0)  # what fits between the two is full
+        until(lambda: worker.say_for(0.3) == 0)  # the buffers between the two are full
         waiting = worker.num_sent
         assert waiting * len(LONG_TEXT) < 64 * MIB
         limits.stalled_s = 0.5
-        until(lambda: worker.say_for(0.1) > 0)  # the edge takes nothing for so long: it is not waited for
+        until(lambda: worker.say_for(0.1) > 0)  # the edge reads nothing for this time: the worker does not wait for it
         os.kill(running_edge(), signal.SIGCONT)
         client.receive(Accepted)
         client.send(Resume(job_id=job_id(1), next_index=waiting, credit=1))
@@ -302,7 +302,7 @@ def test_rights_are_the_same_behind_the_next_edge(tmp_path: Path) -> None:
         os.kill(before, signal.SIGKILL)
         until(lambda: is_another(before))
         generation.reach(listener)
-        # ZeroMQ subscribes anew when somebody looks at the socket.
+        # ZeroMQ subscribes again when a monitor inspects the socket.
         until(lambda: nosy.is_silent() and router.refused().get("foreign_topic", 0) >= 2)
         generation.say("the end", Finish("stop"))
         assert listener.receive(Finished).result.text.endswith("the end")

@@ -1,4 +1,4 @@
-"""The handoff actor over real ZeroMQ sockets, with the test as its router and a fake cloud behind it."""
+"""The handoff actor over real ZeroMQ sockets, with the test as its router and a fake cloud."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cloud client against a real HTTP server that does everything a cloud can do wrong."""
+"""The cloud client with a real HTTP server that has all faults of a cloud."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.support.processes.watching import until
 
 @pytest.fixture
 async def asker_of() -> AsyncIterator[MakeAsker]:
-    """Makes Askers and closes their connections."""
+    """Make Askers and close their connections."""
     made: list[Asker] = []
 
     def make(cloud: FakeCloud, **changes: Any) -> Asker:
@@ -123,7 +123,7 @@ async def test_retries_count_against_the_budget(asker_of: MakeAsker) -> None:
         asker = asker_of(cloud, max_requests=4)
         assert (await asker.fail()).kind == "cloud_overloaded"
         assert len(cloud.requests) == 3
-        assert (await asker.fail()).kind == "cloud_overloaded"  # what the cloud said, not that we stopped
+        assert (await asker.fail()).kind == "cloud_overloaded"  # the cloud's answer, not our timeout
         assert (await asker.fail()).kind == "cloud_budget_spent"
         assert len(cloud.requests) == asker.budget.num_requests == 4
 
@@ -224,7 +224,7 @@ async def test_nobody_listening_is_a_connection_failure(asker_of: MakeAsker) -> 
 
 
 async def test_a_cloud_that_lets_nobody_in_is_given_up_in_time(asker_of: MakeAsker) -> None:
-    """As behind a firewall that drops: a full queue of connections leaves the next one without an answer."""
+    """Like a firewall that drops packets: a full accept queue leaves the next connection without an answer."""
     with socket.socket() as listening, contextlib.ExitStack() as stack:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
@@ -244,7 +244,7 @@ async def test_a_cloud_that_lets_nobody_in_is_given_up_in_time(asker_of: MakeAsk
 
 
 async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker) -> None:
-    """Neither end closes the connection: nothing comes any more."""
+    """Neither side closes the connection: no more bytes arrive."""
 
     async def goes_on(connection: Connection) -> None:
         await connection.send(EVENTS)
@@ -268,7 +268,7 @@ async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker)
 
 @pytest.mark.parametrize(("job_s", "state"), [(None, "open"), (1.0, "closed")])
 async def test_a_drip_ends_at_the_deadline(asker_of: MakeAsker, job_s: float | None, state: str) -> None:
-    """A job's own short deadline says nothing about the cloud; ours does."""
+    """A job's own short deadline does not count against the cloud; the deadline of the settings does."""
     async with fake_cloud(drips) as cloud:
         asker = asker_of(cloud, total_timeout_s=2.0, breaker_failures=1)
         start = time.monotonic()
@@ -310,7 +310,7 @@ async def test_an_answer_with_a_finish_reason_is_complete(asker_of: MakeAsker, a
 
 
 async def test_a_complete_answer_is_not_lost_to_the_deadline(asker_of: MakeAsker) -> None:
-    """Also where nothing runs from the finish_reason until the deadline is over."""
+    """This also holds if no code runs from the finish_reason until the deadline has passed."""
 
     def starve(piece: AnswerPiece) -> None:
         if piece.text == "is":
@@ -363,7 +363,7 @@ async def test_the_key_is_in_no_log_or_error(asker_of: MakeAsker, caplog: pytest
             async with fake_cloud(answering) as cloud:
                 shown = repr((await asyncio.gather(asker_of(cloud).ask(), return_exceptions=True))[0])
                 assert SECRET not in shown
-    assert "HTTP Request" in caplog.text  # the log was really listening
+    assert "HTTP Request" in caplog.text  # the log was really captured
     assert SECRET not in caplog.text
 
 

@@ -1,4 +1,4 @@
-"""An interrupted start ends at once: actors that are not ready hold nothing, and are not asked to stop."""
+"""An interrupted start ends at once: it does not wait for actors that are not ready, nor ask them to stop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.processes.serve_command import below
 from tests.support.router.scripted_router import until
 
 STOP_S = 600.0
-"""The service would wait for this long for an actor that it asks to stop."""
+"""The service would wait this long for an actor that it asks to stop."""
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
 

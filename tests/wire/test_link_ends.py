@@ -1,4 +1,4 @@
-"""libzmq aborts a process that owes heartbeats to a peer that is gone while what it sent is still unread."""
+"""libzmq aborts a process that has to send heartbeats to a disconnected peer with unread messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actors as processes: they answer, are seen to end at once, and leave nothing when their placement ends."""
+"""Actors as processes: they answer, their end is detected at once, and none outlives its placement."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_what_a_dead_service_left_is_removed_and_what_a_living_one_has_is_not(tm
 
 
 def left_after(state_dir: Path, number: signal.Signals) -> list[Path]:
-    """Start a placement in a process of its own and end it; what its directory holds then."""
+    """Start a placement in a separate process and end it; returns the files left in its directory."""
     with subprocess.Popen(
         [sys.executable, "-c", PARENT, str(state_dir)],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Models from the hub: what is downloaded, what the cache spares, and what is said when it cannot be had."""
+"""Models from the hub: downloads, the cache, and errors."""
 
 from __future__ import annotations
 

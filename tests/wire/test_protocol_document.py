@@ -1,4 +1,4 @@
-"""docs/reference/protocol.md says what the code does: its examples decode, and encode back to the same bytes."""
+"""docs/reference/protocol.md agrees with the code: its examples decode, and encode to the same bytes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def full_examples(kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", ["finished", "progress", "replay"])
 def test_examples_of_what_ends_a_job_leave_nothing_out(kind: str) -> None:
-    """Whatever is encoded stands in the example, and nothing else: a new field wants the page changed."""
+    """The example contains exactly the encoded fields: a new field requires a change of the page."""
     examples = full_examples(kind)
     assert examples
     for example in examples:
@@ -67,7 +67,7 @@ def test_examples_of_what_ends_a_job_leave_nothing_out(kind: str) -> None:
 
 
 def shape(value: Any) -> Any:
-    """The names inside a value, of a list's items those of the first."""
+    """The names inside a value; of the items of a list, those of the first."""
     match value:
         case dict():
             return {name: shape(item) for name, item in sorted(value.items())}

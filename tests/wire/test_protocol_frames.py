@@ -1,4 +1,4 @@
-"""Frames that are not a message get one typed error that says what is wrong, and nothing else."""
+"""Frames that are not a message get one typed error with the reason."""
 
 from __future__ import annotations
 

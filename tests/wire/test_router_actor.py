@@ -1,4 +1,4 @@
-"""The router actor over real sockets; the test plays the worker and the clients with real frames."""
+"""The router actor over real sockets; the test is the worker and the clients, with real frames."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support.router.worker_messages import make_delta, make_hello, report
 
 
 def await_subscription(subscriber: Subscriber, worker: Peer, dispatch_id: int) -> int:
-    """Generate tokens until the subscriber hears of them; returns how many, all of them heard of."""
+    """Generate tokens until the subscriber receives them; returns their number; it received all of them."""
     give_up_at = time.monotonic() + PATIENCE_MS / 1000
     for position in itertools.count():
         assert time.monotonic() < give_up_at, "the subscription never took effect"
@@ -110,14 +110,14 @@ def test_those_who_keep_books_are_told_of_each_job_that_ended() -> None:
         dispatch = worker.receive(Dispatch)
         worker.send(report(make_delta(dispatch.dispatch_id, 0, "yo", finish=Finish("stop")), num_accepted=1))
         client.receive(Finished)
-        service.status()  # answered after all that came with the end
+        service.status()  # answered after all messages that arrived with the end
         assert [told.job_id for told in reports] == [job_id(1)]
         assert 0 < reports[0].total_s < 60
     assert [(told.job_id, told.error) for told in reports[1:]] == [(job_id(2), "unavailable_error")]
 
 
 def test_a_subscriber_hears_only_whole_job_ids(service: Service) -> None:
-    """An empty or short topic would be everybody's tokens."""
+    """An empty or short topic would match all tokens."""
     worker, client = service.worker(), service.client()
     nosy = service.subscriber("", "0", job_id(1)[:31])
     listener = service.subscriber(job_id(1))

@@ -1,4 +1,4 @@
-"""Frames that no peer should send: each is refused, and the router goes on."""
+"""Frames that no correct peer sends: each is refused, and the router keeps running."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_bad_frames_are_rejected_and_change_nothing(service: Service, name: str)
 
 
 class Canary:
-    """Its pickle makes a file."""
+    """An object whose unpickling creates a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

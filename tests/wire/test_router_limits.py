@@ -1,4 +1,4 @@
-"""Limits of one connection at a router that asks for no key."""
+"""Limits per connection at a router that requires no key."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_a_process_that_rests_is_there_again_when_it_is_needed() -> None:
 
 def test_memory_is_bounded() -> None:
     pid = os.fork()
-    if pid == 0:  # the bound is for the rest of a process's life
+    if pid == 0:  # the limit applies to the rest of a process's life
         try:
             limit_memory(64 << 20)
             bytearray(256 << 20)
@@ -232,4 +232,4 @@ def test_who_sends_one_request_need_not_wait_until_another_s_many_are_prepared()
         other.send(status)
         answer = other.receive()
         assert isinstance(answer, Status)
-        assert answer.jobs.queued < 8  # most of the busy one's are not prepared yet
+        assert answer.jobs.queued < 8  # most requests of the busy client are not prepared yet

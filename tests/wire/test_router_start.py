@@ -1,4 +1,4 @@
-"""Settings with which a router does not start."""
+"""Settings with which a router refuses to start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job log and a collector that fail: the router's jobs go on as if there were none."""
+"""Failures of a job log and of a collector do not affect the router's jobs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_pipe_that_nobody_reads_harms_no_job(tmp_path: Path) -> None:
 def test_a_collector_that_takes_nothing_costs_no_job_its_time(
     answers: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that refuses connections, and one that accepts them and never answers."""
+    """One collector refuses connections, and one accepts them and never answers."""
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
     with serving() as service:

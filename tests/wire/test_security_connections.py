@@ -1,4 +1,4 @@
-"""Who may connect: every case over real sockets, against a router that asks for keys."""
+"""Access by keys: every case over real sockets, with a router that requires keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.router.worker_messages import make_hello
 
 
 def stranger_of(router: SecuredRouter) -> Credentials:
-    """Somebody who knows the service's public key, and whom the service does not know."""
+    """A client that knows the service's public key and is unknown to the service."""
     return Credentials(KeyPair.generate(), router.store.server_pair().public, "stranger")
 
 
@@ -117,7 +117,7 @@ def test_the_package_sends_nothing_with_a_key_to_who_asks_for_none(tmp_path: Pat
 
 
 def test_another_server_is_not_spoken_to(router: SecuredRouter, tmp_path: Path) -> None:
-    """Who answers at the endpoint has not the key that the client knows the service by."""
+    """The peer at the endpoint does not have the key by which the client identifies the service."""
     known = router.key("alice")
     credentials = Credentials(known.pair, KeyPair.generate().public, "alice")
     write_key_file(tmp_path / "alice.key", credentials, "client", "alice")
@@ -129,7 +129,7 @@ def test_another_server_is_not_spoken_to(router: SecuredRouter, tmp_path: Path) 
         client.complete("secret", max_tokens=1)
     assert time.monotonic() - started < 30  # before any time limit of the client
     assert router.status().jobs.accepted == 0
-    assert router.refused()["handshake"] < 20  # it does not knock again and again
+    assert router.refused()["handshake"] < 20  # it does not reconnect again and again
 
 
 def test_a_clients_key_is_no_workers_key(router: SecuredRouter) -> None:
@@ -160,7 +160,7 @@ def test_a_refused_worker_says_so(router: SecuredRouter) -> None:
     """It must not wait for ever for work that cannot come."""
     for credentials in (stranger_of(router), None):
         with RouterLink(router.endpoints.workers, credentials) as link, pytest.raises(AuthenticationFailed):
-            listen(link, seconds=60)  # one without a key is told when it reads before it is cut off
+            listen(link, seconds=60)  # a peer without a key gets the reason if it reads before it is cut off
 
 
 def test_a_workers_key_is_served(router: SecuredRouter) -> None:
@@ -211,7 +211,7 @@ def test_a_router_without_its_own_keys_does_not_start(tmp_path: Path) -> None:
 
 
 class Wiretap:
-    """A TCP relay that keeps what it passes on."""
+    """A TCP relay that records the traffic."""
 
     def __init__(self, endpoint: str) -> None:
         self._to = ("127.0.0.1", urlsplit(endpoint).port or 0)

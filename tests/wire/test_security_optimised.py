@@ -1,4 +1,4 @@
-"""`python -O` drops every assertion of the program: its security must not rest on one."""
+"""`python -O` removes every assertion of the program: its security must not depend on one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 OTHERS = (
-    "tests/chaos/test_gateway_kill.py::test_nothing_listens_that_is_not_documented",
+    "tests/chaos/test_gateway_kill.py::test_every_listening_port_is_documented",
     "tests/gateway/test_access.py",
     "tests/gateway/hostile",
     "tests/unit/handoff/test_credentials.py",
@@ -28,7 +28,7 @@ OTHERS = (
     "tests/wire/test_router_limits.py",
     "tests/wire/test_router_preparation.py",
 )
-"""What else shows who is let in, what is read, and within which bounds."""
+"""Further tests of access, of input and of limits."""
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_the_security_tests_pass_without_the_programs_assertions(tmp_path: Path)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *tests, still_asserts],
         cwd=ROOT,
-        env=os.environ | {"PYTHONOPTIMIZE": "1"},  # of the processes that the tests start, too
+        env=os.environ | {"PYTHONOPTIMIZE": "1"},  # also in the processes that the tests start
         capture_output=True,
         text=True,
         timeout=600,

@@ -1,4 +1,4 @@
-"""A key that is revoked while its connections are open: they are cut, and what they wait for is not sent."""
+"""A key is revoked while its connections are open: they are cut, and pending replies are not sent."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.support.router.secured_router import Generation, Peer, SecuredRouter,
 from tests.support.router.worker_messages import make_hello
 
 WITHIN_S = 60.0
-"""Half a second, as measured; the rest is for a machine that is busy."""
+"""Half a second was measured; the rest is allowance for a busy machine."""
 
 
 def hear(peer: Peer) -> None:
-    """Take away what has come so far."""
+    """Discard the messages that have arrived so far."""
     while peer.socket.poll(0):
         peer.receive()
 
@@ -41,7 +41,7 @@ def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: Secu
     kept.receive()
 
     router.store.revoke("laptop")
-    while not router.refused().get("unknown_key"):  # it was cut, and knocks again
+    while not router.refused().get("unknown_key"):  # it was cut, and reconnects
         speaker.say("x")
         time.sleep(0.02)
     hear(revoked)
@@ -51,7 +51,7 @@ def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: Secu
     kept.receive()
     assert revoked.is_silent()
     kept.socket.unsubscribe(job_id(1))
-    until(lambda: job_id(1) not in topics)  # the other's ended with its connection
+    until(lambda: job_id(1) not in topics)  # the other's subscription ended with its connection
 
 
 def test_who_waits_with_a_revoked_key_is_told_why_and_is_sent_nothing_else(router: SecuredRouter) -> None:
@@ -72,8 +72,8 @@ def test_who_waits_with_a_revoked_key_is_told_why_and_is_sent_nothing_else(route
     assert isinstance(refused, Rejected)
     assert (refused.job_id, refused.error.type) == (job_id(1), AuthenticationFailed.type)
     speaker.say("end", finish=Finish("stop"))
-    assert kept.receive(Finished).result.text == "end"  # the job is the tenant's
-    until(lambda: router.refused().get("unknown_key", 0) > 0)  # it was cut, and knocks again
+    assert kept.receive(Finished).result.text == "end"  # the job belongs to the tenant
+    until(lambda: router.refused().get("unknown_key", 0) > 0)  # it was cut, and reconnects
     assert revoked.is_silent()
 
 
@@ -97,7 +97,7 @@ def test_a_worker_with_a_revoked_key_gets_no_more_prompts(router: SecuredRouter)
     router.store.revoke("one")
     kept = router.worker(router.key("two", "worker"), make_hello("w2"))
     assert isinstance(kept.receive(), Dispatch)
-    assert router.actor.core.state.counters.lost_workers["silent"] == 0  # its silence need not be noticed first
+    assert router.actor.core.state.counters.lost_workers["silent"] == 0  # its silence need not be detected first
     assert isinstance(alice.ask(submit(2)), Accepted)
     assert isinstance(kept.receive(), Dispatch)
     assert revoked.is_silent()

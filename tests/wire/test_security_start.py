@@ -1,4 +1,4 @@
-"""What does not start because it would be open, and files that are not read because they are."""
+"""Services that refuse to start because they would be open, and files that are refused for their permissions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OPEN_ENDPOINTS = [
 
 
 def refusal_of(actor: RouterActor) -> str:
-    """Why it does not start; one that does is stopped again."""
+    """The reason why it does not start; a service that starts is stopped again."""
     try:
         actor.start()
     except ConfigurationInvalid as refusal:
@@ -52,7 +52,7 @@ def test_no_socket_is_open_to_others_without_keys(name: str, endpoint: str) -> N
     actor = RouterActor(RouterSettings(**{**LOOPBACK, name: endpoint}), LetterModel())
     refusal = refusal_of(actor)
     assert endpoint in refusal
-    assert "reach" in refusal  # that others would; not that it cannot be bound here
+    assert "reach" in refusal  # that others could connect; not that it cannot be bound here
 
 
 def test_the_refusal_says_what_to_do() -> None:

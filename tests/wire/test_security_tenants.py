@@ -1,4 +1,4 @@
-"""What tenants see of each other: nothing. Every case over real sockets."""
+"""Tenants see nothing of each other. Every case over real sockets."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_subscriber_hears_its_own_tenants_jobs_only(router: SecuredRouter) -> 
 
 
 def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> None:
-    """Neither by leaving nor by unsubscribing, which ZeroMQ both reports as the end of a subscription."""
+    """Neither leaving nor unsubscribing stops it; ZeroMQ reports both as the end of a subscription."""
     alice_key, bob_key = router.key("alice"), router.key("bob")
     worker, alice = router.worker(router.key("w", "worker")), router.client(alice_key)
     assert isinstance(alice.ask(submit(1)), Accepted)
@@ -124,7 +124,7 @@ def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> 
 
 
 def test_a_topic_that_somebody_else_listens_to_is_not_submitted_to(router: SecuredRouter) -> None:
-    """Who listens before there is a job would hear it."""
+    """Clients that subscribe before there is a job would receive its tokens."""
     alice, bob_key = router.client(router.key("alice")), router.key("bob")
     nosy = router.subscriber(bob_key, job_id(1))
     topics = router.actor.core.state.topics
@@ -160,7 +160,7 @@ def test_a_key_listens_to_so_many_jobs_at_once(router: SecuredRouter) -> None:
 
 
 def test_a_tenants_prefixes_are_dispatched_under_a_salt_of_its_own(router: SecuredRouter) -> None:
-    """Workers share cached prefixes within one salt; a client cannot name another tenant's."""
+    """Workers share cached prefixes within one salt; a client cannot name that of another tenant."""
     alice, alices = router.key("alice", tenant="team"), router.key("anna", tenant="team")
     bob = router.key("bob")
     numbers = itertools.count(1)
@@ -184,7 +184,7 @@ def test_a_tenants_prefixes_are_dispatched_under_a_salt_of_its_own(router: Secur
 
 
 def test_a_stream_is_heard_by_who_submitted_it(router: SecuredRouter) -> None:
-    """The package's own client: subscribe first, submit then."""
+    """The package's own client subscribes first and submits then."""
     from cactus_actors import Client
 
     with (
@@ -193,11 +193,11 @@ def test_a_stream_is_heard_by_who_submitted_it(router: SecuredRouter) -> None:
     ):
         deltas: list[Delta] = list(client.stream("abc", max_tokens=40))
         assert len([token for delta in deltas for token in delta.token_ids]) == 40
-        assert len(deltas) > 2  # published as they came, not fetched at the end
+        assert len(deltas) > 2  # published as they were generated, not fetched at the end
 
 
 def serve(worker: Peer, num_jobs: int) -> list[int]:
-    """The jobs that a worker with one slot is given, in their order."""
+    """The jobs that a worker with one slot receives, in order."""
     order: list[int] = []
     while len(order) < num_jobs:
         dispatch = dispatched(worker)
@@ -212,7 +212,7 @@ def test_tenants_that_wait_are_served_by_the_weights_of_their_keys(tmp_path: Pat
         light = router.client(router.key("light"))
         for number in range(1, 41):
             assert isinstance(heavy.ask(submit(number, max_tokens=50)), Accepted)
-            # Naming users, or the other's key as an account, changes nothing.
+            # A user name, or another key's account, changes nothing.
             greedy = msgspec.structs.replace(submit(100 + number, max_tokens=50, user=f"u{number}"), account="heavy")
             assert isinstance(light.ask(greedy), Accepted)
         worker = router.worker(router.key("w", "worker"), make_hello(num_slots=1))
@@ -238,7 +238,7 @@ def test_another_weight_holds_for_what_comes_next_and_cuts_no_connection(tmp_pat
 
 
 def unsure(worker: Peer, number: int) -> None:
-    """The worker that was given this job ends it, sure of nothing."""
+    """The worker of this job ends it with the lowest confidence."""
     dispatch = dispatched(worker)
     assert dispatch.job_id == job_id(number)
     delta = make_delta(dispatch.dispatch_id, 0, "x", entropy=UNSURE, finish=STOP)

@@ -1,4 +1,4 @@
-"""A worker actor on a real socket, with a real engine; the test plays the router."""
+"""A worker actor on a real socket, with a real engine; the test is the router."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_dispatch(dispatch_id: int, *, max_tokens: int = 8, emitted: tuple[int, 
 
 
 def num_steps(router: PlayedRouter) -> int:
-    """How many reports of steps come before two heartbeats in a row."""
+    """The number of reports of steps before two consecutive heartbeats."""
     found = num_heartbeats = 0
     while num_heartbeats < 2:
         is_step = bool(router.next_report().deltas)
@@ -59,7 +59,7 @@ def test_a_worker_computes_no_further_ahead_of_the_router_than_it_may(router: Pl
     router.send(msgspec.structs.replace(dispatch, dispatch_id=2))
     assert 0 < num_steps(router) <= MAX_REPORTS_AHEAD
     assert router.reports[-1].num_running == 1
-    while not router.next_report().deltas:  # heartbeats on their way take of what is allowed
+    while not router.next_report().deltas:  # heartbeats in flight use some of the allowance
         router.send(ReportsTaken(router.num_reports, 3))
     assert num_steps(router) <= 2 * 3
     router.takes_reports = True
@@ -146,7 +146,7 @@ def test_a_worker_tells_what_its_prefix_cache_holds_and_all_of_it_to_a_new_route
     hashes = set(block_hashes([*dispatch.prompt_ids, *tokens[:-1]]))
     assert len(hashes) == 3
     assert {block for report in router.reports for block in report.stored} == hashes
-    router.send_frames(b"\x01m", b"\xc1")  # what it cannot read makes it say Hello again
+    router.send_frames(b"\x01m", b"\xc1")  # it sends Hello again after a message that it cannot decode
     router.greet()
     first = router.next_report()
     assert (set(first.stored), first.evicted) == (hashes, [])
@@ -237,7 +237,7 @@ def test_drain_and_stop_from_another_thread(router: PlayedRouter) -> None:
 
 
 def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: PlayedRouter) -> None:
-    """As a router does that was restarted and hears reports of a worker that it does not know."""
+    """A restarted router does this when it gets reports of a worker that it does not know."""
     router.greet(epoch=1)
     router.send(make_dispatch(1, max_tokens=4000))
     started = time.monotonic()
@@ -261,7 +261,7 @@ def test_a_restarted_router_gets_a_fresh_worker(router: PlayedRouter) -> None:
         router.receive()
     router.restart()
     while not isinstance(router.receive(), Hello):
-        router.send(Welcome(2))  # to a report of a worker that this router does not know
+        router.send(Welcome(2))  # in reply to a report of a worker that this router does not know
     router.send(Welcome(2))
     router.reports.clear()
     again = make_dispatch(1, emitted=tuple(whole[:4]))

@@ -1,4 +1,4 @@
-"""Faults that only root can make; without root, or without the tool, each test is skipped by name."""
+"""Fixtures for faults that need root; without root, or without the tool, each test is skipped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def need() -> Callable[[str], None]:
-    """Skips the test where a tool is missing."""
+    """Skip the test if a tool is missing."""
 
     def check(tool: str) -> None:
         if shutil.which(tool) is None:
@@ -33,7 +33,7 @@ def need() -> Callable[[str], None]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, need: Callable[[str], None]) -> Iterator[Callable[[int], Path]]:
-    """Makes file systems of so many kilobytes."""
+    """Return a function that makes file systems of a given size in kilobytes."""
     need("mount")
     mounted: list[Path] = []
 

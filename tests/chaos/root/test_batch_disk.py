@@ -1,4 +1,4 @@
-"""`cactus batch` on disks that are full or fail, and with files that it may not read."""
+"""`cactus batch` on full and failing disks, and with files that it has no permission for."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def ids_of_whole_lines(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kilobytes", [0, 4, 12, 64, 200])
-def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(
+def test_a_full_disk_ends_the_run_and_free_space_lets_it_resume(
     batch: Callable[..., subprocess.CompletedProcess[str]], small_disk: Callable[[int], Path], kilobytes: int
 ) -> None:
-    """The journal does not fit, or the files do not, or not all of the results."""
+    """There is no room for the journal, for the files, or for all results."""
     disk = small_disk(max(4, kilobytes))
     output = disk / "out.jsonl"
     if not kilobytes:
@@ -83,7 +83,7 @@ def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(
         "rename,renameat,renameat2:error=EIO:when=1+",
     ],
 )
-def test_a_disk_that_fails_ends_the_run_and_the_next_one_goes_on(
+def test_a_failing_disk_ends_the_run_and_the_next_run_resumes(
     batch: Callable[..., subprocess.CompletedProcess[str]],
     tmp_path: Path,
     need: Callable[[str], None],
@@ -106,7 +106,7 @@ def test_a_disk_that_fails_ends_the_run_and_the_next_one_goes_on(
     assert sorted(ids) == sorted(f"line-{number + 1}" for number in range(NUM_LINES))
 
 
-def test_an_input_that_may_not_be_read_and_an_output_that_may_not_be_written(
+def test_unreadable_inputs_and_unwritable_outputs_are_refused(
     batch: Callable[..., subprocess.CompletedProcess[str]],
     router: ScriptedRouter,
     tmp_path: Path,
@@ -114,7 +114,7 @@ def test_an_input_that_may_not_be_read_and_an_output_that_may_not_be_written(
     need: Callable[[str], None],
 ) -> None:
     need("setpriv")
-    # root as everybody else: the mode of what it owns holds for it too
+    # root gets no exception: the mode of the files that it owns applies to it too
     powerless = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
     prompts.chmod(0)
     unreadable = batch(tmp_path / "out.jsonl", *powerless)

@@ -1,4 +1,4 @@
-"""Disks that are full, or fail."""
+"""Full and failing disks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.processes.separate_actors import Processes
 LONG = "x" * 20_000
 
 
-async def test_on_a_full_disk_jobs_are_refused_and_what_was_accepted_ends(
+async def test_on_a_full_disk_new_jobs_are_refused_and_accepted_ones_end(
     small_disk: Callable[[int], Path],
 ) -> None:
     disk = small_disk(512)
@@ -67,10 +67,10 @@ async def test_a_job_whose_sync_failed_was_not_accepted(tmp_path: Path, need: Ca
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-async def test_of_a_sync_that_failed_once_nothing_is_found_and_what_comes_later_is(
+async def test_records_of_a_failed_sync_are_not_recovered_and_later_ones_are(
     tmp_path: Path, need: Callable[[str], None], goes_on: bool
 ) -> None:
-    """The router is killed as soon as it has refused, or after jobs that it accepted behind that."""
+    """The router is killed right after its refusal, or after it has accepted further jobs."""
     need("strace")
     trace = tmp_path / "trace"
     inject = "inject=fsync,fdatasync:error=EIO:when=12"
@@ -107,10 +107,10 @@ async def test_of_a_sync_that_failed_once_nothing_is_found_and_what_comes_later_
         again.stop()
 
 
-async def test_on_a_full_disk_a_new_router_serves_results_and_takes_jobs_when_there_is_room(
+async def test_on_a_full_disk_a_new_router_serves_results_and_accepts_jobs_once_there_is_space(
     small_disk: Callable[[int], Path],
 ) -> None:
-    """The router is killed; what its journal holds is read where nothing, not one page, can be written."""
+    """The router is killed; the next one reads the journal on a disk without one free page."""
     disk = small_disk(2048)
     processes = Processes(disk)
     ballast = disk / "ballast"
@@ -120,7 +120,7 @@ async def test_on_a_full_disk_a_new_router_serves_results_and_takes_jobs_when_th
             result = await client.result(first)
             fill(ballast)
             processes.kill_router()
-            fill(ballast)  # what the first one held besides
+            fill(ballast)  # the space that the first file used in addition
             again = await client.result(first)
             assert (again.token_ids, again.text) == (result.token_ids, result.text)
             with pytest.raises(StorageFailure):
@@ -140,7 +140,7 @@ async def test_on_a_full_disk_a_new_router_serves_results_and_takes_jobs_when_th
 
 
 def fill(ballast: Path) -> None:
-    """Take all the room that the disk has left."""
+    """Use all free space of the disk."""
     with contextlib.suppress(OSError), ballast.open("ab", buffering=0) as file:
         for size in (65_536, 4096, 512, 1):
             with contextlib.suppress(OSError):

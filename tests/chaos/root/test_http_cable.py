@@ -1,4 +1,4 @@
-"""An HTTP client whose cable is pulled: it says no word any more, and its job ends all the same."""
+"""An HTTP client whose network link goes down: it sends no FIN, and its job ends nevertheless."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def link(need: Callable[[str], None]) -> Iterator[Link]:
 @pytest.fixture
 def service(tmp_path: Path, link: Link) -> Iterator[PlayedService]:
     timeouts = GatewayTimeouts(peer_s=PEER_TIMEOUT_S)
-    settings = {"key_digests": [digest_of(KEY)], "behind_proxy": True}  # no TLS: the cable is of this test
+    settings = {"key_digests": [digest_of(KEY)], "behind_proxy": True}  # no TLS: this test owns the link
     with played_service(tmp_path, gateway=settings, listen=f"{link.host}:0", timeouts=timeouts, words=WORDS) as service:
         yield service
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_the_job_of_a_client_that_vanished_ends(service: PlayedService, link: Link, is_streamed: bool) -> None:
+def test_the_job_of_an_unreachable_client_ends(service: PlayedService, link: Link, is_streamed: bool) -> None:
     body = json.dumps({"prompt": "a", "stream": is_streamed})
     curl = ["curl", "-sN", "-H", f"Authorization: Bearer {KEY}", "-H", "Content-Type: application/json"]
     command = ["ip", "netns", "exec", link.name, *curl, "-d", body, f"{service.url}/v1/completions"]

@@ -1,4 +1,4 @@
-"""Directories that are missing or read-only: the service says which, at once, and leaves nothing running."""
+"""Missing and read-only directories: the service names them at once and leaves no process running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links that go down: the worker lives in a network namespace of its own."""
+"""Network links that go down: the worker runs in its own network namespace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def link(need: Callable[[str], None]) -> Iterator[Link]:
 
 @asynccontextmanager
 async def served(tmp_path: Path, link: Link) -> AsyncIterator[tuple[AsyncClient, Processes]]:
-    """A client here, and a worker at the other end of the link."""
+    """A client on this side, and a worker at the other end of the link."""
     prefix = ["ip", "netns", "exec", link.name]
     processes = Processes(tmp_path, worker_prefix=prefix, worker_host=link.host)
     try:
@@ -48,7 +48,7 @@ async def undisturbed(client: AsyncClient) -> list[int]:
 
 
 async def broken_after(client: AsyncClient, count: int, fault: Callable[[], None]) -> list[int]:
-    """The tokens of a stream that meets a fault after so many."""
+    """The tokens of a stream during which a fault occurs after a number of tokens."""
     seen: list[int] = []
     is_broken = False
     async for delta in client.stream(PROMPT, **OPTIONS):
@@ -72,7 +72,7 @@ async def test_a_short_partition_loses_no_job_and_no_token(tmp_path: Path, link:
 
 
 @pytest.mark.parametrize("is_one_way", [False, True], ids=["both ways", "worker to router"])
-async def test_in_a_long_partition_the_job_moves_and_what_comes_late_is_fenced_off(
+async def test_in_a_long_partition_the_job_moves_and_late_messages_are_ignored(
     tmp_path: Path, link: Link, is_one_way: bool
 ) -> None:
     async with served(tmp_path, link) as (client, processes):
@@ -86,7 +86,7 @@ async def test_in_a_long_partition_the_job_moves_and_what_comes_late_is_fenced_o
                 link.deafen_router()
             else:
                 link.set("down")
-            # A second worker, on this side of the cable.
+            # A second worker, on this side of the link.
             processes._worker_prefix = ()
             processes.workers.append(processes.start_worker("near"))
 

@@ -1,4 +1,4 @@
-"""What may not go to the cloud: the service lives where every packet that leaves it is counted and lost."""
+"""Jobs that may not go to the cloud: the service runs where every outgoing packet is counted and dropped."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ UNSURE: dict[str, Any] = {
 
 
 class Island:
-    """A network namespace whose only cable ends at a machine that is not there."""
+    """A network namespace whose only link ends at a machine that does not exist."""
 
     def __init__(self) -> None:
         self.name = f"island{os.getpid() % 10_000}"
         self.prefix = ["ip", "netns", "exec", self.name]
         run("ip", "netns", "add", self.name)
-        # Else the kernel itself looks for routers.
+        # Otherwise the kernel itself looks for routers.
         for which in ("all", "default"):
             run(*self.prefix, "sh", "-c", f"echo 1 > /proc/sys/net/ipv6/conf/{which}/disable_ipv6")
         self._ip("link", "set", "lo", "up")
@@ -68,7 +68,7 @@ class Island:
 
     @property
     def num_lost(self) -> int:
-        """Packets that left, whoever sent them and wherever they were to go."""
+        """The number of packets that left, from any sender to any destination."""
         command = ["ip", "-n", self.name, "-s", "-j", "link", "show", "out"]
         [link] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         return int(link["stats64"]["tx"]["packets"])
@@ -90,12 +90,12 @@ def island(need: Callable[[str], None]) -> Iterator[Island]:
 
 @pytest.fixture
 def service(island: Island, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
-    """A router, a worker and a handoff actor, all on the island."""
+    """A router, a worker and a handoff actor, all in this namespace."""
     monkeypatch.setenv("CACTUS_HOME", str(tmp_path))
     for variable in ("CACTUS_CLOUD_KEY", "CACTUS_DISABLE_CLOUD_HANDOFF"):
         monkeypatch.delenv(variable, raising=False)
     prefix = island.prefix
-    # At any other address than 127.0.0.1 they ask for keys.
+    # At any address other than 127.0.0.1 they require keys.
     service = Processes(tmp_path, router_prefix=prefix, worker_prefix=prefix, worker_host="127.0.0.2")
     try:
         service.add_worker("cloud", program=HANDOFF)
@@ -105,14 +105,14 @@ def service(island: Island, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def asked(island: Island, service: Processes, key_file: str, **options: Any) -> list[tuple[str, str, int]]:
-    """How the jobs of this key were handed off, why, and how many tokens they have from here."""
+    """The handoff statuses and reasons of the jobs of this key, and the number of their local tokens."""
     command = [*island.prefix, sys.executable, "-c", CLIENT, service.jobs, service.stream, key_file]
     command.append(json.dumps(UNSURE | options))
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     return [(status, reason, length) for status, reason, length in json.loads(done.stdout)]
 
 
-def test_without_leave_not_one_packet_goes_to_the_cloud(island: Island, service: Processes, tmp_path: Path) -> None:
+def test_without_permission_no_packet_goes_to_the_cloud(island: Island, service: Processes, tmp_path: Path) -> None:
     store = KeyStore(tmp_path / "keys")
     never = str(store.add("never", "client", terms=KeyGrants(allow_cloud=False)))
     for key_file, options, said in (
@@ -125,7 +125,7 @@ def test_without_leave_not_one_packet_goes_to_the_cloud(island: Island, service:
             assert length == UNSURE["max_tokens"]
         assert island.num_lost == 0
 
-    # The same jobs with leave: so they would have gone, and so they would have been seen.
+    # The same jobs with permission: they would have gone to the cloud, and the counter would have shown it.
     answers = asked(island, service, service.client_key)
     assert {status for status, _, _ in answers} == {"failed"}
     assert all(length == UNSURE["max_tokens"] for _, _, length in answers)

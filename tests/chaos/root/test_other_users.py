@@ -1,4 +1,4 @@
-"""Another user of this machine can neither replace a file of a service nor move its sockets away."""
+"""Another user of this machine can neither replace a file of a service nor move its sockets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SECRET = "a line that only root may read\n"
 
 @pytest.fixture
 def entered() -> Iterator[Path]:
-    """A directory that every user can enter, unlike pytest's own."""
+    """A directory that every user can enter, in contrast to pytest's own."""
     path = Path(tempfile.mkdtemp(prefix="cactus-test-"))
     path.chmod(0o755)
     yield path
@@ -52,7 +52,7 @@ def entered() -> Iterator[Path]:
 
 
 def everything_of(service: Serving, state_dir: Path) -> list[str]:
-    """Sockets, and every file that is open for writing or below a directory of the service's own."""
+    """The sockets of the service, and every file that it has open for writing or owns."""
     pids = {service.process.pid, *below(service.process.pid)}
     found = {str(path) for path in socket_files_of(pids)}
     for pid in pids:
@@ -69,7 +69,7 @@ def everything_of(service: Serving, state_dir: Path) -> list[str]:
 
 
 def attack(target: Path, paths: list[str]) -> str:
-    """What another user achieves against these paths."""
+    """The successes of another user in attacking these paths."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", ATTACK, str(NOBODY), str(target), *paths],
         capture_output=True,
@@ -98,8 +98,8 @@ async def test_another_user_changes_nothing_of_a_running_service(entered: Path, 
         assert [path for path in paths if path.endswith((".moved", ".link"))] == []
 
 
-def test_the_attack_is_one(entered: Path) -> None:
-    """It succeeds where every user may write: the test above would fail there."""
+def test_the_attack_succeeds_on_unprotected_paths(entered: Path) -> None:
+    """The attack succeeds where every user may write; the test above would fail there."""
     open_to_all = entered / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)

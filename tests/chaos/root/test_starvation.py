@@ -1,4 +1,4 @@
-"""Workers that get no memory, or hardly any time."""
+"""Workers without enough memory or processor time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEMORY, CPU = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup/cpu")
 
 @pytest.fixture
 def group() -> Iterator[Callable[[Path], Path]]:
-    """Makes control groups (version 1) of a controller."""
+    """Make control groups (version 1) of a controller."""
     made: list[Path] = []
 
     def make(controller: Path) -> Path:
@@ -52,7 +52,7 @@ async def test_a_worker_that_runs_out_of_memory_costs_no_job(tmp_path: Path, gro
             async for delta in client.stream(PROMPT, **OPTIONS):
                 seen += delta.token_ids
                 if len(seen) >= 20 and len(processes.workers) == 1:
-                    # What it holds already stays charged elsewhere; what it takes from now on kills it.
+                    # Memory that it holds already stays charged to another group; new memory kills it.
                     (starved / "cgroup.procs").write_text(str(processes.workers[0].pid))
                     processes.workers.append(processes.start_worker("second"))
             assert processes.workers[0].wait(60.0) == -signal.SIGKILL
@@ -62,7 +62,7 @@ async def test_a_worker_that_runs_out_of_memory_costs_no_job(tmp_path: Path, gro
         processes.stop()
 
 
-async def test_a_worker_with_a_tenth_of_a_core_is_slow_and_not_dead(
+async def test_a_worker_with_a_tenth_of_a_core_is_slow_and_not_declared_dead(
     tmp_path: Path, group: Callable[[Path], Path]
 ) -> None:
     processes = Processes(tmp_path)
@@ -80,7 +80,7 @@ async def test_a_worker_with_a_tenth_of_a_core_is_slow_and_not_dead(
         processes.stop()
 
 
-async def test_a_private_ray_with_a_fifth_of_a_core_is_waited_for(
+async def test_the_service_waits_for_a_private_ray_with_a_fifth_of_a_core(
     tmp_path: Path, group: Callable[[Path], Path]
 ) -> None:
     slow = group(CPU)

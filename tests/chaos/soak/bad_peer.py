@@ -1,4 +1,4 @@
-"""A peer that means harm: bytes that are no ZeroMQ, frames that are no message, floods."""
+"""A malicious peer: bytes that are not ZeroMQ, frames that are not messages, floods."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KINDS = {"jobs": "DEALER", "stream": "SUB", "workers": "DEALER"}
 
 
 class BadPeer:
-    """Harms one of the `endpoints` (jobs, stream, workers) in one of its ways, each time anew."""
+    """Attacks one of the `endpoints` (jobs, stream, workers) in one of its ways, over a new connection each time."""
 
     def __init__(self, endpoints: Mapping[str, str], chance: random.Random) -> None:
         self._endpoints = endpoints
         self._chance = chance
 
     async def harm(self) -> None:
-        """Returns when it has left; a router that hangs up, or is not there, is no failure here."""
+        """Return after disconnecting; a router that hangs up, or is absent, is not a failure here."""
         way = self._chance.choice([self._no_zeromq, self._no_messages, self._flood])
         name = self._chance.choice(list(KINDS))
         with contextlib.suppress(OSError):
@@ -36,7 +36,7 @@ class BadPeer:
             connection.sendall(self._chance.randbytes(self._chance.randrange(1, 2000)))
 
     def _no_messages(self, name: str) -> None:
-        """Frames of any content, some of them the beginning of a message that does not end."""
+        """Frames of any content; some begin a message that does not end."""
         frames = [
             frame(self._chance.randbytes(self._chance.randrange(600)), self._chance.choice([0, MORE]))
             for _ in range(NUM_FRAMES)

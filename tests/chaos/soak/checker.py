@@ -1,12 +1,12 @@
-"""Judges a history by the promises of the service. Pure functions over events.
+"""Checks a history against the guarantees of the service. Pure functions over events.
 
 Events of jobs: `invoke` (job, key of the request), `cancel` (job), `delta` (job, reader, index, tokens,
 text), `ok` (job, reader, tokens, text, finish), `fail` (job, reader, error type). Events of faults: `fault`
-(name). At the end `status`: the counts of jobs, and what the router and each worker still hold.
+(name). At the end `status`: the counts of jobs, and the resources that the router and each worker still hold.
 
 Events of prompt files: `file` (number, keys of its lines), `line` (file, key, text or error type). Events of
 readers over HTTP: `sse begun` (stream, key), `sse` (stream, key, text or error type). Events of memory:
-`memory`, which `growth.py` judges.
+`memory`, which `growth.py` checks.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from tests.chaos.soak.growth import growths
 from tests.chaos.soak.history import Event
 
 EXPECTED_FAILURES = {"rate_limit_error", "unavailable_error", "storage_error"}
-"""Refusals, which may be answered while a router is being started."""
+"""Refusals that a client may get while a router starts."""
 
 UNANSWERED = "unavailable_error"
-"""Nobody answered in time, while a router was killed or stopped: it says nothing of how a job ended."""
+"""No reply in time, while a router was killed or stopped; it says nothing about the job's end."""
 
 UNANSWERED_S = 55.0
-"""So long no fault, and no part that comes back from one, keeps everybody from answering."""
+"""The longest time that a fault or a restart may delay all replies."""
 
 WORKER_KILLS_FOR_POISON = 3
 WORKER_FAULTS = {"kill worker", "stop worker", "hold workers"}
-"""Those that a job's worker may be lost by; a connection that is reset is none."""
+"""Faults that may cost a job its worker; a reset connection does not."""
 
 WORKER_FAULT_S = 10.0
-"""How long a job may still be given to a worker, or lose one, after such a fault began."""
+"""The longest time after the beginning of such a fault that a job may still be given to a worker, or lose one."""
 
 MAY_STAY = {"ended_jobs", "result_bytes"}
-"""What the router holds of jobs that have ended, for whoever asks."""
+"""The part of the router's state that ended jobs may keep, for later requests."""
 
 
 @dataclass
 class JobHistory:
-    """All that was seen of one job."""
+    """All events of one job."""
 
     job: str
     key: str = ""
@@ -51,7 +51,7 @@ class JobHistory:
 
 
 def violations(events: Iterable[Event]) -> list[str]:
-    """Everything that was promised and did not hold, in words; empty if all did."""
+    """Return the violated guarantees, in words; empty if there are none."""
     jobs: dict[str, JobHistory] = {}
     kills: list[float] = []
     status: Event | None = None
@@ -83,7 +83,7 @@ def violations(events: Iterable[Event]) -> list[str]:
 
 
 def _ends(job: JobHistory, kills: list[float]) -> Iterable[str]:
-    """A job ends, once, the same for all who ask, and fails only for a reason."""
+    """Check that a job ends, once, with the same result for all readers, and fails only for a reason."""
     if not job.ends:
         yield f"job {job.job} never ended"
         return
@@ -105,12 +105,12 @@ def _ends(job: JobHistory, kills: list[float]) -> Iterable[str]:
 
 
 def _may_be_poisoned(kills: list[float], begun_at: float, ended_at: float) -> bool:
-    """Whether faults may have cost so many workers meanwhile that a job looks like what they died of."""
+    """True if faults may have cost the job so many workers that it ends as a poison job."""
     return sum(begun_at - WORKER_FAULT_S <= at <= ended_at for at in kills) >= WORKER_KILLS_FOR_POISON
 
 
 def _streams(job: JobHistory) -> Iterable[str]:
-    """What a reader is shown has no gap and no repeat, and is how the result begins."""
+    """Check that each reader's stream has no gap and no repeat, and is a prefix of the result."""
     for reader, deltas in job.deltas.items():
         tokens: list[int] = []
         text = ""
@@ -130,7 +130,7 @@ def _streams(job: JobHistory) -> Iterable[str]:
 
 
 def _same_tokens(jobs: Iterable[JobHistory]) -> Iterable[str]:
-    """The same request has the same answer, whatever else happened; a cancelled one is how it begins."""
+    """Check that the same request has the same answer under any fault; a cancelled answer is a prefix of it."""
     answers: dict[str, tuple[str, list[int]]] = {}
     whole = [job for job in jobs for end in job.ends if end["kind"] == "ok" and end["finish"] != "cancelled"]
     for job in whole:
@@ -141,7 +141,7 @@ def _same_tokens(jobs: Iterable[JobHistory]) -> Iterable[str]:
 
 
 def _files(events: list[Event], kills: list[float]) -> Iterable[str]:
-    """Every line of a prompt file is answered once, and the same line the same in every file."""
+    """Check that every line of a prompt file has one answer, and that equal lines have equal answers in every file."""
     lines = [event for event in events if event["kind"] == "line"]
     files = [event for event in events if event["kind"] == "file"]
     for file in files:
@@ -153,7 +153,7 @@ def _files(events: list[Event], kills: list[float]) -> Iterable[str]:
 
 
 def _readers(events: list[Event], kills: list[float]) -> Iterable[str]:
-    """Every stream over HTTP ended, and the same request has the same text, however often it broke off."""
+    """Check that every HTTP stream ended, and that the same request has the same text after any number of breaks."""
     begun = {event["stream"]: event for event in events if event["kind"] == "sse begun"}
     ended = {event["stream"]: event for event in events if event["kind"] == "sse"}
     for stream in begun.keys() - ended.keys():
@@ -174,7 +174,7 @@ def _same_texts(what: str, events: list[Event], kills: list[float]) -> Iterable[
 
 
 def _books(status: Event | None) -> Iterable[str]:
-    """At the end nothing is left, and the counts add up."""
+    """Check that nothing is held at the end, and that the counts add up."""
     if status is None:
         yield "there is no status from the end"
         return

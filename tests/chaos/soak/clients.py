@@ -1,4 +1,4 @@
-"""Clients that want all kinds of things at once."""
+"""Clients with many kinds of requests at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def request(number: int) -> tuple[str, dict[str, Any]]:
 
 
 class Worker:
-    """One client's endless work, until it is told to finish."""
+    """The endless work of one client, until it is asked to finish."""
 
     def __init__(self, witness: Witness, chance: random.Random) -> None:
         self._witness = witness

@@ -1,4 +1,4 @@
-"""`cactus` whose actors reach their router elsewhere than where it listens, such as behind a bad link.
+"""`cactus` whose actors reach the router at other endpoints than those it binds, such as behind a bad link.
 
 python -m tests.chaos.soak.far_service JOBS STREAM WORKERS serve ...
 """
@@ -15,7 +15,7 @@ far = Endpoints(*sys.argv[1:4])
 
 
 class FarService(service.Service):
-    """A service whose ready line, workers, handoff actor and gateway have the router's other endpoints."""
+    """A service whose ready line, workers, handoff actor and gateway use the router's other endpoints."""
 
     @property
     def endpoints(self) -> Endpoints:

@@ -1,7 +1,7 @@
-"""Judges and tells how much memory processes took. Pure functions over `memory` events (actor, pid, mib).
+"""Checks and reports the memory of processes. Pure functions over `memory` events (actor, pid, mib).
 
-The memory of a process is what it had in its life after WARM_UP_S, when its code and its weights have been
-read and its pools filled. Medians over thirds of that life tell growth from the load of a moment.
+The memory of a process is measured after WARM_UP_S of its life, when its code and its weights have been
+read and its pools filled. Medians over thirds of that life separate growth from short peaks.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tests.chaos.soak.history import Event
 WARM_UP_S = 30.0
 MIN_JUDGED_S = 60.0
 GROWTH_MIB = 32.0
-"""How much more the last third of a life may take than the first: allocators keep what a flood took once."""
+"""Allowed growth from the first to the last third of a life: allocators keep the memory of one flood."""
 
 ROUTER = "RouterActor"
 RETENTION_S = 600.0
 KIB_A_JOB = 1.5
-"""The router knows a job for so long after its end, in so much memory; 1.2 KiB were seen."""
+"""The router's memory per ended job that it still knows; 1.2 KiB were measured."""
 
 MOST_MIB = {
     ROUTER: 512.0,
@@ -30,13 +30,13 @@ MOST_MIB = {
     "cactus_actors.router.preparation.preparer_child": 512.0,
     "cactus_actors.router.edge.edge_child": 256.0,
 }
-"""What a process may take at any time: a bound for lives that are too short to be seen growing."""
+"""The most memory that a process may use at any time: a limit for lives that are too short to show growth."""
 
 Life = list[Event]
 
 
 def growths(events: Iterable[Event], num_jobs: int) -> Iterator[str]:
-    """What took more memory than it may while there were `num_jobs`, in words."""
+    """Processes with more memory than they may have while there were `num_jobs` jobs, in words."""
     for actor, lives in _lives(events).items():
         for pid, life in lives.items():
             most = max(event["mib"] for event in life)
@@ -47,7 +47,7 @@ def growths(events: Iterable[Event], num_jobs: int) -> Iterator[str]:
 
 
 def told(events: Iterable[Event]) -> list[str]:
-    """A line for each kind of actor: the most it had, how its longest life went, and which grew most."""
+    """One line per kind of actor: its maximum, the course of its longest life, and the life that grew most."""
     lines = []
     for actor, processes in _lives(events).items():
         longest = max(processes.values(), key=_seconds)
@@ -63,7 +63,7 @@ def told(events: Iterable[Event]) -> list[str]:
 
 
 def _lives(events: Iterable[Event]) -> dict[str, dict[int, Life]]:
-    """By actor and process, what was seen of each."""
+    """The measurements by actor and process."""
     lives: dict[str, dict[int, Life]] = defaultdict(lambda: defaultdict(list))
     for event in events:
         if event["kind"] == "memory":
@@ -76,7 +76,7 @@ def _seconds(life: Life) -> float:
 
 
 def _may_grow(actor: str, life: Life, num_jobs: int) -> float:
-    """MiB; no more jobs are known than came within a retention, at an even pace."""
+    """The allowed growth in MiB; the router knows the jobs of one retention time, which come at an even rate."""
     if actor != ROUTER:
         return GROWTH_MIB
     num_known: float = num_jobs * min(1.0, RETENTION_S / life[-1]["at"])
@@ -84,7 +84,7 @@ def _may_grow(actor: str, life: Life, num_jobs: int) -> float:
 
 
 def _grown(life: Life) -> float | None:
-    """MiB between the first and the last third after the warm-up; None for a life too short to tell."""
+    """MiB between the first and the last third after the warm-up; None for a life that is too short."""
     begin, end = life[0]["at"] + WARM_UP_S, life[-1]["at"]
     if end - begin < MIN_JUDGED_S:
         return None

@@ -1,4 +1,4 @@
-"""What was done and seen, in order: one JSON object a line."""
+"""The record of all actions and observations, in order: one JSON object per line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of event streams over HTTP, which lose their connection and go on behind the last event."""
+"""Readers of event streams over HTTP that lose their connection and resume after the last event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RETRY_S = 0.2
 
 
 class HttpReader:
-    """One reader's endless streams, until it is told to finish."""
+    """The endless streams of one reader, until it is asked to finish."""
 
     def __init__(self, name: str, url: str, history: History, chance: random.Random) -> None:
         self.name = name
@@ -31,7 +31,7 @@ class HttpReader:
                 await self.stream(http, self._chance.randrange(NUM_REQUESTS))
 
     async def stream(self, http: httpx.AsyncClient, number: int) -> None:
-        """Read one answer to its end, over as many connections as it takes."""
+        """Read one answer to its end, over as many connections as needed."""
         prompt, options = request(number)
         body = {"prompt": prompt, "stream": True, **options}
         stream = f"{self._chance.getrandbits(128):032x}"
@@ -47,7 +47,7 @@ class HttpReader:
 
 
 class Reading:
-    """What came of one stream so far."""
+    """The state of one stream so far."""
 
     def __init__(self, headers: dict[str, str]) -> None:
         self._headers = headers
@@ -78,7 +78,7 @@ class Reading:
                 self._fail(event)
             else:
                 self.text += "".join(choice["text"] for choice in event["choices"])
-                if self._event_id:  # whose data may not have come with it
+                if self._event_id:  # its data may not have come with it
                     self._headers["Last-Event-ID"] = self._event_id
 
     def _fail(self, event: dict[str, Any]) -> None:

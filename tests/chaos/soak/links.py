@@ -1,4 +1,4 @@
-"""Bad links: a proxy in front of every endpoint of a service, and the faults that it makes."""
+"""Bad links: a proxy in front of every endpoint of a service, and the faults that it injects."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Fault = Callable[[], Awaitable[None]]
 LINKS = ("jobs", "stream", "workers", "http")
 CLIENTS = ("jobs", "stream", "http")
 HOLD_S = (1.0, 8.0)
-"""Shorter and longer than the silence by which the router misses a worker and a client its router."""
+"""Shorter and longer than the silence after which the router declares a worker lost, and a client its router."""
 SLICE_S = 2.0
 
 
 class Links:
-    """What goes through `far(name)` comes to the endpoint of that name, as badly as a fault has it."""
+    """Connections to `far(name)` are forwarded to the endpoint of that name, with the faults that are active."""
 
     def __init__(self, proxies: Mapping[str, Proxy], chance: random.Random) -> None:
         self._proxies = proxies
@@ -30,7 +30,7 @@ class Links:
 
     @property
     def faults(self) -> dict[str, Fault]:
-        """By their names; those of the workers' link apart, for they may cost jobs a worker."""
+        """Faults by name; those of the workers' link are separate, since they may cost a job its worker."""
         return {
             "reset link": lambda: self._reset(*CLIENTS),
             "hold link": lambda: self._hold(*CLIENTS),
@@ -44,7 +44,7 @@ class Links:
         self._choice(names).reset()
 
     async def _hold(self, *names: str) -> None:
-        """Nothing passes in one direction or both, and nobody is told."""
+        """Block one direction or both without closing a connection."""
         link = self._choice(names)
         link.hold(*self._chance.choice([(), *((way,) for way in WAYS)]))
         try:
@@ -53,7 +53,7 @@ class Links:
             link.release()
 
     async def _slice(self, *names: str) -> None:
-        """Every byte is a segment of its own."""
+        """Send every byte as a segment of its own."""
         link = self._choice(names)
         whole, link.segment_bytes = link.segment_bytes, 1
         try:

@@ -1,4 +1,4 @@
-"""How much memory the actors and what they start have, over time."""
+"""Memory of the actors and of their child processes, over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTERVAL_S = 5.0
 
 
 async def watch_memory(root: int, history: History) -> None:
-    """Note the resident memory of every process that has a limit, in MiB, until cancelled."""
+    """Record the resident memory of every process that has a limit, in MiB, until cancelled."""
     while True:
         for actor in MOST_MIB:
             for pid in processes_of(root, actor):

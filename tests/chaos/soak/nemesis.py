@@ -1,4 +1,4 @@
-"""Faults that need no root: killed and stopped processes, fleets that change their size, and others'."""
+"""Faults that need no root: killed and stopped processes, changed fleet sizes, and the faults of other files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.support.processes.serve_command import below
 
 
 class Nemesis:
-    """Breaks something every few seconds; `root` is the process of the service, `batch` runs beside it.
+    """Injects a fault every few seconds; `root` is the process of the service, `batch` runs next to it.
 
-    `others` are faults by their names, beside those of processes.
+    `others` are further faults by name.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Nemesis:
         self._others = others
 
     async def run(self, pause_s: float, wanted: Collection[str] = ()) -> None:
-        """Make one of the `wanted` faults after the other, or any, until cancelled."""
+        """Inject the `wanted` faults one after the other, or any, until cancelled."""
         faults: dict[str, Fault] = {
             "kill worker": self._kill("WorkerActor"),
             "stop worker": self._stop("WorkerActor", 8.0),
@@ -95,7 +95,7 @@ class Nemesis:
 
 
 def processes_of(root: int, title: str) -> list[int]:
-    """Processes below `root` with `title` in their command line (those of actors name their kind)."""
+    """Processes below `root` with `title` in their command line (those of actors contain their kind)."""
     return sorted(pid for pid, command in below(root).items() if title in command.replace("\0", " "))
 
 

@@ -1,4 +1,4 @@
-"""Prompt files, one after the other beside everything else; whatever ends a run, the next resumes it."""
+"""Prompt files, one after the other, next to other load; a run that is interrupted is resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSE_S = 0.5
 
 
 class PromptFiles:
-    """`cactus batch` over files of the same requests; `kill` ends the run that is on."""
+    """`cactus batch` over files of the same requests; `kill` ends the current run."""
 
     def __init__(self, directory: Path, jobs: str, stream: str, history: History) -> None:
         self._directory = directory
@@ -34,13 +34,13 @@ class PromptFiles:
         self.is_finishing = False
 
     def kill(self) -> None:
-        """Kill -9."""
+        """Send SIGKILL to the current run."""
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGKILL)
 
     async def run(self) -> None:
-        """File after file, and the one that is on to its end."""
+        """Run file after file, and the last one to its end."""
         number = 0
         while not self.is_finishing:
             number += 1

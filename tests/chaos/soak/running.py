@@ -1,4 +1,4 @@
-"""One run: a service of its own, clients, faults, quiet at the end, and the last look."""
+"""One run: a service, clients, faults, a quiet phase at the end, and the final status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RECONNECT_S = 60.0
 
 
 class Endless(Protocol):
-    """Work without end, until it is told to finish."""
+    """Endless work, until it is asked to finish."""
 
     is_finishing: bool
 
@@ -50,10 +50,10 @@ async def soak(
     fault_every_s: float = 5.0,
     faults: Collection[str] = (),
 ) -> Path:
-    """Run for so long; the path of the history, in `directory`.
+    """Run for this time; returns the path of the history, in `directory`.
 
     Every other client, the prompt files, the HTTP readers and the service's own actors reach the service
-    through links that faults make bad; the other clients and who looks at the end reach it directly.
+    through links that faults disturb; the other clients and the final check reach it directly.
     """
     path = directory / "history.jsonl"
     history = History(path)
@@ -97,9 +97,9 @@ async def soak(
 
 @asynccontextmanager
 async def _served(directory: Path, near: Mapping[str, str], links: Links) -> AsyncIterator[int]:
-    """A service that listens at the `near` endpoints, its actors behind `links`; its process.
+    """A service that listens at the `near` endpoints, its actors behind `links`; yields its process.
 
-    It starts and stops in a thread, for its actors talk through this loop.
+    It starts and stops in a thread, since the traffic of its actors goes through this loop.
     """
     far = [links.far(name) for name in ("jobs", "stream", "workers")]
     places = [part for name in ("jobs", "stream", "workers") for part in (f"--{name}-endpoint", near[name])]
@@ -118,7 +118,7 @@ def _client(endpoints: Mapping[str, str]) -> AsyncClient:
 
 
 async def _for(seconds: float, *endless: Coroutine[Any, Any, None]) -> None:
-    """Let them run so long; raises what ended one before."""
+    """Let the tasks run for this time; raises the exception of a task that ended before."""
     tasks = [asyncio.create_task(each) for each in endless]
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in tasks:
@@ -129,7 +129,7 @@ async def _for(seconds: float, *endless: Coroutine[Any, Any, None]) -> None:
 
 
 async def _ended(working: Collection[asyncio.Task[None]]) -> None:
-    """Wait until all that works has finished what it began; what never does is left to the checker."""
+    """Wait until all tasks have finished their current work; the checker reports those that never do."""
     await asyncio.wait(working, timeout=QUIET_S)
     for task in working:
         if task.done():
@@ -139,13 +139,13 @@ async def _ended(working: Collection[asyncio.Task[None]]) -> None:
 
 
 async def _settled(operator: AsyncClient) -> Status:
-    """The status once every wished worker is there and nothing is held, or as it is after a while."""
+    """The status once every wanted worker is present and nothing is held, or the last status after a timeout."""
     for _ in range(int(QUIET_S)):
         with contextlib.suppress(CactusError):
             status = await operator.status()
             num_local = sum(worker.kind == "local" for worker in status.workers)
             if num_local == status.desired_workers and is_free(status):
-                await asyncio.sleep(2.0)  # a worker's last report tells what it has let go of
+                await asyncio.sleep(2.0)  # the last report of a worker contains what it has released
                 return await operator.status()
         await asyncio.sleep(1.0)
     return await operator.status()

@@ -1,4 +1,4 @@
-"""Witnesses of one service, and the judgement over what they saw."""
+"""Recording clients of one service, and the check of their history."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUM_TOKENS = 600
 
 
 def story(number: int) -> tuple[str, dict[str, Any]]:
-    """A request that takes long enough to be disturbed, at one of two temperatures."""
+    """A request that takes long enough for a fault to hit it, at one of two temperatures."""
     options = {
         "seed": number,
         "max_tokens": NUM_TOKENS,
@@ -34,7 +34,7 @@ def story(number: int) -> tuple[str, dict[str, Any]]:
 
 
 class Stage:
-    """A service's witnesses; `operator` is a client whose way to the service stays undisturbed."""
+    """The recording clients of a service; `operator` is a client whose connection has no faults."""
 
     def __init__(self, path: Path, operator: AsyncClient, request: Request = story) -> None:
         self._path = path
@@ -48,7 +48,7 @@ class Stage:
         return Witness(name, client, self.operator, self.history, chance, request or self._request)
 
     async def judge(self) -> Status:
-        """Wait until nothing runs; every promise must have held in the whole history."""
+        """Wait until nothing runs, then check that the history violates no guarantee."""
         status = await self._settled()
         self.history.note("status", **msgspec.to_builtins(status))
         self.history.close()

@@ -1,4 +1,4 @@
-"""A client whose every step is written down, for a checker to judge."""
+"""A client that records each of its actions and observations for the checker."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cactus_actors.protocol.results import Result
 from tests.chaos.soak.history import History
 
 Request = Callable[[int], tuple[str, dict[str, Any]]]
-"""The prompt and the options of a request by its number; the same number asks for the same tokens."""
+"""The prompt and the options of a request by its number; equal numbers ask for the same tokens."""
 
 
 class Witness:
-    """One client under its name; `another` reads what it leaves behind."""
+    """One client under its name; `another` reads the results that it leaves."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Witness:
             self._ok(job, await self._client.complete(prompt, job_id=job, **options))
 
     async def stream(self, number: int, on_length: Callable[[int], Awaitable[None]] | None = None) -> Result | None:
-        """`on_length` is told how many tokens were shown, after each delta; the result unless it failed."""
+        """Stream a job; `on_length` gets the number of tokens after each delta; the result unless it failed."""
         prompt, options = self.request(number)
         job = self._invoke(number)
         length = 0
@@ -61,7 +61,7 @@ class Witness:
         return None
 
     async def leave_and_return(self, number: int) -> None:
-        """Submit and leave: somebody else asks for the result, twice."""
+        """Submit and disconnect; another client asks for the result, twice."""
         prompt, options = self.request(number)
         job = self._invoke(number)
         async with self._ending(job):

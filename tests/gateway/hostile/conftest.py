@@ -22,7 +22,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
-    """The service with timeouts that a test can wait for."""
+    """The service with short timeouts."""
     timeouts = GatewayTimeouts(headers_s=0.3, body_s=0.3, linger_s=0.3, reader_s=0.3)
     settings = {"key_digests": [digest_of(ANN)], "max_open_bytes": MAX_OPEN_BYTES}
     with played_service(tmp_path_factory.mktemp("state"), gateway=settings, timeouts=timeouts) as service:

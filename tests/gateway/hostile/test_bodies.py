@@ -1,4 +1,4 @@
-"""Bodies that mean harm: doubtful lengths, no end, too many things in them."""
+"""Malicious bodies: ambiguous lengths, no end, too many values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.support.services.played_service import JSON, PlayedService
         ),
     ],
 )
-def test_a_body_whose_length_is_in_doubt_is_refused_and_nothing_behind_it_is_read(
+def test_a_body_of_ambiguous_length_is_refused_and_nothing_after_it_is_read(
     service: PlayedService, data: bytes
 ) -> None:
     num_before = len(service.worker.dispatches)
@@ -54,7 +54,7 @@ def test_a_body_whose_length_is_in_doubt_is_refused_and_nothing_behind_it_is_rea
     assert len(service.worker.dispatches) == num_before
 
 
-def test_what_stands_behind_a_body_says_nothing_about_it(service: PlayedService) -> None:
+def test_trailers_do_not_change_a_request(service: PlayedService) -> None:
     body = b"%x\r\n%b\r\n0\r\n" % (len(PROMPT), PROMPT)
     trailers = b"Authorization: Bearer z\r\nIdempotency-Key: z\r\n"
     assert asked(service.url, post(CHUNKED, key=ANN, body=body + trailers + b"\r\n", has_length=False)) == [200]
@@ -91,7 +91,7 @@ def test_answers_keep_their_order_whatever_follows_a_request(
 
 
 @pytest.mark.parametrize("head", [b"Content-Length: 1000", CHUNKED])
-def test_a_body_that_trickles_is_not_waited_for(impatient: PlayedService, head: bytes) -> None:
+def test_a_slow_body_times_out(impatient: PlayedService, head: bytes) -> None:
     part = b"1\r\n \r\n" if head == CHUNKED else b" "
     with connection(impatient.url) as opened:
         opened.sendall(post(head, key=ANN, body=b"", has_length=False))
@@ -102,7 +102,7 @@ def test_a_body_that_trickles_is_not_waited_for(impatient: PlayedService, head: 
     ("key", "length", "status"),
     [(None, 100_000_000, 401), (ANN, 100_000_000, 413), (ANN, MAX_BODY + 1, 413), (ANN, 2**63, 413)],
 )
-def test_a_body_that_is_not_wanted_is_answered_before_it_comes_and_ends_the_connection(
+def test_an_unwanted_body_is_refused_before_it_arrives_and_ends_the_connection(
     service: PlayedService, key: str | None, length: int, status: int
 ) -> None:
     with connection(service.url) as opened:
@@ -111,7 +111,7 @@ def test_a_body_that_is_not_wanted_is_answered_before_it_comes_and_ends_the_conn
         assert statuses(until_closed(opened)) == [status]
 
 
-def test_a_body_without_an_end_is_cut_at_the_limit_and_its_sender_still_hears_why(impatient: PlayedService) -> None:
+def test_an_endless_body_is_cut_at_the_limit_and_its_sender_gets_the_error(impatient: PlayedService) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     with connection(impatient.url) as opened:
         opened.sendall(post(CHUNKED, key=ANN, body=b"", has_length=False))
@@ -132,13 +132,13 @@ def test_a_long_chunk_extension_is_refused(service: PlayedService, where: str) -
         assert statuses(until_closed(opened)) == [431]
 
 
-def test_a_body_in_chunks_of_one_byte_is_taken(service: PlayedService) -> None:
+def test_a_body_in_chunks_of_one_byte_is_accepted(service: PlayedService) -> None:
     content = b'{"prompt":"a","x":"' + b"y" * 40_000 + b'"}'
     body = b"".join(b"1\r\n%c\r\n" % byte for byte in content) + b"0\r\n\r\n"
     assert asked(service.url, post(CHUNKED, key=ANN, body=body, has_length=False)) == [200]
 
 
-def test_a_packed_body_is_not_unpacked(http_client: httpx.Client) -> None:
+def test_a_compressed_body_is_refused(http_client: httpx.Client) -> None:
     bomb = gzip.compress(b" " * 20_000_000)
     for name in ("gzip", "deflate", "br", "identity, gzip"):
         headers = JSON | {"content-encoding": name}
@@ -151,7 +151,7 @@ def test_a_packed_body_is_not_unpacked(http_client: httpx.Client) -> None:
     assert http_client.post(COMPLETIONS, content=bomb, headers=twice).status_code == 415
 
 
-def test_all_bodies_of_a_caller_together_have_a_size_too(service: PlayedService, http_client: httpx.Client) -> None:
+def test_the_bodies_of_a_caller_together_have_a_limit(service: PlayedService, http_client: httpx.Client) -> None:
     part = b" " * (MAX_BODY // 2 - 1000)
     head = post(b"Content-Length: %d" % (len(part) + 1), key=ANN, body=b"", has_length=False)
     with connection(service.url) as one, connection(service.url) as two:
@@ -163,12 +163,12 @@ def test_all_bodies_of_a_caller_together_have_a_size_too(service: PlayedService,
         assert int(refused.headers["retry-after"]) >= 1
         with service.http(
             headers={"authorization": f"Bearer {BEN}"}
-        ) as other:  # what one caller holds leaves room for another
+        ) as other:  # one caller's memory leaves some for another
             assert other.post(COMPLETIONS, content=part, headers=JSON).status_code == 400
     until(lambda: http_client.post(COMPLETIONS, content=part, headers=JSON).status_code == 400)
 
 
-def test_an_answer_that_is_not_taken_is_not_kept(impatient: PlayedService) -> None:
+def test_an_unread_answer_ends_its_connection(impatient: PlayedService) -> None:
     assert impatient.gateway is not None
     body = json.dumps({"content": "a " * 200_000, "with_pieces": True}).encode()
     with socket.socket() as opened:
@@ -178,7 +178,7 @@ def test_an_answer_that_is_not_taken_is_not_kept(impatient: PlayedService) -> No
         opened.sendall(post(key=ANN, target=b"/tokenize", body=body))
         assert opened.recv(1) == b"H"
         polled = select.poll()
-        polled.register(opened, 0)  # errors and resets are always told
+        polled.register(opened, 0)  # errors and resets are always reported
         until(lambda: polled.poll(0) != [])
 
 
@@ -195,7 +195,7 @@ def test_an_answer_that_is_not_taken_is_not_kept(impatient: PlayedService) -> No
         b'{"content":"' + b"x" * 4_000_000 + b'"}',
     ],
 )
-def test_a_body_of_a_million_things_holds_nobody_up_for_long(http_client: httpx.Client, body: bytes) -> None:
+def test_a_body_of_a_million_values_delays_other_requests_briefly(http_client: httpx.Client, body: bytes) -> None:
     path = "/tokenize" if b"content" in body else COMPLETIONS
     started = time.process_time()
     assert http_client.post(path, content=body, headers=JSON).status_code in (200, 400)

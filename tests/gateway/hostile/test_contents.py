@@ -1,4 +1,4 @@
-"""Requests that are well formed and ask for what they must not have."""
+"""Well-formed requests for forbidden things."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_media_is_refused_and_nothing_is_fetched(service: PlayedService, http_cl
     assert all(place == ("127.0.0.1", ours) or place in ("127.0.0.1", b"127.0.0.1") for place in reached)
 
 
-def test_names_are_not_echoed_at_length(http_client: httpx.Client) -> None:
+def test_long_names_are_shortened_in_errors(http_client: httpx.Client) -> None:
     for path in (f"/v1/models/{'m' * 20_000}", f"/v1/files/{'f' * 20_000}", f"/v1/requests/{'r' * 20_000}"):
         missing = http_client.get(path)
         assert missing.status_code == 404
@@ -87,7 +87,7 @@ def test_names_are_not_echoed_at_length(http_client: httpx.Client) -> None:
     ("length", "max_tokens", "status", "num_tokens"),
     [(4096, 1, 400, 0), (4095, 1, 400, 0), (4094, 2, 200, 1), (4093, 2, 200, 2)],
 )
-def test_the_end_of_the_context_is_where_it_is_said_to_be(
+def test_the_context_ends_at_the_documented_position(
     http_client: httpx.Client, length: int, max_tokens: int, status: int, num_tokens: int
 ) -> None:
     response = http_client.post(COMPLETIONS, json={"prompt": "x" * length, "max_tokens": max_tokens})
@@ -95,7 +95,7 @@ def test_the_end_of_the_context_is_where_it_is_said_to_be(
     if status == 400:
         error = response.json()["error"]
         assert error["type"] == "exceed_context_size_error"
-        assert str(length + 1) in error["message"]  # with the token that a prompt begins with
+        assert str(length + 1) in error["message"]  # with the start token of a prompt
         assert "4096" in error["message"]
     else:
         assert response.json()["usage"]["completion_tokens"] == num_tokens

@@ -1,4 +1,4 @@
-"""Request heads that mean harm: each is refused, nothing protected is reached, and the gateway goes on."""
+"""Malicious request heads: each is refused, nothing protected is reached, and the gateway stays up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_no_route_answers_without_a_key_however_its_path_is_written(service: Pla
     found = routes(service)
     assert len(found) > 25
     assert {("POST", CHAT), ("GET", "/metrics"), ("POST", "/v1/files"), ("GET", "/docs")} <= set(found)
-    with connection(service.url) as opened:  # one for all: each answer leaves it usable
+    with connection(service.url) as opened:  # one client for all: each answer leaves its connection usable
         for method, path in found:
             target = form.format(path)
             if path in PUBLIC_PATHS and target.partition("?")[0].partition("#")[0] == path:
@@ -47,7 +47,7 @@ def test_no_route_answers_without_a_key_however_its_path_is_written(service: Pla
         *(b"\xff", b"[::1", b"localhost:", b"localhost\t/"),
     ],
 )
-def test_a_host_that_is_none_reaches_nothing(service: PlayedService, host: bytes) -> None:
+def test_an_invalid_host_is_refused(service: PlayedService, host: bytes) -> None:
     assert asked(service.url, request(target=b"/metrics", host=host)) == [400]
     assert asked(service.url, request(target=b"/metrics", host=host, key=ANN)) == [400]
 
@@ -96,20 +96,18 @@ def test_a_host_that_is_none_reaches_nothing(service: PlayedService, host: bytes
         (request(b"GET", b"/v1/models", b"Authorization: Bearer " + b"y" * 1_000_000), 431),
     ],
 )
-def test_a_head_that_is_none_or_reaches_for_what_is_not_its_own(
-    service: PlayedService, data: bytes, status: int
-) -> None:
+def test_malformed_heads_and_foreign_targets_are_refused(service: PlayedService, data: bytes, status: int) -> None:
     assert asked(service.url, data) == [status]
 
 
-def test_a_connection_is_not_kept_open_by_line_ends(impatient: PlayedService) -> None:
+def test_blank_lines_do_not_keep_a_connection_open(impatient: PlayedService) -> None:
     with connection(impatient.url) as opened:
         opened.sendall(request(target=b"/healthz"))
         assert opened.recv(4096)
         until(lambda: not takes(opened, b"\r\n"))
 
 
-def test_headers_that_trickle_are_not_waited_for(impatient: PlayedService) -> None:
+def test_slow_headers_time_out(impatient: PlayedService) -> None:
     with connection(impatient.url) as opened:
         opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         trickle(opened, b"X: y\r\n")

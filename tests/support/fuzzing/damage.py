@@ -1,4 +1,4 @@
-"""Ways to damage what was sound: bytes flipped, cut, doubled and moved, values exchanged for odd ones."""
+"""Mutations of valid input: bytes flipped, cut, doubled and moved, values replaced by odd ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTREME_BYTES = (0, 1, 0x7F, 0x80, 0xC1, 0xD9, 0xDB, 0xDD, 0xDF, 0xFF, 0x22, 0x7
 
 
 def damaged(sound: bytes | SearchStrategy[bytes], reach: int | None = None) -> SearchStrategy[bytes]:
-    """`sound` with one to four changes, all within its first `reach` bytes."""
+    """`sound` with one to four mutations, all within its first `reach` bytes."""
     content = st.just(sound) if isinstance(sound, bytes) else sound
     return content.flatmap(lambda whole: _damaged(whole, len(whole) if reach is None else reach))
 
@@ -54,7 +54,7 @@ def _damaged(draw: DrawFn, sound: bytes, reach: int) -> bytes:
 
 @st.composite
 def changed_data(draw: DrawFn, sound: Any, *, leave_root: bool = True) -> Any:
-    """Plain data with one to three of its values exchanged for odd ones, doubled, or gone."""
+    """Plain data with one to three of its values replaced by odd ones, doubled, or removed."""
     value = sound
     for _ in range(draw(st.integers(1, 3))):
         places = places_in(value)[leave_root:]
@@ -68,7 +68,7 @@ def changed_data(draw: DrawFn, sound: Any, *, leave_root: bool = True) -> Any:
 
 @st.composite
 def changed_json(draw: DrawFn, sound: Any) -> bytes:
-    """The JSON text of changed data, some of it with its bytes damaged."""
+    """The JSON text of mutated data, some of it with damaged bytes."""
     text = json_bytes(draw(changed_data(sound, leave_root=draw(st.booleans()))))
     return draw(damaged(text)) if draw(st.integers(0, 3)) == 0 else text
 

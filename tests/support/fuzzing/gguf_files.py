@@ -1,4 +1,4 @@
-"""A small sound GGUF file to damage, and what a reader owes to a damaged one."""
+"""A small valid GGUF file to damage, and the contract of readers of damaged files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TEXT = "hello <|end|> wörld 123"
 
 
 def refused(result: Any) -> bool:
-    """Whether a file was refused, as files are."""
+    """True if a file was refused with the error for files."""
     assert not isinstance(result, CactusError) or isinstance(result, ModelFileInvalid)
     return isinstance(result, CactusError)
 
 
 def use(model: TextModel) -> None:
-    """Do with a tokenizer and a template what a service does."""
+    """Use a tokenizer and a template as a service does."""
     answer(model.tokenizer.decode, model.tokenizer.encode(TEXT, add_special=True))
     answer(model.tokenizer.encode, TEXT, add_special=False, parse_special=False)
     answer(model.chat_prompt, [{"role": "user", "content": TEXT}])

@@ -1,4 +1,4 @@
-"""What every decoder owes to whoever sent the bytes: a value, or one typed error, soon."""
+"""The contract of decoders: a value or one typed error, within a time limit."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from cactus_actors.protocol.errors import CactusError
 
 MAX_SECONDS = 3.0  # rendering a template may take two of them
 MAX_MESSAGE_CHARACTERS = 1000
-# what a message of ours never holds: a stack, an address
+# never part of a message of ours: a stack, an address
 INSIDES = re.compile(r"Traceback|0x[0-9a-f]{8,}")
 
 Decoded = TypeVar("Decoded")
 
 
 def fuzzed(quick: int, *, derandomize: bool = True, **others: Any) -> settings:
-    """So many examples, the same ones every time unless `derandomize` is false; under the profile `fuzz` as
-    many as that says, drawn anew. `others` are settings for both."""
+    """Run this number of examples, the same ones every time unless `derandomize` is false; the profile `fuzz` sets its
+    own number and draws new ones. `others` are settings for both.
+    """
     if settings.get_current_profile_name() == "fuzz":
         return settings(**others)
     checks = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
@@ -31,9 +32,9 @@ def fuzzed(quick: int, *, derandomize: bool = True, **others: Any) -> settings:
 def answer(
     decode: Callable[..., Decoded], *arguments: Any, names: Collection[str] = (), **keywords: Any
 ) -> Decoded | CactusError:
-    """What `decode` returns or refuses with; a refusal names one of `names`, if there are any.
+    """Return the value of `decode`, or its refusal, which names one of `names`, if there are any.
 
-    Whatever else it raises, and more than MAX_SECONDS of this thread's time, fails the test.
+    Any other exception, and more than MAX_SECONDS of this thread's time, fails the test.
     """
     began = time.thread_time()
     result: Decoded | CactusError

@@ -1,4 +1,4 @@
-"""Plain data to build messages and files from: ordinary values, and those that break readers."""
+"""Plain data for messages and files: ordinary values, and extreme ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PLACE_DEPTH = 50
 
 
 def deep(depth: int) -> Any:
-    """Lists and objects inside each other."""
+    """Nested lists and objects."""
     value: Any = 0
     for level in range(depth):
         value = {"a": value} if level % 2 else [value]
@@ -47,7 +47,7 @@ odd = st.one_of(
 
 
 def of_type(wanted: Any) -> SearchStrategy[Any]:
-    """Values of a type that msgspec decodes, with every value at its edges."""
+    """Values of a type that msgspec decodes, edge cases included."""
     return _of(types.type_info(wanted), {})
 
 
@@ -94,7 +94,7 @@ def _struct(info: types.StructType, known: dict[Any, SearchStrategy[Any]]) -> Se
 
 
 def encodable(value: Any) -> bool:
-    """Whether msgpack has a form for it."""
+    """True if msgpack can encode it."""
     try:
         msgspec.msgpack.encode(value)
     except (OverflowError, UnicodeEncodeError, RecursionError):
@@ -103,7 +103,7 @@ def encodable(value: Any) -> bool:
 
 
 def json_bytes(value: Any) -> bytes:
-    """The JSON that Python writes, which has NaN, infinities, halves of surrogate pairs and any integer."""
+    """JSON as Python writes it, with NaN, infinities, lone surrogates and any integer."""
     return json.dumps(value).encode()
 
 
@@ -118,7 +118,7 @@ def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 
 
 def places_in(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths to what is in plain data, the first of each level, as deep as it is worth while."""
+    """The paths to the values in plain data, the first of each level, down to a limited depth."""
     found = [at]
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, item in list(items)[:40]:

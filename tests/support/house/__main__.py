@@ -1,4 +1,4 @@
-"""Print what the rules of the house find: `python -m tests.support.house`."""
+"""Print all violations of the project's conventions: `python -m tests.support.house`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many arguments constructors take.
+"""The number of arguments of constructors.
 
 Explicit constructors count in every class. Those that `dataclass` generates count unless the class is a record: it is
 frozen, or has no methods but properties, class methods, static methods and special ones. msgspec's structs are records.

@@ -1,4 +1,4 @@
-"""Who imports whom: circles inside the product, and tests that import from other tests."""
+"""Imports between files: circles inside the product, and tests that import from other tests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.support.house.sources import Source, product, sources
 
 
 def circles_of_files() -> list[str]:
-    """Files that import each other, directly or over others; imports inside functions count too."""
+    """Files that import each other, directly or indirectly; imports inside functions count too."""
     return circles_of(_imports_of_files())
 
 
 def circles_of_folders(parent: str) -> list[str]:
-    """The same for the folders and files that stand directly in a package, each taken as a whole."""
+    """The same for the folders and files directly in a package, each taken as a unit."""
     graph: dict[str, set[str]] = {}
     for importer, imported in _imports_of_files().items():
         for other in imported:
@@ -66,7 +66,7 @@ def _imported(source: Source, modules: Mapping[str, Source]) -> Iterator[str]:
 
 
 def circles_of(graph: Mapping[str, set[str]]) -> list[str]:
-    """One line a circle; each is broken where it was found, until none is left."""
+    """One line per circle; each is broken at the import that closes it, until none is left."""
     left = {name: set(imported) for name, imported in graph.items()}
     found = []
     while True:

@@ -1,4 +1,4 @@
-"""How long lines and files are."""
+"""The lengths of lines and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.paths import ROOT
 
 CODE = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.mjs", "*.sh", "Makefile")
 TABLES = {"training/corpus/smalltalk.py", "training/corpus/tool_tables.py"}
-"""Data, one row a line."""
+"""Files of data with one row per line."""
 PRAGMA = re.compile(r"\s+# (type: ignore|noqa)\b.*")
 
 

@@ -21,7 +21,7 @@ def classes_of_one_name() -> list[str]:
 
 
 def files_of_one_name() -> list[str]:
-    """Files that share their name and stand in the same package directly below `cactus_actors`."""
+    """Files with the same name in the same package directly below `cactus_actors`."""
     where: dict[tuple[str, str], list[str]] = defaultdict(list)
     for source in product():
         parts = source.module.split(".")

@@ -1,4 +1,4 @@
-"""Private attributes that are read from elsewhere.
+"""Private attributes that other folders read.
 
 An attribute belongs to the folders whose code defines it: as an attribute of `self`, as a member of a class, or as a
 name of a module. Names that the product does not define belong to libraries, and are not looked at.
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tests.support.house.sources import Source, product, sources
 
 OF_NAMED_TUPLES = {"_", "_asdict", "_fields", "_make", "_replace"}
-"""Public in spite of their underscores."""
+"""Public although they begin with an underscore."""
 
 
 def reads_across_packages() -> list[str]:
@@ -28,7 +28,7 @@ def reads_across_packages() -> list[str]:
 
 
 def reads_by_tests() -> list[str]:
-    """Private names of the product that tests read or replace, but those that the test's file defines too."""
+    """Private names of the product that tests read or replace, except those that the test's file defines too."""
     owners = _owners()
     return [
         f"{source.path}:{line}: {name}"

@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 
 PRODUCT = ("cactus_actors", "router", "workers")
 IMPORTED_AS = {"router": "cactus_actors.router", "workers": "cactus_actors.workers"}
-"""Folders that stand at the top level and are linked into the package."""
+"""Top-level folders that are linked into the package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Source:
 
     @property
     def module(self) -> str:
-        """The name that it is imported by."""
+        """The module name."""
         top, _, rest = self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").partition(".")
         return ".".join(filter(None, (IMPORTED_AS.get(top, top), rest)))
 
@@ -46,7 +46,7 @@ class Source:
 
 @cache
 def tracked(*patterns: str) -> tuple[Path, ...]:
-    """The files that git tracks, symbolic links and what was deleted left out; paths relative to the root."""
+    """The files that git tracks, without symbolic links and deleted files; paths are relative to the root."""
     listed = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
     paths = (Path(name) for name in listed.stdout.split("\0") if name)
     return tuple(path for path in paths if (ROOT / path).is_file() and not (ROOT / path).is_symlink())

@@ -1,4 +1,4 @@
-"""Prompt files run over HTTP."""
+"""Prompt files that run over HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPLETIONS = "/v1/completions"
 
 
 def begun(http: httpx.Client, bodies: Sequence[dict[str, Any]]) -> str:
-    """The id of a batch with a line for each body."""
+    """Start a batch with a line for each body; returns its id."""
     lines = [
         json.dumps({"custom_id": f"line-{number}", "method": "POST", "url": COMPLETIONS, "body": body})
         for number, body in enumerate(bodies)
@@ -27,7 +27,7 @@ def begun(http: httpx.Client, bodies: Sequence[dict[str, Any]]) -> str:
 
 
 def texts_of(http: httpx.Client, batch_id: str) -> dict[str, str]:
-    """What each line of a batch came to, once it has ended; no line failed, and none is there twice."""
+    """The answer to each line of a batch that has ended; no line failed, and none occurs twice."""
     until(lambda: http.get(f"/v1/batches/{batch_id}").json()["status"] == "completed", 120)
     record = http.get(f"/v1/batches/{batch_id}").json()
     assert record["error_file_id"] is None

@@ -1,4 +1,4 @@
-"""A cloud client whose forwarded answer is kept."""
+"""A cloud client that records the forwarded answer."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SECRET_KEY = CloudKey(SECRET)
 PATIENT = HandoffSettings(
     connect_timeout_s=60.0, read_timeout_s=60.0, total_timeout_s=120.0, retry_backoff_s=0.01, breaker_open_s=60.0
 )
-"""A test shortens the timeout that it waits for, and no other."""
+"""A test shortens one timeout, and waits for that one only."""
 
 
 class Asker:
-    """Asks a fake cloud, and keeps what was forwarded."""
+    """Sends jobs to a fake cloud, and records the forwarded answers."""
 
     def __init__(self, base_url: str, *, rest_wait_s: float = REST_WAIT_S, **changes: Any) -> None:
         settings = msgspec.structs.replace(PATIENT, base_url=base_url, **changes)

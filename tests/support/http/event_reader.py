@@ -1,4 +1,4 @@
-"""A reader of one stream of events that comes back where it was."""
+"""A reader of one event stream that resumes after a break."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class EventReader:
         self._headers = {"idempotency-key": key}
 
     def read(self) -> None:
-        """Read as far as this connection goes; raises httpx.HTTPError where it breaks or is refused."""
+        """Read until this connection ends; raises httpx.HTTPError if it breaks or is refused."""
         self.num_connections += 1
         with httpx.stream("POST", self._url, json=self._body, headers=self._headers, timeout=60) as response:
             response.raise_for_status()

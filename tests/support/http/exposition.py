@@ -1,4 +1,4 @@
-"""What /metrics of a real router and a real gateway says after some work."""
+"""/metrics of a real router and a real gateway after some work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def families_in(text: str) -> Families:
 
 
 def scraped(state_dir: Path) -> str:
-    """Of a service that answered a stream, refused a request, and has a cloud worker."""
+    """/metrics of a service that answered a stream, refused a request, and has a cloud worker."""
     with (
         played_service(state_dir) as service,
         service.http() as http,

@@ -1,4 +1,4 @@
-"""A cloud on a local port: a raw HTTP server whose every answer is written by hand, down to the reset."""
+"""A cloud on a local port: a raw HTTP server whose responses are written byte by byte, with resets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Answering = Callable[[Connection], Awaitable[None]]
 
 @dataclass
 class FakeCloud:
-    """Answers request number i with `script[i]`, and further ones with the last of them."""
+    """Answers request number i with `script[i]`, and further ones with the last entry."""
 
     script: list[Answering]
     server: asyncio.Server | None = None
@@ -58,7 +58,7 @@ class FakeCloud:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         assert self.server is not None
         self.server.close()
         await self.server.wait_closed()
@@ -87,7 +87,7 @@ class FakeCloud:
         except (ConnectionError, asyncio.IncompleteReadError):
             self.gone.set()
         except asyncio.CancelledError:
-            pass  # the test is over; its loop ends the connections that are left
+            pass  # the test is over; the loop ends the connections that are left
         finally:
             writer.close()
 
@@ -105,7 +105,7 @@ async def fake_cloud(*script: Answering) -> AsyncIterator[FakeCloud]:
 
 
 async def fast(connection: Connection) -> None:
-    """Two chunks, usage, and a proper end."""
+    """Send two chunks, the usage, and a regular end."""
     await connection.send(EVENTS)
     await connection.chunk("Par")
     await connection.chunk("is", "stop")
@@ -115,7 +115,7 @@ async def fast(connection: Connection) -> None:
 
 
 def status(code: int, message: str = "no", **headers: str) -> Answering:
-    """An error response with OpenAI's body."""
+    """Send an error response with OpenAI's body."""
     body = json.dumps({"error": {"message": message}})
     lines = [f"HTTP/1.1 {code} Status", f"Content-Length: {len(body)}", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
@@ -127,7 +127,7 @@ def status(code: int, message: str = "no", **headers: str) -> Answering:
 
 
 def in_two_parts(go_on: asyncio.Event) -> Answering:
-    """The answer `Paris`: its first half at once, the second after `go_on` is set."""
+    """Send the answer `Paris`: its first half at once, the second after `go_on` is set."""
 
     async def answer(connection: Connection) -> None:
         await connection.send(EVENTS)
@@ -140,19 +140,19 @@ def in_two_parts(go_on: asyncio.Event) -> Answering:
 
 
 async def silent(connection: Connection) -> None:
-    """Takes the request and never answers."""
+    """Accept the request and never answer."""
     await asyncio.Event().wait()
 
 
 async def stalls(connection: Connection) -> None:
-    """One chunk, then nothing: what a half-open connection looks like, too."""
+    """Send one chunk, then nothing, like a half-open connection."""
     await connection.send(EVENTS)
     await connection.chunk("Par")
     await asyncio.Event().wait()
 
 
 async def drips(connection: Connection) -> None:
-    """A byte now and then, for ever."""
+    """Send one byte at a time, without end."""
     await connection.send(EVENTS)
     while True:
         await connection.send(":")
@@ -160,7 +160,7 @@ async def drips(connection: Connection) -> None:
 
 
 async def resets(connection: Connection) -> None:
-    """One chunk, then RST."""
+    """Send one chunk, then RST."""
     await connection.send(EVENTS)
     await connection.chunk("Par")
     await asyncio.sleep(0.05)  # the chunk must leave before the reset discards it
@@ -168,25 +168,25 @@ async def resets(connection: Connection) -> None:
 
 
 async def resets_at_once(connection: Connection) -> None:
-    """RST instead of an answer."""
+    """Send RST in place of an answer."""
     connection.reset()
 
 
 async def ends_early(connection: Connection) -> None:
-    """A clean end without a finish_reason or [DONE]."""
+    """End cleanly without a finish_reason or [DONE]."""
     await connection.send(EVENTS)
     await connection.chunk("Par")
 
 
 async def ends_without_mark(connection: Connection) -> None:
-    """A finish_reason, and a clean end without [DONE]."""
+    """Send a finish_reason, and end cleanly without [DONE]."""
     await connection.send(EVENTS)
     await connection.chunk("Par")
     await connection.chunk("is", "stop")
 
 
 async def ends_within_its_last_line(connection: Connection) -> None:
-    """A finish_reason in a line that nothing ends."""
+    """Send a finish_reason in a line without a line end."""
     await connection.send(EVENTS)
     await connection.chunk("Par")
     choice = {"index": 0, "delta": {"content": "is"}, "finish_reason": "stop"}
@@ -194,14 +194,14 @@ async def ends_within_its_last_line(connection: Connection) -> None:
 
 
 async def resets_behind_its_end(connection: Connection) -> None:
-    """A finish_reason, then RST."""
+    """Send a finish_reason, then RST."""
     await ends_without_mark(connection)
     await asyncio.sleep(0.05)
     connection.reset()
 
 
 async def breaks_off_behind_its_end(connection: Connection) -> None:
-    """A finish_reason, then the end of a connection in the middle of a chunked body."""
+    """Send a finish_reason, then close the connection in the middle of a chunked body."""
     await connection.send(EVENTS.replace("Connection: close", "Transfer-Encoding: chunked"))
     for content, reason in (("Par", None), ("is", "stop")):
         choice = {"index": 0, "delta": {"content": content}, "finish_reason": reason}
@@ -210,31 +210,31 @@ async def breaks_off_behind_its_end(connection: Connection) -> None:
 
 
 async def stays_behind_its_end(connection: Connection) -> None:
-    """A finish_reason, then nothing, on a connection that stays open."""
+    """Send a finish_reason, then nothing, on a connection that stays open."""
     await ends_without_mark(connection)
     await asyncio.Event().wait()
 
 
 async def ends_without_reason(connection: Connection) -> None:
-    """[DONE], but no finish_reason before it."""
+    """Send [DONE] without a finish_reason before it."""
     await connection.send(EVENTS)
     await connection.chunk("Par")
     await connection.event("[DONE]")
 
 
 async def sends_broken_json(connection: Connection) -> None:
-    """A chunk that is not JSON."""
+    """Send a chunk that is not JSON."""
     await connection.send(EVENTS)
     await connection.event('{"choices": [')
 
 
 async def sends_endless_line(connection: Connection) -> None:
-    """A line of 50 MB."""
+    """Send a line of 50 MB."""
     await connection.send(EVENTS + "data: ")
     for _ in range(50):
         await connection.send(b"x" * 1_000_000)
 
 
 async def sends_html(connection: Connection) -> None:
-    """200, but something else."""
+    """Send 200 with an HTML body."""
     await connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi")

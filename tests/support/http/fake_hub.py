@@ -1,4 +1,4 @@
-"""A Hugging Face hub on this machine: the few endpoints that downloading a model needs."""
+"""A local fake of the Hugging Face hub: the few endpoints that downloads of models need."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FakeHub:
 
     @property
     def downloaded(self) -> list[str]:
-        """The files whose content was asked for, in order of name."""
+        """The files whose content was requested, sorted by name."""
         return sorted(path.split("/resolve/")[1].split("/", 1)[1] for path in self.asked if "/resolve/" in path)
 
     def answer(self, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Keys, bounds and bodies for requests that mean harm."""
+"""Keys, limits and bodies for malicious requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHUNKED = b"Transfer-Encoding: chunked"
 
 
 def trickle(opened: socket.socket, part: bytes) -> None:
-    """Send one part after the other until the service answers that it took too long."""
+    """Send one part after the other until the service answers with a timeout error."""
     opened.settimeout(0.05)
     give_up_at = time.monotonic() + 60.0
     while time.monotonic() < give_up_at:
@@ -29,7 +29,7 @@ def trickle(opened: socket.socket, part: bytes) -> None:
 
 
 def takes(opened: socket.socket, data: bytes) -> bool:
-    """Whether the other side has not dropped the connection yet."""
+    """True if the other side has not closed the connection yet."""
     time.sleep(0.01)
     try:
         opened.sendall(data)

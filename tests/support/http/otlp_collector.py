@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector that keeps what it is sent over HTTP."""
+"""An OpenTelemetry collector that keeps all data that it receives over HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.http.serving import Request, http_serving
 
 
 class Collector:
-    """`spans` in the order of their arrival, the newest of `metrics` by name; `bodies` as they were sent."""
+    """`spans` are in the order of their arrival, `metrics` has the newest by name; `bodies` are unparsed."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -42,7 +42,7 @@ class Collector:
         return 200
 
     def jobs(self, count: int, seconds: float = 60.0) -> list[Span]:
-        """The spans of jobs, of which there must be so many in time."""
+        """The spans of jobs; waits until there are this number of them."""
         deadline = time.monotonic() + seconds
         while len(found := [span for span in self.spans if span.kind == Span.SPAN_KIND_SERVER]) < count:
             assert time.monotonic() < deadline, f"{len(found)} of {count} jobs were told"
@@ -50,7 +50,7 @@ class Collector:
         return found
 
     def phases(self, job: Span) -> dict[str, tuple[int, int]]:
-        """(start, end) in nanoseconds of what is below a job's span."""
+        """(start, end) in nanoseconds of the spans below a job's span."""
         return {
             span.name: (span.start_time_unix_nano, span.end_time_unix_nano)
             for span in self.spans

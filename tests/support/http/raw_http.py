@@ -1,4 +1,4 @@
-"""HTTP as bytes: requests that no client library would send, and all that comes back."""
+"""HTTP as bytes: requests that no client library would send, and all bytes of the responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def request(
     key: str | None = None,
     version: bytes = b"HTTP/1.1",
 ) -> bytes:
-    """A head; `headers` are whole lines without their ends."""
+    """A request head; `headers` are complete lines without line ends."""
     lines = [b" ".join((method, target, version))]
     if host is not None:
         lines.append(b"Host: " + host)
@@ -42,24 +42,24 @@ def post(
     target: bytes = b"/v1/completions",
     has_length: bool = True,
 ) -> bytes:
-    """A request with a body of JSON."""
+    """A request with a JSON body."""
     more = [b"Content-Length: %d" % len(body)] if has_length else []
     typed = JSON_TYPE.removesuffix(b"\r\n")
     return request(b"POST", target, typed, *headers, *more, key=key) + body
 
 
 def until_closed(opened: socket.socket) -> bytes:
-    """Everything that comes; fails with TimeoutError where the other side goes on listening."""
+    """Read until the other side closes; raises TimeoutError if it keeps the connection open."""
     return b"".join(iter(lambda: opened.recv(65536), b""))
 
 
 def statuses(answers: bytes) -> list[int]:
-    """The statuses of the answers, in their order."""
+    """The statuses of the responses, in order."""
     return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d{3}) ", answers)]
 
 
 def asked(url: str, data: bytes) -> list[int]:
-    """Send, say that nothing more comes, and take the statuses of what is answered."""
+    """Send, close the sending side, and return the statuses of the responses."""
     with connection(url) as opened:
         opened.sendall(data)
         received = b""
@@ -71,7 +71,7 @@ def asked(url: str, data: bytes) -> list[int]:
 
 
 def _is_whole(received: bytes) -> bool:
-    """Whether the last answer has come to its end."""
+    """True if the last response is complete."""
     *_, last = re.finditer(rb"HTTP/1\.1 \d{3} ", received)
     head, separator, body = received[last.start() :].partition(b"\r\n\r\n")
     if not separator:

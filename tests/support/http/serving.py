@@ -1,4 +1,4 @@
-"""HTTP servers of the outside world, on this machine."""
+"""HTTP servers for tests, on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models whose every token follows from all tokens before it, by numbers in the blocks and slots of the cache."""
+"""Models whose every token depends on all tokens before it, through numbers in the blocks and slots of the cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCK_SIZE = 4
 
 
 def extended(state: int, token_id: int) -> int:
-    """What a token's cache entry holds: a hash of the entry before it and the token."""
+    """The cache entry of a token: a hash of the entry before it and the token."""
     return (state * 6364136223846793005 + token_id * 1442695040888963407 + 1013904223) % 2**61
 
 
@@ -23,7 +23,7 @@ def next_token(state: int) -> int:
 
 
 class ChainModel(PlayedModel):
-    """Keeps one number a token in the blocks of the cache; a wrong block makes other tokens from there on."""
+    """Stores one number per token in the blocks of the cache; a wrong block changes all later tokens."""
 
     def __init__(self) -> None:
         super().__init__(VOCAB)
@@ -50,7 +50,7 @@ class ChainModel(PlayedModel):
 
 
 class RecurrentChainModel(ChainModel):
-    """Reads the number before a sequence's tokens from a slot, as a recurrent state, not from the block before."""
+    """Reads the number before a sequence's tokens from a slot, like a recurrent state, not from the block before."""
 
     slot_size = 1
 
@@ -77,7 +77,7 @@ class RecurrentChainModel(ChainModel):
 
 
 def completion(prompt_ids: list[int], num_tokens: int) -> list[int]:
-    """What the model says after a prompt, from its definition."""
+    """The model's continuation of a prompt, computed from its definition."""
     state = 0
     for token in prompt_ids:
         state = extended(state, token)

@@ -1,4 +1,4 @@
-"""Configs of one small shape, read as each family reads them."""
+"""Configs of one small shape, parsed by each family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GGUF and safetensors files written byte by byte, and readers that read all of one."""
+"""GGUF and safetensors files written byte by byte, and functions that read complete files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that only compiled ones may call, for tests that call them from Python."""
+"""Python wrappers of functions that only compiled code may call."""
 
 from __future__ import annotations
 

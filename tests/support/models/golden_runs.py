@@ -17,13 +17,13 @@ from tests.support.paths import GOLDENS
 
 NAMES = sorted(path.parent.name for path in GOLDENS.glob("*/config.json"))
 BLOCK_SIZE = 16
-TOLERANCE = 2e-4  # of the range of the logits: float32 in another order, through a handful of layers
+TOLERANCE = 2e-4  # of the range of the logits: float32 in another order, through a few layers
 NUM_GREEDY = 20
 
 
 @dataclass(frozen=True)
 class Golden:
-    """A checkpoint's directory and what transformers computed from it."""
+    """A checkpoint's directory and the reference outputs of transformers."""
 
     directory: Path
     prompt_ids: list[int]
@@ -44,7 +44,7 @@ class Golden:
         )
 
     def error(self, logits: NDArray[np.float32]) -> float:
-        """How far logits (tokens, vocab) of the prompt are off, of the reference's range."""
+        """The error of logits (tokens, vocab) of the prompt, relative to the reference's range."""
         return float(np.abs(logits[self.positions] - self.logits).max() / np.ptp(self.logits))
 
 
@@ -80,7 +80,7 @@ def blocks_for(num_tokens: int) -> range:
 def prefill(
     model: Model, cache: KVCache, token_ids: list[int], blocks: Sequence[int], chunk_size: int
 ) -> NDArray[np.float32]:
-    """The logits of all tokens of one sequence, `chunk_size` tokens a step."""
+    """The logits of all tokens of one sequence, `chunk_size` tokens per step."""
     steps = [
         forward(model, cache, SequenceChunk(token_ids[first : first + chunk_size], first, blocks))
         for first in range(0, len(token_ids), chunk_size)
@@ -101,6 +101,6 @@ def greedy(model: Model, prompt_ids: list[int], num_tokens: int, chunk_size: int
 
 
 def alone(model: Model, token_ids: list[int], chunk_size: int = 1000) -> NDArray[np.float32]:
-    """The logits of a sequence that has the model and the cache to itself."""
+    """The logits of a sequence that uses the model and the cache alone."""
     blocks = blocks_for(len(token_ids))
     return prefill(model, model.new_cache(len(blocks), BLOCK_SIZE), token_ids, blocks, chunk_size)

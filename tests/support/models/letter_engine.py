@@ -1,4 +1,4 @@
-"""An engine whose model counts, with one letter for each token, and tokenizers of given pieces."""
+"""An engine whose model counts upwards, one letter per token, and tokenizers of given pieces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cactus_actors.workers.spec.rotary import Rope
 
 
 class PieceTokenizer:
-    """Token i stands for pieces[i]."""
+    """Token i is pieces[i]."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = pieces
@@ -107,7 +107,7 @@ def run(engine: Engine, *dispatches: Dispatch) -> list[SequenceDelta]:
 
 
 def outcome(deltas: list[SequenceDelta]) -> tuple[list[int], str, Finish | None]:
-    """Token ids, text and finish of one sequence's deltas."""
+    """Token ids, text and finish reason of one sequence's deltas."""
     tokens = [token for delta in deltas for token in delta.token_ids]
     return tokens, "".join(delta.text for delta in deltas), deltas[-1].finish
 

@@ -1,4 +1,4 @@
-"""The parts of a model that an engine asks for and that no test of tokens cares about."""
+"""The parts of a model that an engine needs and that do not affect tokens."""
 
 from __future__ import annotations
 

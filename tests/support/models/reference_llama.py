@@ -16,7 +16,7 @@ Rows = NDArray[np.float64]
 def reference_hidden(
     config: ModelConfig, tensors: Mapping[str, NDArray[Any]], token_ids: Sequence[int] | NDArray[np.integer[Any]]
 ) -> Rows:
-    """Rows after the last norm (tokens, hidden), as the paper has it: no cache, no batch, no padding."""
+    """Rows after the last norm (tokens, hidden), as in the paper: no cache, no batch, no padding."""
 
     def weights(name: str) -> Rows:
         rows: Rows = tensors[name].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Rows for the sampler, and the distribution that its formulas give them, literally and in float64."""
+"""Rows for the sampler, and the distribution that its formulas define, computed literally in float64."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoBytes:
 
 
 class Allowed:
-    """A constraint that lets the same tokens come again and again."""
+    """A constraint that always allows the same tokens."""
 
     is_finished = False
 
@@ -98,7 +98,7 @@ def sample_one(case: Case) -> int:
 
 
 def adjusted(case: Case) -> NDArray[np.float64]:
-    """Mask, bias, penalties and forbidden ends, from their definitions."""
+    """Logits after mask, bias, penalties and forbidden end tokens, from their definitions."""
     params = case.params
     logits = case.logits.astype(np.float64)
     for token, bias in params.logit_bias:
@@ -125,7 +125,7 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def typical(probabilities: NDArray[np.float64], mass: float) -> NDArray[np.intp]:
-    """The places that locally typical sampling keeps, of probabilities in falling order."""
+    """The positions that locally typical sampling keeps, of probabilities in falling order."""
     surprises = -np.log(np.maximum(probabilities, 1e-300))
     distances = np.abs(surprises - (probabilities * surprises).sum())
     nearest = np.argsort(distances, kind="stable")
@@ -154,7 +154,7 @@ def distribution(case: Case) -> dict[int, float]:
 
 
 def drawn(case: Case) -> int:
-    """The id in which the case's random number falls."""
+    """The id that the case's random number selects."""
     rest = uniform(np.uint64(case.params.seed), np.uint64(case.choice), np.uint64(len(case.emitted_ids)))
     for token, probability in distribution(case).items():
         rest -= probability

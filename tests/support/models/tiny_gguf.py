@@ -1,4 +1,4 @@
-"""What a GGUF of one tiny Llama layer holds, for tests that write such files in their own ways."""
+"""The contents of a GGUF file of one tiny Llama layer, for tests that write such files in their own ways."""
 
 from __future__ import annotations
 

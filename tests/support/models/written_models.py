@@ -120,7 +120,7 @@ def write_bfloat16(path: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
 
 
 def interleaved(rows: NDArray[np.float32], num_heads: int) -> NDArray[np.float32]:
-    """The row order of llama GGUF files: the halves of each head dealt out alternately."""
+    """The row order of llama GGUF files: the halves of each head interleaved."""
     head_dim = rows.shape[0] // num_heads
     order = [
         head * head_dim + half * head_dim // 2 + pair

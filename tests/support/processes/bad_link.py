@@ -1,4 +1,4 @@
-"""A bad link on one machine: a TCP proxy that delays, cuts, holds back, loses and resets."""
+"""A bad network link on one machine: a TCP proxy that delays, cuts, blocks, drops and resets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ READ_BYTES = 65_536
 
 @dataclass
 class Proxy:
-    """Passes bytes between whoever connects and `target`, as badly as it is told; all can change meanwhile.
+    """Forwards bytes between clients and `target` with the configured faults, which may change at any time.
 
-    `there` is the way to the target. Bytes that are held back go on when the way is open again, as after a
-    cable was put back; new connections are held back likewise.
+    `there` is the direction to the target. Bytes that are held back are sent when the link is open again, as after a
+    cable is plugged in again; new connections are held back likewise.
     """
 
     target: str
@@ -33,7 +33,7 @@ class Proxy:
     num_connections: int = 0
     num_lost_bytes: int = 0
     num_left: dict[Way, int] = field(default_factory=lambda: {"there": 0, "back": 0})
-    """How many connections the side that sends this way has given up."""
+    """The number of connections that the sender of this direction has given up."""
     _loses: set[Way] = field(default_factory=set)
     is_open: dict[Way, asyncio.Event] = field(default_factory=dict)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -44,12 +44,12 @@ class Proxy:
         return f"tcp://127.0.0.1:{self.port}"
 
     def hold(self, *ways: Way) -> None:
-        """Let nothing pass, without a word to either side; both ways unless told otherwise."""
+        """Block the link without an error on either side; both directions by default."""
         for way in ways or WAYS:
             self.is_open[way].clear()
 
     def release(self) -> None:
-        """Let what was held back, and all that follows, pass."""
+        """Forward the bytes that were held back, and all that follow."""
         for way in WAYS:
             self.is_open[way].set()
 
@@ -59,7 +59,7 @@ class Proxy:
             _reset(writer)
 
     def lose_once(self, way: Way) -> None:
-        """Swallow the next bytes that go this way, and break their connection: TCP loses no less."""
+        """Drop the next bytes of this direction, and break their connection: TCP itself never loses only a part."""
         self._loses.add(way)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -83,7 +83,7 @@ class Proxy:
             each.close()
 
     async def _pump(self, way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read at once, so that an end is noticed however slowly the bytes are passed on."""
+        """Read at once, so that a closed connection is noticed even if the bytes are forwarded slowly."""
         waiting: asyncio.Queue[bytes] = asyncio.Queue()
         passing = asyncio.create_task(self._pass_on(way, waiting, writer))
         self._tasks.add(passing)

@@ -1,4 +1,4 @@
-"""`cactus` commands as processes that begin at once: forked from one that has loaded everything."""
+"""`cactus` commands as processes that start at once: forked from one that has imported everything."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ for line in sys.stdin:
 
 
 class ForkedCommands:
-    """Starts commands one after the other, between `with` and its end."""
+    """Runs commands one after the other, inside a `with` block."""
 
     def __init__(self, directory: Path) -> None:
         self._output = directory / "command-output"
@@ -94,7 +94,7 @@ class ForkedCommands:
         return ForkedCommand(self, self.read_number())
 
     def run(self, *arguments: str, dies_at: int | None = None) -> int:
-        """The exit code, minus the signal's number for one that was killed."""
+        """The exit code; minus the signal's number for a killed one."""
         return self.start(*arguments, dies_at=dies_at).wait()
 
     def read_number(self) -> int:
@@ -103,12 +103,12 @@ class ForkedCommands:
 
     @property
     def output(self) -> str:
-        """What the last command wrote to its standard output and error."""
+        """The standard output and error of the last command."""
         return self._output.read_text()
 
 
 class ForkedCommand:
-    """A command that runs; `wait` must be called once."""
+    """A running command; `wait` must be called once."""
 
     def __init__(self, commands: ForkedCommands, pid: int) -> None:
         self._commands = commands

@@ -1,4 +1,4 @@
-"""Who listens where: the sockets of processes, from /proc."""
+"""Listening sockets of processes, from /proc."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cactus_actors.placement.local.local_placement import PROGRAM
 
 EDGE = "cactus_actors.router.edge.edge_child"
 LISTENS = "0A"
-"""The state of a socket that listens, in proc_net_tcp."""
+"""The state of a listening socket in proc_net_tcp."""
 
 
 def listening(pids: Iterable[int]) -> Counter[tuple[str, str]]:
-    """How many TCP ports each kind of process has open, by its name and the address; `*` is every address."""
+    """The number of open TCP ports per kind of process, by its name and the address; `*` is every address."""
     addresses = _addresses()
     found: Counter[tuple[str, str]] = Counter()
     for pid in pids:
@@ -38,7 +38,7 @@ def _addresses() -> dict[str, str]:
 
 
 def _readable(written: str) -> str:
-    """An address from its words of 32 bits, each in the machine's own order (little, where Ray runs)."""
+    """An address from its words of 32 bits, each in the machine's own order (little-endian, where Ray runs)."""
     words = [bytes.fromhex(written[place : place + 8])[::-1] for place in range(0, len(written), 8)]
     address = ipaddress.ip_address(b"".join(words))
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
@@ -54,7 +54,7 @@ def _inode(link: Path) -> str:
 
 
 def _name(cmdline: bytes) -> str:
-    """The kind of an actor, `ray::` before it where Ray placed it, or the module, the program, the script."""
+    """The kind of an actor, `ray::` before it on Ray, or the module, the program, the script."""
     words = cmdline.decode(errors="replace").split("\0")
     if words[0].startswith("ray::"):
         return words[0].split()[0].partition(".")[0]

@@ -1,4 +1,4 @@
-"""Commands of root, and a network link between two namespaces that can go down or slow down."""
+"""Commands that need root, and a network link between two namespaces that can go down or slow down."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Link:
         run("ip", "link", "set", self.near, state)
 
     def deafen_router(self) -> None:
-        """Lose what the worker says, and only that: its frames go to an address that nobody has."""
+        """Drop the worker's frames, and only these: they go to an address that does not exist."""
         nobody = ("lladdr", "02:00:00:00:00:01", "dev", self.far, "nud", "permanent")
         run("ip", "-n", self.name, "neigh", "replace", self.host, *nobody)
 

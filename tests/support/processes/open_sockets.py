@@ -1,4 +1,4 @@
-"""The sockets that processes have open, and the processes of a socket, from /proc."""
+"""The open sockets of processes, and the process of a socket, from /proc."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def socket_files_of(pids: set[int]) -> set[Path]:
 
 
 def parent_of(pid: int) -> int:
-    """The process that started this one: proc_pid_stat(5)."""
+    """The parent of a process: proc_pid_stat(5)."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 

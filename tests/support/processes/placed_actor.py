@@ -27,7 +27,7 @@ class PlacedSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlacedActor:
-    """Does what it is asked; `run` lasts until `stop`."""
+    """Executes its requests; `run` lasts until `stop`."""
 
     def __init__(self, settings: PlacedSettings) -> None:
         if settings.refuses:
@@ -71,7 +71,7 @@ class PlacedActor:
 
 
 class LoadingWorker:
-    """A worker that loads its model forever, with a process of its own; `stop` does not reach it."""
+    """A worker that loads its model forever, with a child process; `stop` does not reach it."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._worker_id = settings.worker_id

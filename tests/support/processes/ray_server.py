@@ -1,4 +1,4 @@
-"""A Ray of one node that a service joins as a cluster; its server can be killed, and started as it was."""
+"""A Ray cluster of one node that a service joins; its server can be killed, and started again as it was."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def added_node(cluster: Any, num_cpus: int) -> Any:
 
 
 class RayHead:
-    """`environment` is what whoever joins it at `address` needs."""
+    """`environment` is needed to join it at `address`."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
         token = directory / "token"
@@ -74,7 +74,7 @@ class RayHead:
         return pid
 
     def kill_server(self) -> None:
-        """Kill -9; what it takes to start it again is read before."""
+        """Send SIGKILL to the server; its command line is read before, to start it again."""
         words = (self._server_place / "cmdline").read_text().rstrip("\0").split("\0")
         port = self.address.rpartition(":")[2]
         self._command = [re.sub("^--gcs_server_port=0$", f"--gcs_server_port={port}", word) for word in words]
@@ -88,7 +88,7 @@ class RayHead:
         )
 
     def stop(self) -> None:
-        """Kill all of it."""
+        """Kill all of its processes."""
         for pid in in_sessions(self._session):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -20,7 +20,7 @@ CACTUS = [sys.executable, "-m", "cactus_actors.cli.main"]
 
 
 class RestartableService:
-    """A service in a session of its own; `start` it, and start it again.
+    """A service in its own session; `start` works again after its end.
 
     `prefix` is put before its command, such as `env ...`.
     """
@@ -41,7 +41,7 @@ class RestartableService:
         assert "ready" in self.process.stdout.readline(), self._said.read_text()
 
     def interrupt_start(self, number: signal.Signals) -> None:
-        """Start it and end it by a signal as soon as it has a worker's process."""
+        """Start the service and end it by a signal as soon as a worker's process exists."""
         self._begin()
         until(lambda: any("WorkerActor" in command for command in self.pids().values()), 60)
         self.process.send_signal(number)
@@ -54,7 +54,7 @@ class RestartableService:
             )
 
     def ended(self) -> tuple[int, str]:
-        """The exit status, and what it printed behind its ready line; waits for it."""
+        """Wait for the end; returns the exit status, and the output after its ready line."""
         assert self.process.stdout is not None
         with self.process.stdout as stdout:
             printed = stdout.read()
@@ -76,7 +76,7 @@ class RestartableService:
         return pid
 
     def stop(self) -> None:
-        """End everything that is left of it."""
+        """End all remaining processes."""
         self.process.kill()
         self.process.wait()
         if self.process.stdout is not None:

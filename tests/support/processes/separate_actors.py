@@ -1,4 +1,4 @@
-"""A router and a worker as processes of their own, without Ray, so that each can be broken alone."""
+"""A router and a worker as separate processes, without a service, so that each can be killed alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from cactus_actors.keys.key_store import KeyStore
 
 PORTS = range(10_000, 32_768)
-"""Below those that systems give to connections: ip(7), net.ipv4.ip_local_port_range."""
+"""Below the ports that systems give to connections: ip(7), net.ipv4.ip_local_port_range."""
 ROUTER = """
 import json
 import sys
@@ -42,14 +42,14 @@ WorkerActor(WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or
 
 
 def free_endpoints(count: int, host: str = "127.0.0.1") -> list[str]:
-    """Ports that nobody has, and that no system gives to a connection before they are bound again."""
+    """Ports that are free, and that no system gives to a connection before they are bound again."""
     sockets: list[socket.socket] = []
     try:
         while len(sockets) < count:
             sockets.append(socket.socket())
             try:
                 sockets[-1].bind(("127.0.0.1", secrets.choice(PORTS)))
-            except OSError:  # somebody has it
+            except OSError:  # it is taken
                 sockets.pop().close()
         return [f"tcp://{host}:{each.getsockname()[1]}" for each in sockets]
     finally:
@@ -61,7 +61,7 @@ class Processes:
     """A router, which can be started again on the same endpoints, and workers.
 
     `router_prefix` and `worker_prefix` are put before the commands, such as `strace ...`. Workers find the
-    router at `worker_host`, where it listens for them; off loopback everybody has a key, the client at
+    router at `worker_host`, where it listens for them; off loopback every peer has a key, the client at
     `client_key`. `router_settings` are more RouterSettings.
     """
 
@@ -96,13 +96,13 @@ class Processes:
         self.workers = [self.start_worker(f"w{number}") for number in range(num_workers)]
 
     def start_worker(self, name: str, *, endpoint: str | None = None, program: str = WORKER) -> subprocess.Popen[bytes]:
-        """A worker of its own; `endpoint` is another way to the router, `program` another worker."""
+        """Start a worker; `endpoint` is another route to the router, `program` another worker."""
         command = [*self._worker_prefix, sys.executable, "-c", program, name]
         command += [endpoint or self.workers_endpoint, self._worker_key]
         return subprocess.Popen(command, start_new_session=True)
 
     def add_worker(self, name: str, *, endpoint: str | None = None, program: str = WORKER) -> None:
-        """Start a worker that ends with the rest."""
+        """Start a worker that ends with the other processes."""
         self.workers.append(self.start_worker(name, endpoint=endpoint, program=program))
 
     def kill_worker(self, number: int) -> None:
@@ -143,7 +143,7 @@ class Processes:
 
 
 def _kill(process: subprocess.Popen[Any]) -> None:
-    """Kill -9, with whatever it was run by."""
+    """Send SIGKILL to the process and to its wrapper."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

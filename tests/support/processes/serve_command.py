@@ -1,4 +1,4 @@
-"""`cactus serve` as a process, and the processes below it."""
+"""`cactus serve` as a process, and its child processes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cactus_actors.placement.ray.ray_directory import OPEN
 ANYWHERE = "tcp://127.0.0.1:*"
 CACTUS = ("-m", "cactus_actors.cli.main")
 WITH_CLOUD = {"CACTUS_CLOUD_KEY": "nobody-takes-it", "CACTUS_DISABLE_CLOUD_HANDOFF": "1"}
-"""For a service that has every kind of process, and asks no cloud."""
+"""Options for a service that has every kind of process, and calls no cloud."""
 
 
 @dataclass
 class Serving:
-    """A running service; `log` is what it says on stderr."""
+    """A running service; `log` is its standard error."""
 
     process: subprocess.Popen[str]
     jobs: str
@@ -44,7 +44,7 @@ class Serving:
         return words in self.log.read_text()
 
     def ends(self, seconds: float) -> int:
-        """Its exit code once it has ended by itself."""
+        """Wait until it ends by itself; returns its exit code."""
         return self.process.wait(timeout=seconds)
 
 
@@ -55,7 +55,7 @@ def serving(
     environment: Mapping[str, str | None] = WITH_CLOUD,
     program: Sequence[str] = CACTUS,
 ) -> Iterator[Serving]:
-    """Start a service and, unless it has ended, stop it as its user would; `program` stands for `cactus`.
+    """Start a service and, unless it has ended, stop it as its user would; `program` replaces `cactus`.
 
     A variable of `environment` that is None is removed.
     """
@@ -93,13 +93,13 @@ def serving(
 
 
 def ray_directories(service: Serving) -> list[Path]:
-    """The private directories of a service's Ray, by what its processes were started with."""
+    """The private directories of a service's Ray cluster, from the command lines of its processes."""
     words = "\0".join(below(service.process.pid).values())
     return sorted({Path(found) for found in re.findall(rf"--temp_dir=([^\0]+)/{OPEN}\0", words)})
 
 
 def is_called(command: str, title: str) -> bool:
-    """Whether a command line is that of an actor of the kind `title`, however placed, or of a program."""
+    """True if a command line is that of an actor of the kind `title`, on any placement, or of a program."""
     program, *arguments = command.split("\0")
     return title in arguments or Path(program).name == title or program.startswith(f"ray::{title}")
 
@@ -135,7 +135,7 @@ def in_sessions(*sessions: int) -> dict[int, str]:
 
 
 def sessions_of(root: int) -> set[int]:
-    """The sessions of a process and of all that descend from it: a private Ray has one of its own."""
+    """The sessions of a process and of all its descendants: a private Ray cluster has its own."""
     sessions = _sessions()
     return {sessions[pid] for pid in (root, *below(root)) if pid in sessions}
 
@@ -152,7 +152,7 @@ def _sessions() -> dict[int, int]:
 
 
 def wait_for_nothing(sessions: set[int], seconds: float) -> float:
-    """Seconds until no process of the sessions was left; fails with those that are."""
+    """Seconds until no process of the sessions was left; fails with a list of those that are."""
     started_at = time.monotonic()
     while left := in_sessions(*sessions):
         assert time.monotonic() < started_at + seconds, left

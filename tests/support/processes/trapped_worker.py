@@ -1,8 +1,8 @@
-"""A worker that does what a bug would: some prompts end it, hang it, or spoil a step.
+"""A worker with faults like those of bugs: some prompts end it, hang it, or make a step fail.
 
 The product has no such hooks: this wraps the model of a real worker. A prompt that begins with the token of a
-trap springs it when its first token is computed, in every worker that computes it; a trap that is armed with
-a file springs once, for whoever removes the file first.
+fault triggers it when its first token is computed, in every worker that computes it; a fault that is armed with
+a file happens once, in the worker that removes the file first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cactus_actors.workers.actor import LoadedEngine, WorkerActor, load
 from cactus_actors.workers.engine.step_batch import Batch
 
 DIES, HANGS_ONCE, RAISES, IS_NOT_FINITE, SLEEPS_ONCE = range(3001, 3006)
-"""Prompts are given as token ids; these stand nowhere else."""
+"""Prompts are given as token ids; no other prompt has these."""
 
 PROGRAM = """
 import sys
@@ -33,7 +33,7 @@ ARMED_VARIABLE = "TRAPS_ARMED"
 
 
 class TrappedModel:
-    """A model with traps in front of it."""
+    """A model with faults in front of it."""
 
     def __init__(self, model: Any, armed: Path) -> None:
         self._model = model
@@ -48,9 +48,9 @@ class TrappedModel:
         if DIES in trapped:
             os._exit(139)
         if HANGS_ONCE in trapped and self._takes("hang"):
-            re.match(r"(a+)+$", "a" * 64 + "b")  # holds the interpreter, for longer than anybody waits
+            re.match(r"(a+)+$", "a" * 64 + "b")  # holds the interpreter, for longer than any timeout
         if SLEEPS_ONCE in trapped and self._takes("sleep"):
-            time.sleep(3600.0)  # as a thread that waits for another which is gone: the interpreter is free
+            time.sleep(3600.0)  # like a thread that waits for another one that has ended: the interpreter is free
         if RAISES in trapped:
             raise ZeroDivisionError("a bug in a kernel")
         logits = self._model.forward(batch, cache)
@@ -68,19 +68,19 @@ class TrappedModel:
 
 
 def trapped(settings: WorkerSettings, armed: Path) -> LoadedEngine:
-    """`workers.actor.load`, with traps; `armed` has the files of those that spring once."""
+    """`workers.actor.load`, with faults; `armed` has the files of those that happen once."""
     loaded = load(settings)
     loaded.engine._model = TrappedModel(loaded.model, armed)
     return loaded
 
 
 def traps() -> Path:
-    """The directory of armed traps, which a process learns from its environment."""
+    """The directory of armed faults, from the environment of the process."""
     return Path(os.environ[ARMED_VARIABLE])
 
 
 class TrappedWorker(WorkerActor):
-    """A worker of a service, with traps."""
+    """A worker of a service, with faults."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         super().__init__(settings, load=lambda settings, _: trapped(settings, traps()))

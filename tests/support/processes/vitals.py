@@ -1,4 +1,4 @@
-"""What a process uses, read from outside."""
+"""Memory and processor time of a process, measured from outside."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ MIB = 1024 * 1024
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory that the process has in RAM."""
+    """Resident memory of the process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu_seconds(pid: int) -> float:
-    """Time of all its threads on any core."""
+    """Processor time of all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def edge_of(router_pid: int) -> int:
-    """The process with the sockets of clients that belongs to a router."""
+    """The edge process of a router, which has the sockets of clients."""
     for directory in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parent = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
@@ -37,7 +37,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 class Watch:
-    """The most that a process has in RAM beyond what it had when the watch began."""
+    """The growth of a process's resident memory since the beginning of the measurement, and its maximum."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -45,7 +45,7 @@ class Watch:
         self.most = 0
 
     def look(self) -> int:
-        """Bytes beyond the beginning, now."""
+        """The present growth in bytes."""
         grown = resident_bytes(self._pid) - self._before
         self.most = max(self.most, grown)
         return grown

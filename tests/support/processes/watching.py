@@ -1,4 +1,4 @@
-"""Small eyes of the tests: when something happened, and how long nothing did."""
+"""Waits and measurements of events in tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cactus_actors.protocol.totals import Held
 
 
 class Pauses:
-    """The longest time that any of several readers was shown nothing between its first note and its last."""
+    """The longest time between two notes of the same reader."""
 
     def __init__(self) -> None:
         self._noted_at: dict[str, float] = {}
@@ -25,7 +25,7 @@ class Pauses:
 
 
 def once_after(count: int, fault: Callable[[], None]) -> Callable[[int], Awaitable[None]]:
-    """For a stream: makes the fault once, when so many tokens were shown."""
+    """A callback for a stream that injects the fault once, after this number of tokens."""
     is_made = False
 
     async def on_length(length: int) -> None:
@@ -38,14 +38,14 @@ def once_after(count: int, fault: Callable[[], None]) -> Callable[[int], Awaitab
 
 
 async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Fails with a TimeoutError if it does not come true."""
+    """Wait until `condition` is true; raises TimeoutError otherwise."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
 def is_free(status: Status) -> bool:
-    """Whether the router holds nothing for anybody, and every local worker all its slots and blocks."""
+    """True if the router holds nothing for any client, and every local worker has all its slots and blocks free."""
     held = status.held
     return held == Held(ended_jobs=held.ended_jobs, result_bytes=held.result_bytes) and all(
         (worker.free_slots, worker.free_blocks, worker.num_running) == (worker.num_slots, worker.num_blocks, 0)
@@ -55,7 +55,7 @@ def is_free(status: Status) -> bool:
 
 
 async def until_status(client: AsyncClient, condition: Callable[[Status], bool], seconds: float = 120.0) -> Status:
-    """The first status that fulfils `condition`; fails with the last one."""
+    """The first status that satisfies `condition`; fails with the last one."""
     deadline = time.monotonic() + seconds
     while True:
         status = await client.status()

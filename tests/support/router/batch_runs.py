@@ -1,4 +1,4 @@
-"""Results of a prompt file on disk, and runs that a lost service interrupts."""
+"""Results of a prompt file on disk, and runs that are interrupted by the loss of their service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Finished
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
-FINISHED = {"out.jsonl", "out.jsonl.journal"}  # an error file only where a line failed
+FINISHED = {"out.jsonl", "out.jsonl.journal"}  # an error file exists only if a line failed
 
 
 def records(path: Path) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def names(directory: Path) -> set[str]:
 
 
 def interrupted(run: Callable[..., BatchProgress], router: ScriptedRouter, after: int) -> None:
-    """Leave a run with `after` lines done, as a service that goes away does."""
+    """Leave a run with `after` completed lines, as after the loss of its service."""
 
     def go_away(job: ScriptedJob, finished: Finished) -> None:
         nonlocal after

@@ -1,4 +1,4 @@
-"""A RouterCore with a hand-driven clock, and builders for what it hears."""
+"""A RouterCore with a clock that the test moves, and helpers that build its input messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def job_id(number: int) -> str:
 
 
 class RouterHarness:
-    """Feeds a core and sorts its effects: what each worker holds, what clients got, what was published."""
+    """Feeds a core and sorts its effects: the dispatches of each worker, replies to clients, publications."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class RouterHarness:
         if disk is not None:
             self._take(self.core.recover(disk.recovered(), self.now))
 
-    # what happens outside
+    # external events
 
     def connect(self, worker_id: str = "w1", **hello: Any) -> Worker:
         self._num_workers += 1
@@ -103,7 +103,7 @@ class RouterHarness:
         return worker
 
     def client(self, message: Any, identity: bytes = CLIENT, caller: Caller = ANONYMOUS) -> list[Any]:
-        """Send a client's message; returns the replies that it caused to that client."""
+        """Send a client's message; returns the replies to that client."""
         before = len(self.replies)
         self._take(self.core.on_client(identity, message, "m", self.now, caller))
         return [reply for receiver, reply in self.replies[before:] if receiver == identity]
@@ -122,7 +122,7 @@ class RouterHarness:
         self.hear(worker.identity, message)
 
     def hear(self, identity: bytes, message: Any) -> None:
-        """A message of a worker, which may be lost already."""
+        """Deliver a message of a worker, which may be lost already."""
         self._take(self.core.on_worker(identity, message, self.now))
 
     def generate(
@@ -135,7 +135,7 @@ class RouterHarness:
         kind: str = "local",
         extras: SequenceExtras | None = None,
     ) -> None:
-        """The worker that runs this job reports `text`, continuing where the dispatch's tokens end."""
+        """The worker of this job reports `text`, continuing after the dispatch's tokens."""
         worker, dispatch = self.running(number, kind)
         position = len(dispatch.emitted_ids)
         token_ids = [0] if kind == "cloud" and text else None
@@ -159,7 +159,7 @@ class RouterHarness:
         self._take(effects)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass in ticks, with every worker alive and idle."""
+        """Advance the clock in ticks, with every worker alive and idle."""
         end = self.now + seconds
         while self.now < end:
             self.now = min(end, self.now + 0.5)
@@ -171,17 +171,17 @@ class RouterHarness:
         self._take(self.core.on_tick(self.now))
 
     def pass_silence(self, seconds: float) -> None:
-        """Let time pass while no worker says anything."""
+        """Advance the clock without messages of workers."""
         self.now += seconds
         self.tick()
 
     def lose(self, worker: Worker) -> None:
-        """A worker's process dies, and the supervisor says so."""
+        """End a worker's process; the supervisor reports it."""
         del self.workers[worker.identity]
         self._take(self.core.on_worker_lost(worker.hello.worker_id, self.now))
 
     def write_to_disk(self) -> None:
-        """The journal has written all that it was given."""
+        """Report that the journal has written all its entries."""
         assert self.disk is not None
         ended = [entry.job_id for entry in self.disk.waiting if isinstance(entry, WriteEnded)]
         self._take(self.core.on_journaled(self.disk.write(), self.now))
@@ -194,7 +194,7 @@ class RouterHarness:
     def stop(self, *, leaves_jobs: bool = False) -> None:
         self._take(self.core.on_stop(self.now, leaves_jobs=leaves_jobs))
 
-    # what is seen
+    # observations
 
     def running(self, number: int, kind: str = "local") -> tuple[Worker, Dispatch]:
         [found] = [

@@ -16,9 +16,9 @@ NUM_SLOTS = 4
 
 
 class EchoWorker:
-    """Says the prompt's letters again and again, one a step: token ids that are known in advance.
+    """Generates the prompt's letters again and again, one per step: the token ids are known in advance.
 
-    The last one of each job waits for `may_end`, where there is one.
+    The last token of each job waits for `may_end`, if that is set.
     """
 
     def __init__(

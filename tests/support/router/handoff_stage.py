@@ -43,7 +43,7 @@ def make_dispatch(dispatch_id: int, **changes: Any) -> Dispatch:
 
 
 class Router:
-    """The router's end of the workers socket, and an actor that works for it on a thread."""
+    """The router's end of the workers socket, and a handoff actor on a thread."""
 
     def __init__(self, endpoint: str = "tcp://127.0.0.1:*") -> None:
         self._context = zmq.asyncio.Context()
@@ -70,7 +70,7 @@ class Router:
         await self._socket.send_multipart([self._identity, *encode(message)])
 
     async def expect(self, kind: type[M], where: Callable[[M], bool] = lambda _: True) -> M:
-        """The next message of `kind` that fulfils `where`; others are taken note of and skipped."""
+        """The next message of `kind` that satisfies `where`; others are recorded and skipped."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             message = await self.receive()
@@ -79,7 +79,7 @@ class Router:
         raise AssertionError(f"no {kind.__name__} like that in {PATIENCE_S} s")
 
     async def until(self, where: Callable[[Report], bool]) -> Report:
-        """The latest Report, or the first later one, that fulfils `where`."""
+        """The latest Report, or the first later one, that satisfies `where`."""
         while not (self.reports and where(self.reports[-1])):
             await self.expect(Report)
         return self.reports[-1]
@@ -91,7 +91,7 @@ class Router:
         return hello
 
     async def finished(self, dispatch_id: int) -> SequenceDelta:
-        """Read until a job ends; its last delta."""
+        """Read until a job ends; returns its last delta."""
         while not any(delta.finish for delta in self.deltas.get(dispatch_id, [])):
             await self.expect(Report)
         return self.deltas[dispatch_id][-1]
@@ -102,7 +102,7 @@ class Router:
 
 
 class Stage:
-    """One router and the actors started for it."""
+    """One router and the actors that were started for it."""
 
     def __init__(self, router: Router) -> None:
         self.router = router

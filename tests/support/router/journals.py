@@ -25,7 +25,7 @@ PATIENCE_S = 60.0
 
 
 class Writer:
-    """A journal that is open for writing, and what it reports."""
+    """A journal that is open for writing, and its reports."""
 
     def __init__(self, directory: Path) -> None:
         self.journal = JobJournal(directory, retry_s=0.05)
@@ -39,7 +39,7 @@ class Writer:
         self.said.put((list(job_ids), reason))
 
     def accept(self, name: str) -> tuple[list[str], str]:
-        record: Any = accepted(name)  # with all of `submit`, as earlier versions wrote it
+        record: Any = accepted(name)  # with all of `submit`, like earlier versions
         self.journal.add(WriteAccepted(name, record))
         return self.said.get(timeout=PATIENCE_S)
 
@@ -55,7 +55,7 @@ def ended(name: str, at: float | None = None) -> EndedRecord:
 
 
 def found(directory: Path, retention_s: float = 600.0) -> dict[str, AcceptedRecord | StoredResult]:
-    """What a router finds: jobs to run, and ended ones, whose results it reads later."""
+    """The state that a router recovers: jobs to run, and ended ones, whose results it reads later."""
     journal = JobJournal(directory)
     jobs = journal.recover(retention_s)
     results = read(directory, *(job.job_id for job in jobs if isinstance(job, RecoveredEnd)))

@@ -1,4 +1,4 @@
-"""The text side of a model without files: one token a letter."""
+"""The text side of a model without files: one token per letter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cactus_actors.vision.picture_processor import PictureProcessor, ProcessedPi
 
 
 class LetterTokenizer:
-    """One token a character; `<s>` is a start token."""
+    """One token per character; `<s>` is a start token."""
 
     vocab_size = 128
     bos_id: int | None = 1
@@ -36,7 +36,7 @@ class LetterTokenizer:
 
 
 class LetterModel:
-    """The text side of a model without files; `tools` and `reasoning` stand in front of its prompts."""
+    """The text side of a model without files; `tools` and `reasoning` are put in front of its prompts."""
 
     name = "letters"
     fingerprint = ""

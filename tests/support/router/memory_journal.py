@@ -1,4 +1,4 @@
-"""A journal in memory, which writes when it is told to."""
+"""A journal in memory that writes on request."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from cactus_actors.router.state.journal_records import (
 
 @dataclass
 class Disk:
-    """A journal that writes when it is told to; entries that wait are lost with the router."""
+    """A journal that writes on request; pending entries are lost with the router."""
 
     waiting: list[Any] = field(default_factory=list)
     accepted: dict[str, AcceptedRecord] = field(default_factory=dict)
     ended: dict[str, EndedRecord] = field(default_factory=dict)
 
     def write(self) -> list[str]:
-        """Write what waits; the ids of the jobs that were accepted by it."""
+        """Write the pending entries; returns the ids of the jobs that they accept."""
         entries, self.waiting = self.waiting, []
         for entry in entries:
             match entry:
@@ -46,7 +46,7 @@ class Disk:
         return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
 
     def recovered(self) -> list[Recovered]:
-        """What a new router finds, once this one is dead."""
+        """The state that a new router recovers after this one has died."""
         self.waiting.clear()
         return [
             end_of(record, self.ended[job_id]) if job_id in self.ended else record

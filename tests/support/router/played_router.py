@@ -1,4 +1,4 @@
-"""A router's socket that a test plays, and one worker with a random model on a thread."""
+"""A fake router with a real socket, and one worker with a random model on a thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def load_random(settings: WorkerSettings, _: LoadingProgress) -> LoadedEngine:
 
 
 class PlayedRouter:
-    """A ROUTER socket and one worker in a thread of its own."""
+    """A ROUTER socket that the test controls, and one worker on a thread."""
 
     def __init__(self) -> None:
         self._context = zmq.Context()
@@ -78,7 +78,7 @@ class PlayedRouter:
                 router.poll(10)
 
     def restart(self) -> None:
-        """Forget everything and come back on the same port, as a killed router does."""
+        """Lose all state and listen on the same port again, like a killed router."""
         self._socket.close()
         self._socket = self._bound_socket(self.endpoint)
 

@@ -1,4 +1,4 @@
-"""A ZMTP 3 peer by hand (RFC 23), for what no ZeroMQ library would send."""
+"""A ZMTP 3 peer without a library (RFC 23), for frames that no ZeroMQ library would send."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MORE, LONG, COMMAND = 1, 2, 4
 
 
 def frame(body: bytes, flags: int = 0) -> bytes:
-    """One frame of the wire."""
+    """One encoded frame."""
     if len(body) < 256:
         return bytes([flags, len(body)]) + body
     return bytes([flags | LONG]) + len(body).to_bytes(8, "big") + body
 
 
 class RawPeer:
-    """A TCP connection that has shaken hands as a socket of `kind`, without security."""
+    """A TCP connection that has completed the handshake as a socket of `kind`, without security."""
 
     def __init__(self, endpoint: str, kind: str, *, receive_buffer: int | None = None) -> None:
         self.socket = socket.socket()
@@ -45,7 +45,7 @@ class RawPeer:
             received += part
 
     def send(self, content: bytes) -> None:
-        """Bytes as they are; a peer that hangs up is no failure here."""
+        """Send raw bytes; a peer that hangs up is not a failure here."""
         with contextlib.suppress(OSError):
             self.socket.sendall(content)
 
@@ -53,7 +53,7 @@ class RawPeer:
         self.send(frame(b"\1" + topic))
 
     def is_cut(self, timeout_s: float = 60.0) -> bool:
-        """Whether the other side hangs up in time."""
+        """True if the other side closes the connection in time."""
         self.socket.settimeout(timeout_s)
         try:
             while self.socket.recv(65536):
@@ -68,7 +68,7 @@ class RawPeer:
         self.socket.close()
 
     def reset(self) -> None:
-        """Leave with RST, as a process does that is killed with unread bytes."""
+        """Close with RST, like a process that is killed with unread bytes."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 

@@ -18,7 +18,7 @@ from tests.support.router.worker_messages import make_hello
 
 
 def make_job(number: int = 1, *, user: str = "", work: float = 1.0) -> Job:
-    """A job of that work that has generated nothing yet."""
+    """A job of that work without generated tokens."""
     job_id = f"{number:032x}"
     params, policy = resolve_options(Options(seed=1), context_left=64)
     return Job(
@@ -34,7 +34,7 @@ def make_job(number: int = 1, *, user: str = "", work: float = 1.0) -> Job:
 
 
 def make_worker(worker_id: str, number: int = 0, num_slots: int = 100) -> WorkerRecord:
-    """A worker that has said its Hello and nothing else."""
+    """A worker that has sent its Hello only."""
     return WorkerRecord(worker_id.encode(), make_hello(worker_id, num_slots=num_slots), number, 0.0)
 
 

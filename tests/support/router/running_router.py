@@ -37,7 +37,7 @@ LOOPBACK = {
 
 
 class Peer:
-    """One DEALER; what it receives is decoded, and silence past the deadline fails the test."""
+    """One DEALER; it decodes its messages, and fails the test after a timeout."""
 
     def __init__(self, context: zmq.Context[Any], endpoint: str, decoder: Any) -> None:
         self.socket = context.socket(zmq.DEALER)
@@ -68,7 +68,7 @@ class Peer:
 
 
 class Subscriber:
-    """One SUB that listens to a job."""
+    """One SUB that is subscribed to a job."""
 
     def __init__(self, context: zmq.Context[Any], endpoint: str, *topics: str) -> None:
         self.socket = context.socket(zmq.SUB)
@@ -105,7 +105,7 @@ class Service:
         return self._peer(self.endpoints.jobs, router_reply_decoder())
 
     def stranger(self) -> Peer:
-        """A worker that has not said Hello."""
+        """A worker that has not sent Hello."""
         return self._peer(self.endpoints.workers, router_command_decoder())
 
     def subscriber(self, *topics: str) -> Subscriber:

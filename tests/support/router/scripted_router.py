@@ -1,6 +1,6 @@
-"""A router with real sockets and no workers: it answers every job with words made from its prompt and seed.
+"""A router with real sockets and no workers: the answer to a job is a function of its prompt and seed.
 
-Tests steer it by replacing its methods, and look at what it received.
+Tests control it by replacing its methods, and check the messages that it received.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from cactus_actors.protocol.results import Result, Usage
 from cactus_actors.protocol.wire import client_message_decoder, encode, encode_published
 
 WHOLE = "hello w1 w2 w3 w4"
-"""What the prompt `hello` comes to, unless the router is told otherwise."""
+"""The answer to the prompt `hello`, unless the router is configured otherwise."""
 
 
 class ScriptedJob:
-    """One job: its whole stream is known from the start, `length` of it has been streamed.
+    """One job: its whole stream is known from the start, `length` tokens of it have been streamed.
 
     The first tokens of a stream may be reasoning.
     """
@@ -100,9 +100,9 @@ class ScriptedJob:
 
 
 class ScriptedRouter:
-    """Runs on its own thread between `with` and its end; `step_s` is the time between two tokens.
+    """Runs on its own thread inside a `with` block; `step_s` is the time between two tokens.
 
-    While `pauses_at` is a number, a job that has so many tokens gets no further one and does not end.
+    While `pauses_at` is a number, a job with that number of tokens gets no further one and does not end.
     """
 
     def __init__(self, *, num_tokens: int = 5, step_s: float = 0.002) -> None:
@@ -139,14 +139,14 @@ class ScriptedRouter:
         self._context.destroy(linger=0)
 
     def restart(self) -> None:
-        """Forget every job and begin a new epoch, as a router that was killed and started again."""
+        """Lose every job and begin a new epoch, like a router that was killed and started again."""
         self._forget.set()
         until(lambda: not self._forget.is_set())
 
     def received_of(self, kind: type) -> list[ClientMessage]:
         return [message for message in [*self.received] if isinstance(message, kind)]
 
-    # what tests replace
+    # methods that tests replace
 
     def on_submit(self, identity: bytes, submit: Submit) -> None:
         job = self.jobs_run.get(submit.job_id)
@@ -218,7 +218,7 @@ class ScriptedRouter:
             self.end(job, job.finish(finish_reason="cancelled"))
         self.reply(identity, Pending(job_id=cancel.job_id, state=job.state, length=job.length))
 
-    # what scripts use
+    # methods that scripts use
 
     def after(self, delay_s: float, action: Callable[[], None]) -> None:
         heapq.heappush(self._due, (time.monotonic() + delay_s, next(self._order), action))

@@ -1,4 +1,4 @@
-"""A router that asks for keys, and peers that prove theirs."""
+"""A router that requires keys, and peers that authenticate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.router.worker_messages import make_delta, make_hello
 
 
 class Peer:
-    """One DEALER or SUB; silence past the deadline fails the test."""
+    """One DEALER or SUB; a timeout fails the test."""
 
     def __init__(self, socket: zmq.Socket[Any], decoder: Any) -> None:
         self.socket = socket
@@ -40,7 +40,7 @@ class Peer:
     def receive(self, kind: type | None = None) -> Any:
         """The next message, or the next one of that type."""
         while True:
-            if not self.socket.poll(PATIENCE_MS):  # assertions of this module are dropped with the program's
+            if not self.socket.poll(PATIENCE_MS):  # assertions of this module are removed together with the program's
                 raise AssertionError("nothing came")
             message = self._decoder.decode(self.socket.recv_multipart()[-2:])
             if kind is None or isinstance(message, kind):
@@ -67,7 +67,7 @@ class SecuredRouter:
     def key(
         self, name: str, role: Role = "client", tenant: str | None = None, terms: KeyGrants = DEFAULT_GRANTS
     ) -> Credentials:
-        """A new key that the router knows."""
+        """A new key that is registered at the router."""
         return read_key_file(self.store.add(name, role, tenant, terms=terms))
 
     def key_file(self, name: str, role: Role = "client", tenant: str | None = None) -> Path:
@@ -84,7 +84,7 @@ class SecuredRouter:
         return worker
 
     def stranger(self, credentials: Credentials | None) -> Peer:
-        """Somebody on the workers' socket who has said nothing yet."""
+        """A peer of the workers' socket that has sent nothing yet."""
         return self._peer(zmq.DEALER, self.endpoints.workers, credentials, router_command_decoder())
 
     def subscriber(self, credentials: Credentials | None, *topics: str) -> Peer:
@@ -97,7 +97,7 @@ class SecuredRouter:
         peer.socket.close()
 
     def status(self) -> Status:
-        """As an operator sees it."""
+        """The status, as an operator receives it."""
         name = f"watcher-{time.monotonic_ns()}"
         watcher = self.client(self.key(name, "operator"))
         status = watcher.ask(StatusRequest(request_id="r"))
@@ -157,7 +157,7 @@ def dispatched(worker: Peer) -> Dispatch:
 
 
 class Generation:
-    """A worker that says one text after another in its one job."""
+    """A worker that generates one text after another in its one job."""
 
     def __init__(self, worker: Peer) -> None:
         self._worker = worker
@@ -170,7 +170,7 @@ class Generation:
         self._worker.send(report(delta, num_running=0 if finish else 1))
 
     def reach(self, subscriber: Peer) -> None:
-        """Generate until the subscriber has heard all of it."""
+        """Generate until the subscriber has received all of it."""
         give_up_at = time.monotonic() + PATIENCE_MS / 1000
         while time.monotonic() < give_up_at:
             self.say("x")

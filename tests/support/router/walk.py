@@ -1,7 +1,7 @@
-"""What a router would find by looking at all workers and all jobs: its counters must say the same.
+"""A recount of all workers and all jobs, with which the router's counters must agree.
 
-An index that was updated at every change must equal one that is filled anew, and must be empty once all that it
-counts has left it.
+An index that was updated at every change must equal one that is rebuilt from scratch, and must be empty once all
+that it counts has left it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STRANGERS = [Reservation("a stranger", 1, QueueLoad(), 1.0, is_background) for i
 
 
 def walk(core: RouterCore, now: float) -> None:
-    """Compare every counter with what it counts; and no job waits that fits."""
+    """Compare every counter with a recount; no waiting job fits a free slot."""
     dispatcher = core.state.dispatcher
     for worker in dispatcher.workers:
         _check_worker(worker)
@@ -105,7 +105,7 @@ def _check_prefixes(dispatcher: Dispatcher) -> None:
 
 
 def _check_backlog(core: RouterCore) -> None:
-    """What waits, what is being prepared, and what the journal is to write first."""
+    """Check the waiting jobs, those in preparation, and those that the journal has yet to write."""
     state, dispatcher = core.state, core.state.dispatcher
     reserved = dispatcher.queue._reserved
     unwritten = [job.job_id for job in state.jobs.live.values() if not job.is_admitted]
@@ -161,7 +161,9 @@ def _check_that_nothing_fits(dispatcher: Dispatcher, now: float) -> None:
 
 
 def check_that_nobody_gives_way(core: RouterCore) -> None:
-    """Nobody waits for a slot that one dispatch would give way in; after a tick, which looks at blocks."""
+    """Check that no job waits for a slot that it could get by preempting one dispatch; after a tick, which checks
+    blocks.
+    """
     dispatcher = core.state.dispatcher
     users, open_workers = dispatcher.user_jobs, [it for it in dispatcher.workers.local.values() if it.is_open]
     victims = [it for worker in open_workers for it in worker.assignments.values() if it.job.is_preemptible]
@@ -176,7 +178,7 @@ def _is_richer(owner: Job, newcomer: Job, users: UserJobs) -> bool:
 
 
 def _makes_room(worker: WorkerRecord, victim: Job, job: Job) -> bool:
-    """Whether there is room without the victim, and none beside it."""
+    """True if there is room without the victim, and none in addition to it."""
     num_left = worker.hello.num_slots - len(worker.assignments)
     num_blocks, num_needed = worker.free_blocks, worker.num_blocks_of(job)
     if num_left > 0 and num_needed <= num_blocks:

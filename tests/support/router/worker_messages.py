@@ -1,4 +1,4 @@
-"""Messages of workers, and what the other end of a worker's socket knows."""
+"""Messages of workers, and the state of the other end of a worker's socket."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make_delta(
     cuts: tuple[int, ...] = (),
     extras: SequenceExtras | None = None,
 ) -> SequenceDelta:
-    """One token a character, unless `token_ids` are given."""
+    """One token per character, unless `token_ids` are given."""
     token_ids = [ord(letter) for letter in text] if token_ids is None else token_ids
     measured = [] if entropy is None else [entropy] * len(token_ids)
     return SequenceDelta(
@@ -63,7 +63,7 @@ def make_delta(
 
 @dataclass
 class Worker:
-    """What the other end of the worker socket knows."""
+    """The state of the other end of the worker socket."""
 
     identity: bytes
     hello: Hello
@@ -90,7 +90,7 @@ class Worker:
         )
 
     def newly_cached(self, delta: SequenceDelta) -> list[int]:
-        """The full blocks that are computed when these tokens are known."""
+        """The full blocks that are computed once these tokens are known."""
         dispatch = self.dispatches.get(delta.dispatch_id)
         if dispatch is None or not dispatch.params.cache_prompt:
             return []

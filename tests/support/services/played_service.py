@@ -1,4 +1,4 @@
-"""The real router and the real gateway in threads; the test says what the model would say."""
+"""The real router and the real gateway in threads, with a fake worker that the test controls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.router.worker_messages import make_delta, make_hello
 
 NUM_SLOTS = 8
 COMPILED_WITHIN_S = 600.0
-"""Where a real worker plays the service: on a machine that is busy."""
+"""The timeout if a real worker takes the place of the fake one: the machine may be busy."""
 ANY_PORT = "tcp://127.0.0.1:*"
 STORY = (" in", " a", " small")
 JSON = {"content-type": "application/json"}
@@ -39,10 +39,10 @@ JSON = {"content-type": "application/json"}
 
 @dataclass
 class PlayedWorker:
-    """Says `words` to every prompt, one a step; the token id of a word is its place.
+    """Answers every prompt with `words`, one per step; the token id of a word is its index.
 
-    `max_tokens` ends it early, `failure` instead of its last word; with `is_held` it says nothing,
-    and of no answer more than `pauses_at` words while that is a number. One that `is_absent` never comes.
+    `max_tokens` ends it early, `failure` in place of its last word; with `is_held` it generates nothing,
+    and at most `pauses_at` words of an answer while that is a number. With `is_absent` it never connects.
     """
 
     endpoint: str
@@ -129,7 +129,7 @@ class PlayedWorker:
 
 @dataclass
 class PlayedService:
-    """A running service; `http` asks its gateway, `client` its router."""
+    """A running service; `http` calls its gateway, `client` its router."""
 
     router: RouterActor
     endpoints: Endpoints
@@ -184,7 +184,7 @@ def played_service(
     timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS,
     **worker: Any,
 ) -> Iterator[PlayedService]:
-    """A service whose worker is a PlayedWorker made with `worker`."""
+    """Run a service whose worker is a PlayedWorker made with `worker`."""
     settings = RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT, **(router_settings or {}))
     asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
     text = load_text_model(resolve_model(asked.model), asked.overrides)

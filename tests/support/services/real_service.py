@@ -1,4 +1,4 @@
-"""Router, worker and gateways of the embedded model in threads of this process: what a client meets."""
+"""Router, worker and gateways of the embedded model in threads of this process, for tests of clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY = "sk-of-the-tests-0123456789abcdef"
 
 
 class RealService:
-    """A running service; `url` asks for no key, `start_gateway` opens another door to the same router."""
+    """A running service; `url` requires no key, `start_gateway` opens another gateway to the same router."""
 
     def __init__(self, state_dir: Path, *, num_workers: int = 1) -> None:
         self._state_dir = state_dir
@@ -45,23 +45,23 @@ class RealService:
 
     @property
     def num_workers(self) -> int:
-        """How many workers are ready."""
+        """The number of ready workers."""
         return sum(worker.state == "ready" for worker in self.client.status().workers)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no job is queued or running, and all blocks are free again."""
+        """True if no job is queued or running, and all blocks are free again."""
         status = self.client.status()
         return status.jobs.queued + status.jobs.running == 0 and all(
             worker.num_running == 0 and worker.free_blocks == worker.num_blocks for worker in status.workers
         )
 
     def becomes_idle(self) -> None:
-        """Return when nothing is left of any job; fail when that takes more than IDLE_WITHIN_S."""
+        """Return when all jobs have ended; fail if that takes more than IDLE_WITHIN_S."""
         until(lambda: self.is_idle, IDLE_WITHIN_S)
 
     def start_gateway(self, **settings: Any) -> str:
-        """The URL of one more gateway with these GatewaySettings."""
+        """Start one more gateway with these GatewaySettings; returns its URL."""
         directory = self._state_dir / str(len(self._running))
         gateway = GatewayServer(GatewaySettings(listen="127.0.0.1:0", state_dir=str(directory), **settings), self._text)
         self._run(gateway.stop, lambda: gateway.run(self._endpoints.jobs, self._endpoints.stream))
@@ -70,7 +70,7 @@ class RealService:
         return url
 
     def stop(self) -> None:
-        """Stop the newest first."""
+        """Stop the actors, the newest first."""
         self.client.close()
         for stop, thread in reversed(self._running):
             stop()

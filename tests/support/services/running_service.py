@@ -1,4 +1,4 @@
-"""A service of given settings in this process, reconciled by a thread."""
+"""A service with given settings in this process, reconciled by a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cactus_actors.service.service import Service
 
 @dataclass
 class Running:
-    """A service, a client of it, and the lines that it announced, each with its time."""
+    """A service, a client of it, and the lines that it printed, each with its time."""
 
     client: Client
     endpoints: Endpoints

@@ -25,12 +25,12 @@ OPENS_ITSELF = (
     "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}({{ m.reasoning_content }}){% endif %}"
     "{{ m.content }}{% endfor %}{% if add_generation_prompt %}<me>\n<think>\n{% endif %}"
 )
-"""A template whose prompt opens the reasoning, and which shows what was thought before."""
+"""A template whose prompt opens the reasoning, and which includes earlier reasoning."""
 MARKS = ("<think>", "</think>")
 
 
 def write_model(directory: Path, template: str = OPENS_ITSELF, marks: tuple[str, ...] = MARKS) -> Path:
-    """The files of a model of bytes, in whose vocabulary `marks` follow the bytes."""
+    """Write the files of a byte-level model in whose vocabulary `marks` follow the bytes."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "model.safetensors"):
         shutil.copy(WEIGHTS / name, directory / name)
@@ -49,7 +49,7 @@ def write_model(directory: Path, template: str = OPENS_ITSELF, marks: tuple[str,
 def thinking_service(
     directory: Path, template: str = OPENS_ITSELF, marks: tuple[str, ...] = MARKS
 ) -> Iterator[PlayedService]:
-    """A service of that model, whose files and state lie in `directory`."""
+    """A service of that model, whose files and state are in `directory`."""
     path = write_model(directory / "model", template, marks)
     text = load_text_model(path)
     router = RouterActor(RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT), text)

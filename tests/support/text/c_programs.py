@@ -1,4 +1,4 @@
-"""The documents' C programs, as they stand, and one that tries the edges."""
+"""The C programs of the documents, unchanged, and one for edge cases."""
 
 BASIC = r"""
 #include "cactus_ffi.h"
@@ -94,7 +94,7 @@ int main(void) {
 }
 """
 
-# Prints one line a check: its name and what came of it.
+# Prints one line per check: its name and its result.
 EDGES = r"""
 #include "cactus_ffi.h"
 #include <stdio.h>

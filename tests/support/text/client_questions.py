@@ -1,4 +1,4 @@
-"""What all clients ask for: questions, tools and forms, and how answers are judged."""
+"""The requests that the tests of all clients share, and the checks of their answers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PLACE_FORMAT = {"type": "json_schema", "json_schema": {"name": "place", "schema"
 
 
 def check_place(text: str) -> None:
-    """Raise unless `text` is an instance of PLACE, by a validator that is not ours."""
+    """Raise unless `text` is an instance of PLACE, by a validator of another project."""
     jsonschema.validate(json.loads(text), PLACE)
 
 
@@ -66,5 +66,5 @@ ENDLESS = {
     "max_tokens": 900,
     "ignore_eos": True,
     "stream": True,
-    "user": "crowd",  # others get their turns meanwhile
+    "user": "crowd",  # other tasks run meanwhile
 }

@@ -1,4 +1,4 @@
-"""What texts a grammar takes: read byte by byte, and written by a model that knows nothing."""
+"""The language of a grammar: membership byte by byte, and random texts by a model without knowledge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTROL_TOKENS = {"<think>": 5, "</think>": 6, "<tool_call>": 7, "[TOOL_CALLS]":
 
 
 class Names:
-    """The names of a vocabulary: letters that stand for themselves, and control tokens."""
+    """Token names of a vocabulary: letters that are their own names, and control tokens."""
 
     vocab_size = 256
 
@@ -36,7 +36,7 @@ def grammar_of(**options: object) -> str:
 
 
 def accepts(grammar: str, text: str) -> bool:
-    """Whether `text` is complete under `grammar`."""
+    """True if `text` is complete under `grammar`."""
     return accepted(grammar, [text]) == [text]
 
 
@@ -59,9 +59,9 @@ class NoControlTokens(Names):
 
 
 def random_text(grammar: str, rng: random.Random, max_bytes: int = 400, begins: str = "") -> str | None:
-    """A text of a grammar, drawn byte by byte; None if there is no end to it within `max_bytes`.
+    """A text of a grammar, drawn byte by byte; None if it does not end within `max_bytes`.
 
-    It `begins` as told, with no more of that than the grammar takes. After a quarter of them the bytes are
+    It begins with as much of `begins` as the grammar allows. After a quarter of `max_bytes` the bytes are
     preferred that close what is open.
     """
     matcher = LLMatcher(BYTES, grammar, log_level=0)
@@ -95,7 +95,7 @@ class Writer:
         self._closes = np.array([text in (b'"', b"}", b"]", b":", b"0") for text in texts])
 
     def write(self, matcher: GrammarMatcher, max_tokens: int = 60) -> tuple[str, bool]:
-        """A text, and whether it came to its end.
+        """A text, and True if it ended.
 
         After half of `max_tokens` the tokens are preferred that close what is open, then the shortest.
         """

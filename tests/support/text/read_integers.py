@@ -1,4 +1,4 @@
-"""JSON as a reader of float64 numbers sees it, JavaScript for one."""
+"""JSON as a reader with float64 numbers parses it, for example JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers with reasoning, as the models of each family write them."""
+"""Answers with reasoning in the markup of each family."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ HARMONY_FINAL = "<|start|>assistant<|channel|>final<|message|>"
 
 
 def written(name: str, reasoning: str, answer: str, space: str = "\n") -> str:
-    """An answer as the models of a family write it."""
+    """An answer in the markup of a family."""
     markup = MARKUPS[name]
     if markup.has_channels:
         return f"{markup.opens[0]}{reasoning}{markup.closes[0]}{HARMONY_FINAL}{answer}"

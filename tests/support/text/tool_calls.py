@@ -1,4 +1,4 @@
-"""One tool call as each model writes it."""
+"""One tool call in the markup of each family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that calls are forced for, and the requests and calls that belong to them."""
+"""Tools for forced calls, and requests and calls that use them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TOOLS: list[dict[str, Any]] = [WEATHER, TIME, NOTE, CODE]
 
 
 def as_forced(markup: str, text: str) -> str:
-    """The text without what the prompt has in front of it."""
+    """The text without the part that the prompt has already."""
     row = MARKUPS[markup]
     return text.removeprefix(row.forms[0].mark) if row.is_begun else text
 

@@ -1,4 +1,4 @@
-"""No reader of JSON reads another seed, or another integer, than was written."""
+"""JSON readers with float64 numbers read every seed and every other integer exactly."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_integers_that_some_round() -> None:
 
 
 def told(seed: int, text: str = "", tools: list[dict[str, Any]] | None = None) -> tuple[list[bytes], Result]:
-    """What a job of that seed is told in JSON, and its result."""
+    """A job with that seed and its result, in JSON."""
     router = RouterHarness()
     router.connect()
     options = Options(seed=seed, max_tokens=2000)

@@ -1,4 +1,4 @@
-"""Results -> whole OpenAI bodies: one rendering of every field of a result."""
+"""Results -> complete OpenAI bodies: one rendering of every field of a result."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_an_echo_has_the_prompts_tokens_and_the_first_has_no_probability() -> No
     written = choice["logprobs"]
     assert written["token_logprobs"] == [None, -3.0, -2.0, -0.5]
     assert written["top_logprobs"] == [None, {"A": -1.0, " The": -3.0}, {}, {}]
-    # the space that the tokenizer puts before a text is not in the prompt
+    # the space that the tokenizer puts before a text is not part of the prompt
     assert written["text_offset"] == [0, 0, 3, 7]
     assert choice["text"][7:] == " blue"
 

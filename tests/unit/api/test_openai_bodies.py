@@ -1,4 +1,4 @@
-"""OpenAI bodies in: strict about types, named fields, nothing left out silently."""
+"""OpenAI request bodies: strict types, errors with field names, no field dropped silently."""
 
 from __future__ import annotations
 

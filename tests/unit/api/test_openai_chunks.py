@@ -1,4 +1,4 @@
-"""A job's stream -> OpenAI's chunks: the seed's transcript byte for byte, and every field of a choice."""
+"""A job's stream -> OpenAI's chunks: a transcript byte for byte, and every field of a choice."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_log_probabilities_go_on_where_the_last_chunk_ended() -> None:
 
 
 def collected_calls(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The calls of a stream, as a client puts them together."""
+    """The calls of a stream, assembled as a client does."""
     calls: dict[int, dict[str, Any]] = {}
     for content in contents(chunks):
         for piece in content.get("tool_calls", ()):
@@ -259,7 +259,7 @@ def thought(text: str, index: int = 0, **fields: Any) -> Delta:
 
 
 def streamed(chunks: Chunks, *deltas: Delta, result: Result | None = None) -> list[dict[str, Any]]:
-    """What the chunks behind the role say."""
+    """The content of the chunks after the role."""
     written = chunks.accepted(0, accepted())[1:]
     for one in deltas:
         written += chunks.delta(0, one)

@@ -1,4 +1,4 @@
-"""Options resolve to parameters in one place; what is out of range is refused by its name."""
+"""Options resolve to parameters in one place; values out of range are refused by name."""
 
 from __future__ import annotations
 

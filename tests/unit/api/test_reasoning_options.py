@@ -1,4 +1,4 @@
-"""What requests say of reasoning, in all spellings, and what contradicts itself."""
+"""Reasoning options of requests in all spellings, and contradictions between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`decode_strictly` reads what msgspec reads, to the same values, and nothing else but for repeated names."""
+"""`decode_strictly` reads the same input as msgspec, to the same values, except for repeated names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has the wrong type is named by its field, in the words of JSON and not in those of a decoder."""
+"""Type errors name the field, in the words of JSON and not in those of a decoder."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_is_no_object_has_no_field() -> None:
 
 
 def test_a_second_type_is_the_first_again() -> None:
-    """Of other names the last value counts, as docs/reference/protocol.md says."""
+    """For other names the last value counts, as docs/reference/protocol.md says."""
     for encoding, mapping in ((JSON, _json_map), (MSGPACK, _msgpack_map)):
         header = encode(msgspec.defstruct("Empty", [])(), encoding)[0]
         twice = mapping(("type", "cancel"), ("type", "cancel"), ("job_id", "x"), ("job_id", job_id(1)))

@@ -1,4 +1,4 @@
-"""A prompt file, and runs of it against a scripted router."""
+"""A prompt file, and runs of it with a scripted router."""
 
 from __future__ import annotations
 

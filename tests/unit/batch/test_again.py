@@ -1,4 +1,4 @@
-"""Failed lines that are run again, reasons, packed and piped input, and what stands for all lines."""
+"""Retries of failed lines, reasons of failures, compressed and piped input, and defaults for all lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cactus(cactus: Callable[..., typer.testing.Result]) -> Callable[..., typer.t
 
 
 def fail_odd_ones(router: ScriptedRouter) -> Callable[[], None]:
-    """Have jobs of odd prompts fail, until the returned function is called."""
+    """Make jobs of odd prompts fail until the returned function is called."""
 
     def fail(job: ScriptedJob, finished: Finished) -> None:
         if int(str(job.submit.prompt)[2:]) % 2:
@@ -55,7 +55,7 @@ def fail_odd_ones(router: ScriptedRouter) -> Callable[[], None]:
 
 
 def seeds(router: ScriptedRouter) -> dict[str, set[Any]]:
-    """The seeds under which each prompt was asked for."""
+    """The seeds of the requests for each prompt."""
     found: dict[str, set[Any]] = {}
     for submit in router.received_of(Submit):
         assert isinstance(submit, Submit)
@@ -74,7 +74,7 @@ def test_failed_lines_are_run_again_and_no_other(
     again = run(retry_failed=True)  # they fail again, under other ids
     assert (again.num_succeeded, again.num_failed) == (NUM_LINES // 2, NUM_LINES // 2 + 1)
     mend()
-    if is_cut_off:  # killed between two steps of beginning again
+    if is_cut_off:  # killed between two steps of the restart
         (tmp_path / "out.jsonl").rename(tmp_path / "out.jsonl.partial")
     last = run(retry_failed=True)
     assert (last.num_succeeded, last.num_failed, last.num_resumed) == (NUM_LINES, 1, NUM_LINES // 2)
@@ -84,7 +84,7 @@ def test_failed_lines_are_run_again_and_no_other(
     assert records(tmp_path / "out.errors.jsonl").keys() == {"line-13"}
     asked = [str(submit.prompt) for submit in router.received_of(Submit)]  # type: ignore[union-attr]
     assert [asked.count(f"p {number}") for number in range(4)] == [1, 3, 1, 3]
-    assert all(len(of_prompt) == 1 for of_prompt in seeds(router).values())  # to the tokens of the first time
+    assert all(len(of_prompt) == 1 for of_prompt in seeds(router).values())  # to the same tokens as the first time
 
 
 def test_an_unfinished_run_goes_on_with_its_failed_lines_again(
@@ -144,7 +144,7 @@ def test_packed_input(run: Callable[..., BatchProgress], source: Path, tmp_path:
     packed.write_bytes(gzip.compress(source.read_bytes()))
     progress = run(source=packed)
     assert (progress.num_succeeded, progress.num_failed) == (NUM_LINES, 1)
-    assert run(resume=True).num_resumed == NUM_LINES + 1  # what is in it is the same input
+    assert run(resume=True).num_resumed == NUM_LINES + 1  # its content is the same input
 
 
 def test_input_from_a_pipe_is_kept_for_going_on(

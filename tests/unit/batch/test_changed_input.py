@@ -1,4 +1,4 @@
-"""An input that changes while a run reads it."""
+"""An input that changes during a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_input_that_changes_under_the_run_is_noticed(
     change: Callable[[bytes], bytes],
     is_read_ahead: bool,
 ) -> None:
-    """Only what the run began with is answered, and so it goes on once that is there again."""
+    """Only lines of the original input are answered, and the run continues once that input is restored."""
     limits = BatchLimits() if is_read_ahead else BatchLimits(max_ahead_bytes=1)
     original = source.read_bytes()
 

@@ -1,4 +1,4 @@
-"""The files of a run: what counts of a partial output, whatever happened to it and to the disk."""
+"""The files of a run: the valid part of a partial output, after any fault of the process and the disk."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_killed_repair_begins_again(tmp_path: Path) -> None:
 def test_a_result_file_has_one_writer(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl.partial"
     written(path, "a", "a", "b")
-    first = ResultFile(path)  # written anew while it is locked
+    first = ResultFile(path)  # rewritten while it is locked
     with pytest.raises(OutputLocked, match="output_locked"):
         ResultFile(path)
     first.close()
@@ -97,7 +97,7 @@ def test_what_a_failed_fsync_leaves_in_doubt_is_cut_off(tmp_path: Path, monkeypa
     with pytest.raises(OutputFailed, match=rf"Input/output error after {len(safe)} bytes"):
         file.sync()
     monkeypatch.undo()
-    # a second fsync would succeed, and says nothing of what the first one lost
+    # a second fsync would succeed, and does not report the data that the first one lost
     with pytest.raises(OutputFailed):
         file.sync()
     with pytest.raises(OutputFailed):
@@ -108,7 +108,7 @@ def test_what_a_failed_fsync_leaves_in_doubt_is_cut_off(tmp_path: Path, monkeypa
 
 
 def test_results_count_once_they_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed run may have left to the kernel what the disk then refuses."""
+    """A killed run may leave data in the kernel that the disk then refuses."""
     path = tmp_path / "out.jsonl.partial"
     written(path, "a")
 
@@ -136,14 +136,14 @@ def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_comp
         flipped[place] ^= 1 << place % 8
         path.write_bytes(flipped)
         journal = BatchJournal(path)
-        # without the last line end it is as after a kill: what that ended was never written
+        # without the last line end it is as after a kill: the end of that line was never written
         torn = (begun[0], False) if is_complete else (None, False)
         try:
             assert journal.read() == (torn if place == len(content) - 1 else begun)
         except OutputRefused:
             num_refused += 1
         journal.close()
-    assert num_refused > len(content) // 2  # the others only hit names of fields that are at their defaults
+    assert num_refused > len(content) // 2  # the other bits only change names of fields with default values
 
 
 def test_a_journal_that_the_disk_does_not_take_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Prompt files: what is read, what becomes an error line, what is refused before anything runs."""
+"""Prompt files: accepted lines, error lines, and files that are refused before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where results may be written, who may write them, and disks that are full."""
+"""Output files: their location, locks on them, and full disks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_two_runs_on_one_output(
         other.kill()
         other.wait()
     router.pauses_at = None
-    assert run(resume=True).num_done == 20  # the lock went with the process
+    assert run(resume=True).num_done == 20  # the lock ended with the process
 
 
 def test_an_output_that_is_a_symbolic_link_stands_for_its_target(
@@ -62,7 +62,7 @@ def test_an_output_that_is_a_symbolic_link_stands_for_its_target(
 async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
     router: ScriptedRouter, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a batch of the gateway is, whose process lives on."""
+    """This happens to a batch of the gateway, whose process lives on."""
     is_opening, may_open = threading.Event(), threading.Event()
 
     def open_slowly(paths: BatchPaths) -> BatchOutput:
@@ -121,7 +121,7 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(
     write = os.pwrite
 
     def write_until_full(descriptor: int, content: Any, offset: int) -> int:
-        """As a full disk does: first a short write, then no more."""
+        """Behave as a full disk: first a short write, then no more."""
         nonlocal room
         if Path(f"/proc/self/fd/{descriptor}").readlink().suffix != ".partial":
             return write(descriptor, content, offset)

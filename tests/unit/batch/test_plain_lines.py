@@ -1,4 +1,4 @@
-"""Lines that are a bare string, for models with a chat template and without one."""
+"""Lines that are plain strings, for models with a chat template and without one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plain_source(source: Path) -> None:
 
 
 def refuse_messages(router: ScriptedRouter) -> None:
-    """Answer as a model without a chat template."""
+    """Answer like a model without a chat template."""
 
     def refuse(identity: bytes, submit: Submit) -> None:
         if submit.messages is None:
@@ -62,7 +62,7 @@ def test_a_plain_line_is_raw_for_a_model_without_a_chat_template(
     assert (progress.num_succeeded, progress.num_failed) == (3, 1)
     assert set(objects(tmp_path / "out.jsonl").values()) == {"text_completion"}
     assert records(tmp_path / "out.errors.jsonl")["line-3"]["error"]["param"] == "messages"
-    # the first refusal is enough: one for it, and the line that asks for a chat itself
+    # the first refusal is enough: one request for it, and the line that asks for a chat itself
     refused = [submit for submit in router.received_of(Submit) if submit.messages is not None]  # type: ignore[union-attr]
     assert len(refused) == 2
 
@@ -78,7 +78,7 @@ def test_many_plain_lines_at_once_are_all_raw_for_a_model_without_a_chat_templat
 def test_a_resumed_raw_line_makes_the_same_tokens(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
-    """Its job id, and so its seed, is the same whether or not a refusal came before it."""
+    """Its job id, and so its seed, is the same with and without an earlier refusal."""
     refuse_messages(router)
     source.write_text("".join(f'"prompt {number}"\n' for number in range(6)))
     interrupted(run, router, after=3)

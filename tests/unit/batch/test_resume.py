@@ -1,4 +1,4 @@
-"""Interrupted and finished runs that are resumed: done lines stay, changed runs are refused."""
+"""Resumed runs, after an interruption and after the end: completed lines stay, changed runs are refused."""
 
 from __future__ import annotations
 

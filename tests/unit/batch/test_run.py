@@ -1,4 +1,4 @@
-"""Runs of prompt files against a router with real sockets: every line is answered once."""
+"""Runs of prompt files with a router on real sockets: every line is answered once."""
 
 from __future__ import annotations
 

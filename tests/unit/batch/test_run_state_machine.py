@@ -1,4 +1,4 @@
-"""Any order of answers, syncs, crashes and damage, beside a model that remembers what must be there."""
+"""Any order of answers, syncs, crashes and damage, compared with a model of the expected lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.fuzzing.judging import fuzzed
 
 RUN = BatchRun(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"form": "jsonl"})
 NAMES = st.integers(0, 9).map(str)
-LINE_BYTES = 31  # about what an answer here has
+LINE_BYTES = 31  # approximate size of an answer here
 BYTES = st.tuples(st.integers(0, 2 * LINE_BYTES), st.integers(0, 2 * LINE_BYTES))
 
 
@@ -25,7 +25,7 @@ class PromptFileMachine(RuleBasedStateMachine):
     """The journal and the two result files of one run, as a resumed process finds them.
 
     `answers` are the lines given to the output, by file and in order, `num_safe` how many of each were on the
-    disk. A crash keeps those, and of what is behind them any number of bytes, the last of them as zeros.
+    disk. A crash keeps those, and any number of the bytes after them, the last of them as zeros.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class PromptFileMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(self.answers))
     @rule(is_published=st.booleans())
     def finish(self, is_published: bool) -> None:
-        """The end of a run, which may die before the files have their names; another begins."""
+        """The end of a run, which may die before the files are renamed; another run begins."""
         self.output.sync()
         self.journal.mark_complete()
         self.leave()
@@ -107,9 +107,9 @@ class PromptFileMachine(RuleBasedStateMachine):
         assert journal.read()[1]
         if is_published:
             publish(self.paths)
-        publish(self.paths)  # as a resumed run does
+        publish(self.paths)  # like a resumed run
         journal.close()
-        assert self.paths.errors.exists() == bool(self.answers[1])  # none of no line
+        assert self.paths.errors.exists() == bool(self.answers[1])  # a `none` entry belongs to no line
         for number, path in enumerate((self.paths.output, self.paths.errors)):
             if path.exists():
                 assert path.read_bytes() == self.content(number)

@@ -1,4 +1,4 @@
-"""Runs whose service refuses jobs, cancels them, fails or goes away."""
+"""Runs with a service that refuses jobs, cancels them, fails or goes away."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WAITS = "waiting up to 120 s for the service"
 
 
 def seeds(router: ScriptedRouter) -> dict[Any, set[int]]:
-    """The seeds under which each prompt was asked for."""
+    """The seeds of the requests for each prompt."""
     found: dict[Any, set[int]] = {}
     for submit in router.received_of(Submit):
         found.setdefault(submit.prompt, set()).add(submit.options.seed)  # type: ignore[union-attr]
@@ -40,7 +40,7 @@ def seeds(router: ScriptedRouter) -> dict[Any, set[int]]:
 def test_a_job_that_was_stopped_or_taken_runs_under_another_id_to_the_same_tokens(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
-    """A service that stops ends its jobs for good; one that was asked for at another priority is another."""
+    """A service that stops ends its jobs finally; a job with another priority is another job."""
     stopped: set[str] = set()
 
     def stop_some(job: ScriptedJob, finished: Finished) -> None:
@@ -86,7 +86,7 @@ def test_a_service_that_fails_as_a_whole_fails_no_line(
 
 
 def refuse_each_once(router: ScriptedRouter, error: CactusError) -> set[str]:
-    """Let every job be refused once; which were, as it goes on."""
+    """Refuse every job once; returns the growing list of refused jobs."""
     refused: set[str] = set()
 
     def refuse_once(identity: bytes, submit: Submit) -> None:
@@ -134,7 +134,7 @@ def test_a_line_that_is_refused_beyond_its_own_timeout_fails_alone(
 def test_a_line_with_a_timeout_outlives_a_service_that_is_away(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path
 ) -> None:
-    """It may have the result by then."""
+    """The service may have the result by then."""
     refuse_each_once(router, Unavailable("the service is draining", retry_after=0.05))
     source.write_text(json.dumps({"custom_id": "hurried", "prompt": "a", "timeout_ms": 1}) + "\n")
     assert run().num_succeeded == 1
@@ -143,7 +143,7 @@ def test_a_line_with_a_timeout_outlives_a_service_that_is_away(
 def test_a_service_that_is_away_for_a_while_is_waited_for(
     run: Callable[..., BatchProgress], router: ScriptedRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Longer than a first answer may take, and longer than nothing was heard of the lines in flight."""
+    """The absence is longer than the timeout of a first answer, and than the silence allowed for lines in flight."""
 
     def go_away(identity: bytes, submit: Submit) -> None:
         on_submit(identity, submit)
@@ -164,14 +164,14 @@ def test_a_service_that_is_away_for_a_while_is_waited_for(
 def test_a_service_that_refuses_one_line_and_answers_another_is_spoken_of_once(
     run: Callable[..., BatchProgress], router: ScriptedRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As it does while it drains."""
+    """A draining service does this."""
     refuse_each_once(router, Unavailable("the service is draining", retry_after=0.01))
     assert run(max_in_flight=4).num_succeeded == 20
     assert caplog.text.count("waiting up to 120 s for the service") == 1
 
 
 def cancel_first(router: ScriptedRouter, num_jobs: int) -> list[str]:
-    """Let the first jobs that end have been cancelled; their ids, as it goes on."""
+    """Cancel the first jobs that end; returns the growing list of their ids."""
     cancelled: list[str] = []
 
     def cancel(job: ScriptedJob, finished: Finished) -> None:

@@ -1,4 +1,4 @@
-"""Labelled answers to thresholds: judging, ranking, fitting, the report and the command."""
+"""From labelled answers to thresholds: judging, ranking, fitting, the report and the command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def said(text: str, finish_reason: FinishReason = "stop", **fields: Any) -> Resu
 
 
 def judged(is_right: bool, doubt: float, probe: float | None = None) -> ExampleOutcome:
-    """An answer of four tokens whose every measure says `doubt`."""
+    """An answer of four tokens, each with all measures equal to `doubt`."""
     measures = Measures(
         mean_logprob=-doubt,
         min_token_prob=math.exp(-2 * doubt),
@@ -168,7 +168,7 @@ def test_the_cut_for_a_precision_hands_off_least() -> None:
 def test_the_cut_for_a_share_hands_off_most() -> None:
     assert cut_for_share(SCORES, RIGHT, 0.0).handed_off == 0.0
     assert cut_for_share(SCORES, RIGHT, 0.5) == Cut(0.25, 5, 3, 2)
-    assert cut_for_share([0.5] * 4, [True] * 4, 0.5) == Cut(0.0, 4, 4, 4)  # equals cannot be told apart
+    assert cut_for_share([0.5] * 4, [True] * 4, 0.5) == Cut(0.0, 4, 4, 4)  # equal values cannot be separated
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
@@ -182,7 +182,7 @@ def test_a_cut_says_what_its_threshold_does(answers: list[tuple[float, bool]]) -
         assert cut.accuracy == sum(stay) / len(stay)
 
 
-# what an estimate is worth
+# accuracy of estimates
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_the_interval_is_that_of_clopper_and_pearson(num_right: int, num: int, l
 
 
 def test_the_interval_covers_the_truth_of_a_threshold_that_was_given() -> None:
-    """For every chance, summed over all outcomes: no simulation."""
+    """Computed for every probability, summed over all outcomes, without simulation."""
     for chance in (0.5, 0.9, 0.97, 0.999):
         for num in (1, 20, 100):
             missed = 0.0
@@ -213,7 +213,7 @@ def test_the_interval_covers_the_truth_of_a_threshold_that_was_given() -> None:
 
 
 def test_the_precision_of_a_cut_is_no_bound() -> None:
-    """What the document says: about every second threshold keeps less than was wished of other questions."""
+    """The document states it: about every second threshold has a lower precision than requested on other questions."""
     draw, num_short = random.Random(3), 0
     for _ in range(200):
         scores = [draw.random() for _ in range(400)]
@@ -229,7 +229,7 @@ def test_the_precision_of_a_cut_is_no_bound() -> None:
 
 
 def doubtful_answers(count: int = 400) -> tuple[list[tuple[float, ...]], list[bool]]:
-    """Features of answers of eight tokens, wrong the more often the less likely their worst token was."""
+    """Features of answers of eight tokens, wrong more often if their worst token is less likely."""
     draw = random.Random(5)
     features, right = [], []
     for _ in range(count):
@@ -268,7 +268,7 @@ def test_too_few_answers_give_no_probe() -> None:
 
 
 def outcomes(num_right: int = 40, num_wrong: int = 20) -> list[ExampleOutcome]:
-    """Wrong answers are the most doubtful ones but for one."""
+    """The wrong answers are the least confident ones except for one."""
     wrong = [judged(False, 1.0 + 0.01 * place) for place in range(num_wrong - 1)] + [judged(False, 0.001)]
     return [judged(True, 0.01 * (place + 1)) for place in range(num_right)] + wrong
 
@@ -300,7 +300,7 @@ def test_a_second_service_answers_what_is_handed_off() -> None:
     entropy = next(signal for signal in calibration.signals if signal.name == "entropy")
     assert entropy.cut is not None
     assert entropy.cut.handed_off == pytest.approx(0.3)
-    # 40 right ones stay, and of the 18 handed off (places 41 to 58) 13 are right now
+    # 40 right ones stay, and 13 of the 18 handed off (places 41 to 58) are right now
     assert entropy.accuracy_of_all == pytest.approx((40 + sum(place % 4 != 0 for place in range(41, 59))) / 60)
     assert entropy.curve[0].accuracy_of_all == pytest.approx(calibration.accuracy)
 

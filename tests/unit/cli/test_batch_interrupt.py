@@ -1,4 +1,4 @@
-"""What `cactus batch` says at a signal stands on a line of its own, not in that of the bar."""
+"""The message of `cactus batch` at a signal begins a new line, not within the progress bar's line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cactus calibrate`: its table, its threshold and where it writes them."""
+"""`cactus calibrate`: its table, its threshold and its output files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Questions 0 to 59; below 20 the answer is doubtful and wrong."""
+    """Questions 0 to 59; answers below 20 are unsure and wrong."""
     finish = ScriptedJob.finish
 
     def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:

@@ -1,4 +1,4 @@
-"""`cactus chat`: commands, what is typed and pasted at a terminal, and words that stay whole."""
+"""`cactus chat`: commands, typed and pasted input at a terminal, and unbroken words."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_options_are_set_checked_and_taken_back(
     assert (first.options.temperature, first.options.max_tokens, first.options.stop) == (0.25, 3, "END")
     assert (second.options.temperature, second.options.max_tokens) == (None, 3)
     assert "options: max_tokens 3, stop END" in result.stderr
-    assert "/help for commands" not in result.stderr  # nobody sits at a terminal
+    assert "/help for commands" not in result.stderr  # stdin is not a terminal
     refused = chat("/set temperature 9", "/set temperature hot", "/set banana 1", "/set banana", "/set top-q 1", "c")
     assert refused.stderr.splitlines()[:5] == [
         "/set temperature: temperature must be between 0.0 and 2.0, got 9.0",
@@ -115,10 +115,10 @@ def test_what_is_pasted_at_a_terminal_is_one_message_and_comes_back(router: Scri
     told = bytearray()
 
     def num_prompts() -> int:
-        """How often it has begun to listen, told by its asking for marks around what is pasted."""
+        """The number of prompts so far, counted by the requests for bracketed paste."""
         while select.select([ours], [], [], 0)[0]:
             piece = os.read(ours, 65536)
-            if b"\x1b[6n" in piece:  # it asks where the cursor is
+            if b"\x1b[6n" in piece:  # it asks for the position of the cursor
                 os.write(ours, b"\x1b[1;1R")
             told.extend(piece)
         return told.count(b"\x1b[?2004h")
@@ -127,7 +127,7 @@ def test_what_is_pasted_at_a_terminal_is_one_message_and_comes_back(router: Scri
         until(lambda: num_prompts() == 1, 60)
         os.write(ours, b"\x1b[200~first line\nsecond line\x1b[201~\r")
         until(lambda: num_prompts() == 2, 60)
-        os.write(ours, b"\x1b[A\r")  # the message before
+        os.write(ours, b"\x1b[A\r")  # the previous message
         until(lambda: num_prompts() == 3, 60)
         os.write(ours, b"\x03")
         until(lambda: num_prompts() == 4, 60)

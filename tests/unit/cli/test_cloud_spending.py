@@ -1,4 +1,4 @@
-"""What was spent at the cloud, from its actor's reports to status, metrics and the terminal."""
+"""Spending at the cloud, from the reports of its actor to status, metrics and the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands against a scripted router: help, status, models, keys and the benchmark."""
+"""Commands with a scripted router: help, status, models, keys and the benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cactus complete`: what it prints, and what it sends to the service."""
+"""`cactus complete`: its output, and the job that it sends."""
 
 from __future__ import annotations
 

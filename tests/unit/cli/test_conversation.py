@@ -1,4 +1,4 @@
-"""`cactus chat`: what it remembers, and what it refuses."""
+"""`cactus chat`: its history, and refused options."""
 
 from __future__ import annotations
 

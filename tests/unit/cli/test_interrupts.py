@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command without a traceback, whatever it is loading just then."""
+"""Ctrl-C ends a command without a traceback, also while it imports modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cactus_actors.cli.interrupts import Interrupted, raising_interrupted, signa
 
 @pytest.mark.parametrize("loaded", ["cactus_actors.config", "typer", "click.core", "msgspec"])
 def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
-    """`-X importtime` tells each module when it is there."""
+    """`-X importtime` reports each import."""
     command = [sys.executable, "-X", "importtime", "-m", "cactus_actors.cli", "status"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -26,7 +26,7 @@ def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
     _, rest = process.communicate(timeout=60)
     told.append(rest)
     assert "Traceback" not in "".join(told)
-    assert process.returncode in (130, 69)  # 69: it was done loading, and no service is there
+    assert process.returncode in (130, 69)  # 69: it was done loading, and there is no service
 
 
 def test_a_signal_waits_until_a_thread_has_started() -> None:
@@ -45,7 +45,7 @@ def test_a_signal_waits_until_a_thread_has_started() -> None:
 
 
 def test_almost_nothing_is_loaded_where_an_interrupt_still_has_a_traceback() -> None:
-    """The program's `main` ends Ctrl-C quietly; before it is there, only Python's own start is."""
+    """The program's `main` handles Ctrl-C; before it runs, there is only Python's own startup."""
     shown = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "print(end='', flush=True); import cactus_actors.cli.__main__"],
         stderr=subprocess.PIPE,

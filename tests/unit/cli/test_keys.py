@@ -1,4 +1,4 @@
-"""`cactus keys` as people type it."""
+"""`cactus keys` as users type it."""
 
 from __future__ import annotations
 

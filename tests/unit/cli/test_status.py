@@ -1,4 +1,4 @@
-"""`cactus status` and `cactus scale`: what they show at which width, and while workers come and go."""
+"""`cactus status` and `cactus scale`: their output at several widths, and while workers start and stop."""
 
 from __future__ import annotations
 
@@ -145,10 +145,10 @@ def test_an_interrupt_of_a_watch_prints_nothing_again(router: ScriptedRouter) ->
     told = bytearray()
 
     def read() -> bool:
-        """Take what is there; False at the end."""
+        """Read the available output; False at the end."""
         try:
             told.extend(os.read(ours, 65536))
-        except OSError:  # all of it was read, and its writer has gone
+        except OSError:  # all of it was read, and its writer has ended
             return False
         return True
 
@@ -167,6 +167,6 @@ def test_an_interrupt_of_a_watch_prints_nothing_again(router: ScriptedRouter) ->
         process.kill()
         process.wait()
         os.close(ours)
-    _, ended, after = bytes(told).rpartition(b"\x1b[?1049l")  # back to the screen before
+    _, ended, after = bytes(told).rpartition(b"\x1b[?1049l")  # back to the previous screen
     assert ended
     assert b"serving" not in after

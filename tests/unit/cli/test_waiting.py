@@ -1,4 +1,4 @@
-"""`cactus complete` whose job does not run: it says why, and cancels the job when it is ended."""
+"""`cactus complete` with a job that does not run: it prints the reason, and cancels the job at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def holding(router: ScriptedRouter) -> ScriptedRouter:
 
 
 def _heed_signals() -> None:
-    """What runs in the background, or under nohup, may have been started with some of them ignored."""
+    """Restore the default handlers: a background process, or one under nohup, may inherit ignored signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -1,4 +1,4 @@
-"""`cactus status --watch`: rates and latencies between two looks."""
+"""`cactus status --watch`: rates and latencies between two polls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An interrupt of the thread that waits cancels the work in the other one, whenever it comes."""
+"""An interrupt of the waiting thread cancels the work in the other one at any moment."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class EndlessWork:
 
 @contextmanager
 def before_each_line(call: Callable[[], None]) -> Iterator[None]:
-    """Call a function in this thread before each line of the module under test, when it is executed first."""
-    seen: set[tuple[str, int]] = set()  # a `with` comes by twice; between it and its end no signal is looked for
+    """Call a function in this thread before each line of the module under test, when it is first executed."""
+    seen: set[tuple[str, int]] = set()  # a `with` is traced twice; no signal is handled between it and its end
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if frame.f_code.co_filename != background_loop.__file__:

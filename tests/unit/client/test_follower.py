@@ -1,4 +1,4 @@
-"""What a client makes of a stream that lost its end, and of a job that it has left."""
+"""A client whose stream lost its end, and a client that has left its job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a client takes a silent service's connection for dead."""
+"""The timeout after which a client treats the connection of a silent service as dead."""
 
 from __future__ import annotations
 

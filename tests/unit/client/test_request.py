@@ -1,4 +1,4 @@
-"""What a client makes of the arguments of a job."""
+"""The Submit message that a client builds from the arguments of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings come from a file and from flags; what is wrong is named."""
+"""Settings from a file and from flags; errors name the setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fleet keeps the wished number of workers, drains the surplus, and backs off from a crash loop."""
+"""The fleet keeps the wanted number of workers, drains the surplus, and backs off from a crash loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start tells of itself: each phase once in lines, what is awaited when nothing goes on any more."""
+"""Messages during a start: each phase once per worker, and the missing parts if nothing proceeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one caller holds leaves room for the next."""
+"""The share of one caller leaves room for the next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cactus_actors.protocol.errors import Overloaded
 
 
 def taken(shares: CallerShares, caller: Hashable, num_units: int = 1) -> int:
-    """How often the caller gets so many units."""
+    """The number of times that the caller gets this number of units."""
     count = 0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""When the gateway looks whether it can give memory back."""
+"""The times at which the gateway checks for memory that it can return to the system."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def test_it_looks_after_much_growth_and_no_more_for_what_is_in_use() -> None:
     assert memory.is_due(101 * MUCH_BYTES)
     memory.settle(101 * MUCH_BYTES)  # all of it is in use
     assert not memory.is_due(101 * MUCH_BYTES)
-    assert not memory.is_due(99 * MUCH_BYTES)  # freed without a look, and then taken again
+    assert not memory.is_due(99 * MUCH_BYTES)  # freed without a check, and then allocated again
     assert memory.is_due(100 * MUCH_BYTES)
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not STATM.exists(), reason="the system does not tell it")
 def test_what_was_freed_leaves_the_process() -> None:
-    # Below the size from which on the C library asks the system for each alone.
+    # Below the size from which the C library allocates each block from the system separately.
     pieces = [bytes([1]) * 60_000 for _ in range(2000)]
     kept = pieces[-1]
     held = resident_bytes()

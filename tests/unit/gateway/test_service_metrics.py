@@ -1,4 +1,4 @@
-"""From a status to metrics: nothing that is counted is lost on the way."""
+"""From a status to metrics: every counter is exported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_NUMBERS = {"worker_id", "kind", "node", "pid", "threads", "kernels", "weight
 
 
 def filled(struct: type[msgspec.Struct], numbers: Any, **given: Any) -> Any:
-    """A struct whose every number is another one."""
+    """A struct in which every number is different."""
     fields: dict[str, Any] = dict(given)
     for name, hint in get_type_hints(struct).items():
         if name in fields or name in NOT_NUMBERS or name in ("breaker", "spent"):

@@ -1,4 +1,4 @@
-"""Work on texts beside the event loop: one at a time, askers in turn, and no more than each may have."""
+"""Work on texts outside the event loop: one at a time, clients in turn, with limits per client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LENGTH = 10
 
 
 class Thread:
-    """Notes whose work is done, each when the test lets it go on."""
+    """Records the finished work items, each of which waits for the test."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -41,7 +41,7 @@ class Thread:
 
 
 async def begun(text_work: TextQueue, asker: str, thread: Thread) -> asyncio.Task[str]:
-    """A task that has asked for its turn."""
+    """A task that waits for its turn."""
     task = asyncio.create_task(text_work.result(asker, LENGTH, thread.work(asker)))
     await asyncio.sleep(0)
     return task
@@ -51,10 +51,10 @@ async def test_who_asks_once_is_next_whatever_another_has_asked_before() -> None
     text_work, thread = TextQueue(), Thread()
     flood = [await begun(text_work, "flooder", thread) for _ in range(MAX_OF_ONE)]
     neighbour = await begun(text_work, "neighbour", thread)
-    thread.let_go(MAX_OF_ONE + 1)  # and the loop was never held up by what waited
+    thread.let_go(MAX_OF_ONE + 1)  # and waiting work never blocked the loop
     assert await neighbour == "neighbour"
     await asyncio.gather(*flood)
-    assert thread.done.index("neighbour") <= 2  # behind what was being done, and one more of the flooder
+    assert thread.done.index("neighbour") <= 2  # after the running work, and one more of the flooder
     assert len(thread.done) == MAX_OF_ONE + 1
     assert thread.most_at_once == 1
 
@@ -93,7 +93,7 @@ async def test_who_leaves_makes_room_and_what_runs_is_still_alone() -> None:
     await asyncio.gather(*tasks[:4], return_exceptions=True)
     thread.let_go(5)
     assert await tasks[4] == "a"
-    assert thread.done == ["a", "a"]  # the one that ran when it was given up, and the one that was not
+    assert thread.done == ["a", "a"]  # the one that ran when its client left, and the one that stayed
     assert thread.most_at_once == 1
     assert await text_work.result("a", LENGTH, thread.work("a")) == "a"
 

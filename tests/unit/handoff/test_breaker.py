@@ -1,4 +1,4 @@
-"""The breaker opens on failures in a row, probes one at a time, and old outcomes do not count."""
+"""The circuit breaker opens on consecutive failures, probes one at a time, and ignores old outcomes."""
 
 from __future__ import annotations
 
@@ -84,4 +84,4 @@ def test_an_outcome_from_before_the_opening_says_nothing_about_after() -> None:
         assert permit is not None
         breaker.record(permit, outcome, 30.0)  # type: ignore[arg-type]
     assert breaker.state(30.0) == "half_open"
-    assert not breaker.admits(30.0)  # the probe is still out
+    assert not breaker.admits(30.0)  # the probe has no result yet

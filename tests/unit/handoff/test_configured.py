@@ -1,4 +1,4 @@
-"""A cloud is configured by a key, or by a setting of who asks it."""
+"""A cloud is configured by a key, or by a setting of the handoff actor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key: where it comes from, who may read it, and that it never shows."""
+"""The key: its source, the permissions of its file, and its absence from all output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets of requests, tokens and money, for all and for each tenant, in every period of UTC."""
+"""Budgets of requests, tokens and money, for all tenants and for each, in every period of UTC."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_period_gives_a_budget_back(clock: Clock) -> None:
     assert {row.period for row in books.rows()} == {
         "2026-02-01T01",
         "2026-02-01",
-    }  # what is over is forgotten
+    }  # past periods are forgotten
 
 
 def test_each_tenant_has_a_budget_of_its_own(clock: Clock) -> None:
@@ -211,7 +211,7 @@ def test_what_a_job_cost_is_booked_once(clock: Clock) -> None:
     told.has_begun = True
     told.usage = Usage(prompt_tokens=12, completion_tokens=3)
     assert told.settle(prices) == pytest.approx(18e-6)
-    silent = Meter(books, "ann", 10)  # began, and broke off before it was counted
+    silent = Meter(books, "ann", 10)  # began, and broke off before its usage was reported
     silent.on_request()
     silent.has_begun, silent.num_chunks = True, 4
     assert silent.counted() == Usage(prompt_tokens=10, completion_tokens=4)

@@ -1,4 +1,4 @@
-"""Events and answers, sans I/O: any cut of the bytes, every limit, every broken end."""
+"""Events and answers, sans I/O: any split of the bytes, every limit, every broken end."""
 
 from __future__ import annotations
 

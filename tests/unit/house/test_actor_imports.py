@@ -1,4 +1,4 @@
-"""What a process does without it does not load: it costs each start time, and each process memory."""
+"""A process imports only the modules that it needs, since imports cost start time and memory."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def tables() -> list[list[set[str]]]:
 
 
 def in_contract(layer: str) -> set[str]:
-    """The names of one layer of a contract, without those that have only a place."""
+    """The names of one layer of a contract, without those that only have a place in it."""
     assert ":" not in layer  # names on one line may not import each other
     return {name.strip() for name in layer.split("|") if not name.strip().startswith("(")}
 
@@ -97,7 +97,7 @@ def test_state_machines_do_no_input_and_output(path: str) -> None:
 
 
 def tagged_messages(path: Path) -> Iterator[str]:
-    """The structs of a file that a decoder tells apart by a tag."""
+    """The structs of a file that a decoder distinguishes by a tag."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ClassDef) and any(keyword.arg == "tag" for keyword in node.keywords):
             yield node.name

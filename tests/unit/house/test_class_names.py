@@ -1,4 +1,4 @@
-"""A public class is known by its name."""
+"""Names of public classes are unique."""
 
 from __future__ import annotations
 

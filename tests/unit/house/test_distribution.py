@@ -1,4 +1,4 @@
-"""Tests that share a group run in one process, so that what they share is made once."""
+"""Tests of a group run in one process, so that their shared fixtures are made once."""
 
 from __future__ import annotations
 

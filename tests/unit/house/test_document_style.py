@@ -1,4 +1,4 @@
-"""Documents fit a screen, and the files and tests that they name are there."""
+"""Documents have lines of limited length, and the files and tests that they name exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LINE = 120
 ROOMS = ("benchmarks", "cactus_actors", "deploy", "docs", "examples", "router", "tests", "training", "workers")
 PATH = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w./*-]*)`")
 TEST = re.compile(r"`(test_[a-z0-9_]+)`")
-HISTORY = ROOT / "CHANGELOG.md"  # names what was there then
+HISTORY = ROOT / "CHANGELOG.md"  # names the files of that time
 EACH = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
@@ -26,7 +26,7 @@ def functions_of_tests() -> frozenset[str]:
 
 
 def absent_paths(text: str) -> list[str]:
-    """The paths of the repository in a text that lead nowhere; `*` stands for anything."""
+    """The paths of the repository in a text that do not exist; `*` is a wildcard."""
     return [path for path in PATH.findall(text) if not any(ROOT.glob(path.rstrip("/")))]
 
 

@@ -1,4 +1,4 @@
-"""Every command line in the documents is one that the programs take."""
+"""The programs accept every command line in the documents."""
 
 from __future__ import annotations
 

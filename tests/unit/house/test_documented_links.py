@@ -1,4 +1,4 @@
-"""Every link of the documents leads to a file and a heading that are there."""
+"""Every link of the documents leads to an existing file and heading."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def anchors(document: Path) -> set[str]:
-    """The names of its headings, as GitHub makes them."""
+    """The anchors of its headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.strip().lower()).replace(" ", "-") for one in headings}
 
 
 def is_broken(document: Path, link: str) -> bool:
-    """Whether a link within the project leads nowhere."""
+    """True if a link within the project has no target."""
     path, _, anchor = link.partition("#")
     target = (document.parent / path).resolve() if path else document
     if not target.exists():

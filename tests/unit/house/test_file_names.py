@@ -1,4 +1,4 @@
-"""A file of a package is known by its name."""
+"""File names are unique within a package."""
 
 from __future__ import annotations
 

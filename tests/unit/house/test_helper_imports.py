@@ -1,4 +1,4 @@
-"""Helpers that two files of tests share stand in `tests/support`."""
+"""Helpers that two test files share are in `tests/support`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No circle of imports, neither of files nor of folders."""
+"""The imports have no circles, neither of files nor of folders."""
 
 from __future__ import annotations
 

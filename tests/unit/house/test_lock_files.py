@@ -1,4 +1,4 @@
-"""The lock files that the container, `make` and CI install from."""
+"""The lock files for the container, `make` and CI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEVELOPMENT = [
     if not text.startswith("cactus-actors")
 ]
 EXTENDED = {"uvicorn", "numba", "llguidance"}
-"""Libraries of which more is used than they promise to keep."""
+"""Libraries of which more is used than their public interface."""
 
 
 def locked(name: str) -> dict[str, list[str]]:
@@ -38,7 +38,7 @@ def locked(name: str) -> dict[str, list[str]]:
     [("requirements.lock", RUNTIME), ("requirements-dev.lock", [*RUNTIME, *DEVELOPMENT])],
 )
 def test_what_the_project_needs_is_locked(name: str, requirements: list[Requirement]) -> None:
-    """`make lock` mends it after a change of pyproject.toml."""
+    """Run `make lock` after a change of pyproject.toml to fix a failure."""
     versions = locked(name)
     for requirement in requirements:
         found = versions.get(requirement.name.lower().replace("_", "-"), [])

@@ -1,11 +1,11 @@
-"""What begins with an underscore is for the folder that defines it."""
+"""Names with an underscore are private to the folder that defines them."""
 
 from __future__ import annotations
 
 from tests.support.house.privates import reads_across_packages, reads_by_tests
 
 MOST_READS_BY_TESTS = 29
-"""It only falls: whoever removes some lowers it."""
+"""This limit may only be lowered, whenever such reads are removed."""
 
 
 def test_no_folder_of_the_product_reads_private_names_of_another() -> None:

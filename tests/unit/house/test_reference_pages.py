@@ -1,4 +1,4 @@
-"""The reference pages that follow from the code are what the code gives now."""
+"""The generated reference pages agree with the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cactus serve` imports what it needs to place actors, and none of the libraries that they compute with."""
+"""`cactus serve` imports the modules that place actors, and none of the libraries that actors compute with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every message of the troubleshooting page is one that the sources can print."""
+"""The sources can print every message of the troubleshooting page."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.paths import ROOT
 from tests.support.text.documents import page
 
 HOLE = "\0"
-"""Stands in a text for a part that is computed."""
+"""The placeholder for computed parts of a text."""
 MESSAGES = re.findall(r"^### (?:`` | ?`)(.*?)(?: ``|`)$", page("guide/troubleshooting.md"), re.MULTILINE)
 
 
 @cache
 def texts() -> str:
-    """Every string of the product, one a line, with HOLE in place of what is computed."""
+    """Every string of the product, one per line, with HOLE in place of computed parts."""
     files = [path for room in ("cactus_actors", "router", "workers") for path in (ROOT / room).rglob("*.py")]
     return "\n".join(text for path in files for text in strings(path.read_text()))
 
@@ -34,7 +34,7 @@ def strings(source: str) -> Iterator[str]:
 
 
 def is_printed(message: str) -> bool:
-    """Whether one string of the sources has the message's words, with `…` for anything."""
+    """True if one string of the sources has the message's words; `…` is a wildcard."""
     pattern = "[^\n]*".join(re.escape(part) for part in message.split("…"))
     return re.search(pattern, texts()) is not None
 

@@ -1,4 +1,4 @@
-"""A directory that others can change, or put another in the place of, is refused by name."""
+"""A directory that others can change, or replace, is refused by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_what_others_can_write_in_is_not(tmp_path: Path, mode: int) -> None:
 def test_a_group_of_this_user_alone_may_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group_name: str, members: list[str], is_own: bool
 ) -> None:
-    """The umask of many systems, 0002, lets it."""
+    """This is the mode of files with the umask of many systems, 0002."""
     gid = tmp_path.stat().st_gid or 1000
     monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_name="ada"))
     monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_name=group_name, gr_mem=members))
@@ -74,7 +74,7 @@ def test_nor_is_what_belongs_to_another_user(tmp_path: Path) -> None:
 
 
 def modes_of(directory: Path) -> dict[str, int]:
-    """The mode of every directory below, and its own."""
+    """The mode of a directory, and of every directory below it."""
     return {str(path.relative_to(directory)): path.stat().st_mode & 0o777 for path in directory.rglob("*/")}
 
 

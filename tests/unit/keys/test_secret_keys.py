@@ -1,4 +1,4 @@
-"""Secret keys do not get out by accident, and no code reads bytes as more than data."""
+"""Secret keys do not leak by accident, and no code interprets bytes as more than data."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ OWN_STATE = {
     "workers/families/qwen3_5_moe.py",
     "workers/loading/expert_stacks.py",
 }
-"""Where assertions are about the program's own state; what comes from outside was checked before it."""
+"""Files whose assertions concern the program's own state; input was checked before."""
 
 
 def test_a_secret_key_is_not_shown() -> None:
@@ -83,7 +83,7 @@ def test_a_secret_key_is_not_shown() -> None:
 
 
 def test_a_secret_key_does_not_leave_its_process() -> None:
-    """Ray would send it to another one with the arguments of an actor."""
+    """Ray would send it to another process with the arguments of an actor."""
     for secret in (KeyPair.generate(), Credentials(KeyPair.generate(), "", "")):
         with pytest.raises(TypeError, match="does not leave its process"):
             pickle.dumps(secret)
@@ -108,7 +108,7 @@ def names_of(tree: ast.Module) -> set[str]:
             case ast.ImportFrom(module=module, names=imported):
                 names |= {*(module or "").split("."), *(name.name for name in imported)}
             case ast.keyword(value=ast.Constant(value=False)):
-                pass  # what is switched off
+                pass  # the features that are switched off
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
                 names.add(name)
     return names
@@ -123,6 +123,6 @@ def test_no_code_runs_what_it_reads() -> None:
 
 
 def test_no_check_is_an_assertion() -> None:
-    """`python -O` drops assertions; whoever writes one in another file says here that it checks no input."""
+    """`python -O` removes assertions; a new file with assertions is added to this list if they check no input."""
     asserting = {file.path for file in product() if any(isinstance(node, ast.Assert) for node in ast.walk(file.tree))}
     assert asserting == OWN_STATE

@@ -1,4 +1,4 @@
-"""A model's fingerprint follows from what its files hold, and from nothing else."""
+"""A model's fingerprint depends on the contents of its files, and on nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPROUT = resolve_model("cactus-sprout")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The embedded model in another place, under another name, with another time."""
+    """The embedded model at another path, under another name, with another modification time."""
     shutil.copytree(SPROUT, tmp_path / "other")
     for file in (tmp_path / "other").iterdir():
         os.utime(file, (1, 1))
@@ -55,7 +55,7 @@ def test_of_large_weights_pieces_everywhere_are_read(tmp_path: Path) -> None:
         file.truncate(length)
     before = model_fingerprint(path)
     for distance in range(HEAD_BYTES - 1, length, (length - HEAD_BYTES) // 7):
-        with path.open("r+b") as file:  # as training does: no stretch of a tensor stays what it was
+        with path.open("r+b") as file:  # as training does: no part of a tensor keeps its values
             file.seek(distance)
             file.write(b"\1" * min(41 * PIECE_BYTES, length - distance))
         assert model_fingerprint(path) != before

@@ -1,4 +1,4 @@
-"""Which pooling a checkpoint asks for, and what its tokenizer puts behind a text for it."""
+"""The pooling of a checkpoint, and the token that its tokenizer appends to a text for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a private Ray has its files: private, short enough, or named before Ray is started."""
+"""The directory of a private Ray cluster: private, with a short path, or an error before Ray is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Ray prints goes to a file; people are told the first line of each message."""
+"""Ray's output goes to a file; users see the first line of each message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DUMP = "\x1b[33m(raylet)\x1b[0m Raylet is terminated.\n    [state-dump] one\n   
 
 
 class Printed:
-    """A RayOutput that stands for standard output, and what came of it."""
+    """A RayOutput in place of standard output, and its results."""
 
     def __init__(self, directory: Path, max_bytes: int = MAX_FILE_BYTES) -> None:
         self.announced: list[str] = []

@@ -1,4 +1,4 @@
-"""A session of processes ends with whoever reaps it, and when that one is killed."""
+"""A session of processes ends with its reaper, also if that is killed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_who_outlives_the_leader_is_found(tmp_path: Path) -> None:
     assert is_alive(here)
     end_session(leader.pid, start)
     wait_for_the_end_of([here])
-    os.kill(elsewhere, signal.SIGKILL)  # nothing says any more whose it was
+    os.kill(elsewhere, signal.SIGKILL)  # nothing shows any more to whom it belonged
 
 
 def test_a_later_process_of_that_number_is_left_alone() -> None:

@@ -1,4 +1,4 @@
-"""Slow is not dead: the seconds count in which a process was let run, as the system tells them."""
+"""Slow is not dead: only the seconds count in which the system let a process run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WriteThread = Callable[[int, float, float, str], None]
 
 @pytest.fixture
 def write_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteThread:
-    """Writes what the system tells of a thread: seconds on a processor and in wait for one, and its state."""
+    """Write the system's values for a thread: seconds on a processor and in wait for one, and its state."""
     monkeypatch.setattr(starvation, "PROCESSES", tmp_path)
     monkeypatch.setattr(starvation, "PRESSURE_FILES", ())
 
@@ -50,7 +50,7 @@ def test_the_seconds_that_a_thread_waited_to_run_do_not_count(write_thread: Writ
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
     write_thread(THREAD, 1.25, 5.25, "R")
     assert fair.look(0.5) == 0.25
-    assert fair.look(1.0) == 0.25  # it waits since then, which is not added up yet
+    assert fair.look(1.0) == 0.25  # it has waited since then, which the sum does not contain yet
     write_thread(THREAD, 1.5, 5.75, "R")
     assert fair.look(1.75) == 0.5
 
@@ -110,7 +110,7 @@ def test_at_rest_a_tick_is_late_only_after_the_time_that_was_planned_for_it() ->
     lateness = LoopDelay(0.05, MachinePressure(()))
     assert lateness.excused_s(10.0, 0.05) == 0.0
     assert lateness.excused_s(10.25, 0.25) == 0.0
-    assert lateness.excused_s(10.3, 0.25) == 0.0  # something came
+    assert lateness.excused_s(10.3, 0.25) == 0.0  # a message arrived
     assert lateness.excused_s(12.3, 0.25) == pytest.approx(1.7)
 
 

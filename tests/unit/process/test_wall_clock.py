@@ -1,4 +1,4 @@
-"""Unix time on disk: setting the clock does not move it, another start of the machine does."""
+"""Unix time on disk: setting the clock does not move it, a reboot of the machine does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A traceparent as https://www.w3.org/TR/trace-context-2/ has it."""
+"""The traceparent header of https://www.w3.org/TR/trace-context-2/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model reasons, by its template and vocabulary; prompts that open it, close it, and remember it."""
+"""The reasoning markup of a model, from its template and vocabulary; prompts that open, close and repeat reasoning."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ QWEN = (
     TURNS + PROMPT + "{% if enable_thinking is defined and not enable_thinking %}"
     "<think>\n\n</think>\n\n{% endif %}{% endif %}"
 )
-"""Reasons unless it is told not to."""
+"""Reasons unless the request switches it off."""
 DEEPSEEK = TURNS + PROMPT + "{{ '<think>' if thinking else '</think>' }}{% endif %}"
-"""Does so only where it is told."""
+"""Reasons only if the request switches it on."""
 GRANITE = TURNS + PROMPT + "{% if thinking %}<think></think><response></response>{% endif %}{% endif %}"
 ALWAYS = TURNS + PROMPT + "<think>\n{% endif %}"
 ITSELF = TURNS + "{# </think> #}" + PROMPT + "{% endif %}"
-"""The model opens its reasoning itself, always."""
+"""The model always opens its reasoning itself."""
 HARMONY = TURNS + "{# <|channel|>analysis<|message|> #}{% if add_generation_prompt %}<|start|>assistant{% endif %}"
 
 

@@ -1,4 +1,4 @@
-"""Reasoning is taken off first, and calls are read of what follows: in every pair of two markups."""
+"""Reasoning is removed first, and calls are parsed in the rest: for every pair of two markups."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant"
 
 
 def streamed(reasoning: str, tools: str, text: str) -> tuple[str, list[Piece]]:
-    """What is told of a text that comes letter by letter."""
+    """The parts of a text that is fed letter by letter."""
     first, second = splitter_of(reasoning), CallSplitter(tools, TOOLS)
     said: list[Split] = [*(first.feed(letter) for letter in text), first.finish()]
     pieces = [piece for one in said for piece in second.feed(one.text)] + second.finish()

@@ -1,4 +1,4 @@
-"""Reasoning taken out of texts: every family's form, what is no reasoning, and any cut of a stream."""
+"""Splitting reasoning from texts: every family's markup, text that is not reasoning, and any split of a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From tokens to chunks: an answer in any markup, however it is cut into tokens, deltas and replays."""
+"""From tokens to chunks: an answer in any markup, split in any way into tokens, deltas and replays."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TEXTS = st.text(max_size=20).map(str.strip)
 
 
 def pieces_of(text: str, places: list[int]) -> list[bytes]:
-    """The bytes of a text, cut anywhere, also within characters."""
+    """The bytes of a text, split anywhere, also within characters."""
     encoded = text.encode()
     ends = sorted({place % (len(encoded) + 1) for place in places} | {len(encoded)})
     return [encoded[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def log_of(pieces: list[bytes], markup: str, sizes: list[int]) -> TokenLog:
-    """The log of a job whose worker reports so many tokens a step."""
+    """The log of a job whose worker reports this number of tokens per step."""
     params = SamplingParams(max_tokens=100, reasoning=ReasoningParams(markup))
     detokenizer = Detokenizer(PieceTokenizer(*pieces), params)
     assert detokenizer.reasoning is not None
@@ -61,7 +61,7 @@ def parts(deltas: list[Delta]) -> tuple[str, str]:
 
 
 def messages(deltas: list[Delta], result: Result, form: Any) -> tuple[dict[str, str], dict[str, str]]:
-    """The message of a stream's chunks, and that of the whole body."""
+    """The message of a stream's chunks, and that of the complete body."""
     request = BodyRequest(endpoint="chat", submits=[Submit(job_id=JOB, messages=[])], reasoning_format=form)
     chunks = chunks_of(request, completion_id="c", created=1)
     made = chunks.accepted(0, Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=1))

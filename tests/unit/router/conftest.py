@@ -1,4 +1,4 @@
-"""A router's core, driven by events."""
+"""A RouterCore that tests drive by events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats on a fleet in virtual time: turns return to the worker that holds what was said before."""
+"""Chats on a fleet in virtual time: turns return to the worker that holds their prefix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job asks for beside its text: told in its dispatch, its stream and its result."""
+"""Outputs of a job other than its text, in its dispatch, its stream and its result."""
 
 from __future__ import annotations
 

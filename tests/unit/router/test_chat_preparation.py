@@ -1,4 +1,4 @@
-"""Messages, tools and forms on their way to a worker: what the options make of them, and what they refuse."""
+"""Preparation of messages, tools and response formats: the effect of the options, and refusals."""
 
 from __future__ import annotations
 

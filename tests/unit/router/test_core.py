@@ -1,4 +1,4 @@
-"""The router's core by events and effects: a job's life from its submit to its result."""
+"""The router's core by events and effects: the life of a job from its submission to its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the router counts, as a watcher reads it."""
+"""The router's counters, as a status request returns them."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_replays_and_the_gaps_that_they_close() -> None:
     router.connect("w1")
     router.submit(1)
     router.generate(1, "abc")
-    router.client(Resume(job_id=job_id(1), next_index=0))  # a listener that came late
+    router.client(Resume(job_id=job_id(1), next_index=0))  # a late subscriber
     assert (totals_of(router).resumes, totals_of(router).stream_gaps) == (1, 0)
     router.subscribe(1)
     router.generate(1, "de")

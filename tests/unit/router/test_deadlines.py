@@ -1,4 +1,4 @@
-"""Admission by deadline: what cannot end in time is refused at once, and what is accepted ends in time."""
+"""Admission by deadline: jobs that cannot end in time are refused at once, and accepted ones end in time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def capacity() -> float:
 
 @pytest.mark.parametrize("num_users", [1, 7])
 def test_goodput_stays_whatever_the_load(capacity: float, num_users: int) -> None:
-    """In virtual time: at 3 and 10 times the capacity as much ends in time as at once the capacity."""
+    """In virtual time: at 3 and 10 times the capacity as many requests end in time as at the capacity."""
     outcomes = [simulated(REQUESTS, load, capacity, 45.0, TIMEOUT_S, num_users) for load in (1.0, 3.0, 10.0)]
     assert not outcomes[0].refusal_s
     for outcome in outcomes[1:]:
@@ -84,7 +84,7 @@ def test_who_must_generate_more_than_others_do_is_not_taken_for_one_of_them() ->
 @pytest.mark.parametrize("num_users", [1, 7])
 @pytest.mark.parametrize("pause_s", [0.0001, 0.05])
 def test_what_runs_delays_what_comes(num_users: int, pause_s: float) -> None:
-    """400 jobs of which each needs more than half of its time, beside 16 places."""
+    """400 jobs, each of which needs more than half of its timeout, and 16 slots."""
     simulation = Simulation(5.0, num_users)
     usual = [(number / 50, Request(50, 40, 40, 40)) for number in range(300)]
     long = [(20.0 + pause_s * number, Request(50, 300, 300, 300)) for number in range(400)]
@@ -97,7 +97,7 @@ def test_what_runs_delays_what_comes(num_users: int, pause_s: float) -> None:
 
 
 def test_short_and_long_jobs_of_several_users_end_in_time() -> None:
-    """A user with more waiting than others waits for what those send later, too."""
+    """A user with more waiting jobs than others also waits for the later jobs of those."""
     requests = forced_requests([50, 100, 300], 500, seed=5)
     outcome = simulated(requests, 3.0, simulated_capacity(requests, 200), 20.0, 5.0, num_users=7)
     assert outcome.num_too_late <= 0.03 * outcome.num_in_time
@@ -132,7 +132,7 @@ def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
 
 
 def test_a_deadline_that_no_load_is_the_reason_for() -> None:
-    """The same code with a backlog and without: at rest such a job is given up before it runs."""
+    """The same error code with a backlog and without: an idle service refuses such a job before it runs."""
     forecast = forecast_of(pace=0.01)
     for num_jobs in (160, 10_000):
         add_jobs(forecast, num_jobs)

@@ -1,4 +1,4 @@
-"""Which job leaves the queue, and to which worker it goes."""
+"""The order in which jobs leave the queue, and the worker that each one gets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_blocks_are_credits_too(router: RouterHarness) -> None:
     for number in (3, 4):
         router.submit(number, "z" * 32)
     assert len(worker.dispatches) == 2
-    router.report(worker)  # it runs both, and says that all its blocks are free
+    router.report(worker)  # it runs both, and reports all its blocks as free
     assert len(worker.dispatches) == 4
 
 
@@ -70,7 +70,7 @@ def test_the_longest_cached_prefix_goes_first_but_nobody_waits_for_it_too_long(
     router.submit(3, "x" * 64)
     router.submit(4, shared + "four")
     router.generate(1, "x", finish=STOP)
-    assert next(iter(worker.dispatches.values())).job_id == job_id(4)  # overtakes 2 and 3 on its prefix
+    assert next(iter(worker.dispatches.values())).job_id == job_id(4)  # overtakes 2 and 3 because of its prefix
     router.submit(5, shared + "five")
     router.now += 2.5
     router.generate(4, "x", finish=STOP)

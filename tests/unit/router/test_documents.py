@@ -1,4 +1,4 @@
-"""Documents of a service in the prompts of its jobs."""
+"""A service's documents in the prompts of its jobs."""
 
 from __future__ import annotations
 

@@ -61,11 +61,11 @@ def test_callers_and_revocations_arrive_as_they_were(ends: Ends) -> None:
     assert received == sent
     assert isinstance(received[0], ClientRequest)
     assert received[0].caller is not None
-    assert received[0].caller.grants == ALICE.grants  # which no comparison of callers looks at
+    assert received[0].caller.grants == ALICE.grants  # a field that comparisons of callers ignore
 
 
 def test_room_for_what_waits_wakes_who_polls(ends: Ends) -> None:
-    """Else a large reply would go on at the next tick only, a socket's buffer at a time."""
+    """Otherwise a large reply would continue at the next tick only, one socket buffer at a time."""
     router_end, edge_end = ends
     poller = zmq.Poller()
     poller.register(router_end, router_end.events)

@@ -1,4 +1,4 @@
-"""Who goes next: users take turns, suspects run alone."""
+"""The order of jobs: users take turns, suspects run alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def running(router: RouterHarness) -> list[int]:
 
 
 def served(router: RouterHarness, num_jobs: int) -> list[int]:
-    """The jobs in the order in which a worker with one slot was given them."""
+    """The jobs in the order in which a worker with one slot received them."""
     order: list[int] = []
     while len(order) < num_jobs:
         [number] = running(router)
@@ -87,9 +87,9 @@ def tenant(name: str, weight: int = 1) -> Caller:
     sizes=st.tuples(*[st.lists(st.integers(1, 512), min_size=30, max_size=30)] * 2),
 )
 def test_who_always_waits_is_served_by_weight(weights: tuple[int, int], sizes: tuple[list[int], list[int]]) -> None:
-    """Goyal's bound: shares by weight differ by no more than one job of each, at any time."""
+    """Goyal's bound: shares by weight differ by at most one job of each, at any time."""
     router = RouterHarness(on_deck=0)
-    cost: dict[int, tuple[int, float]] = {}  # of each job: whose it is, and what it costs
+    cost: dict[int, tuple[int, float]] = {}  # of each job: its user, and its cost
     for which, tokens in enumerate(sizes):
         for max_tokens in tokens:
             number = len(cost) + 1
@@ -142,7 +142,7 @@ def test_an_api_key_has_its_share_whatever_users_it_names_and_nobody_else_takes_
         users[number] = ("ann", "bob", "made-up")[number % 3]
         send(router, number, gateway, account=users[number], user=f"u{number}", priority=-1, max_tokens=64)
     router.connect(num_slots=1)
-    # An account that is none has the share of who named it.
+    # A job with an invalid account has the share of its sender.
     assert first_of(router, users, 50) == {"ann": 30, "bob": 10, "made-up": 10}
 
 
@@ -192,7 +192,7 @@ def test_what_two_workers_died_of_runs_alone_and_its_neighbours_survive() -> Non
     kill_twice(router)
     third = router.connect("third", num_slots=2)
     router.submit(3)
-    assert running(router) == [1]  # nothing beside it
+    assert running(router) == [1]  # no other job runs there
     router.lose(third)
     assert router.result(1).error is not None
     assert router.result(1).error.type == "poison_job"

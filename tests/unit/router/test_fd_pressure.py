@@ -1,4 +1,4 @@
-"""Silent connections while file descriptors run out, and while they do not."""
+"""Silent connections with and without a shortage of file descriptors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-# In a process of its own: it closes descriptors, and lowers the limit of them.
+# In a separate process: it closes descriptors, and lowers their limit.
 LOOK_TWICE = """
 import os, resource, socket, sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Bounds of the queue, in jobs, tokens and bytes, and when a refused client is to come back."""
+"""Limits of the queue in jobs, tokens and bytes, and the retry time of refused clients."""
 
 from __future__ import annotations
 

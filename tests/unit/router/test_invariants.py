@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: promises 2 and 3, and the books that must balance."""
+"""Any events in any order: guarantees 2 and 3, and the consistency of all counters."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ENTROPIES = st.sampled_from([SURE, UNSURE])
 
 
 def letters(position: int, count: int) -> str:
-    """What every attempt generates there: the letter tells its position."""
+    """The output of every attempt: the letter encodes its position."""
     return "".join(ALPHABET[(position + offset) % 26] for offset in range(count))
 
 
 class Follower:
-    """A client of one stream by the protocol's rules: it drops what it has and resumes at a gap."""
+    """A client of one stream by the protocol's rules: it drops known tokens and resumes at a gap."""
 
     def __init__(self) -> None:
         self.next_index = 0
@@ -46,7 +46,7 @@ class Follower:
 
 
 class RouterMachine(RuleBasedStateMachine):
-    """Clients, workers and a cloud do what they may do at any time."""
+    """Clients, workers and a cloud send any permitted message at any time."""
 
     @initialize(max_queued_jobs=st.integers(1, 8), on_deck=st.integers(0, 1))
     def start(self, max_queued_jobs: int, on_deck: int) -> None:
@@ -192,7 +192,7 @@ class RouterMachine(RuleBasedStateMachine):
         self.router.pass_time(seconds)
 
     def finish_unsurely(self) -> None:
-        """Let what runs end, with a confidence that calls for the cloud."""
+        """Let running jobs end with a confidence that requires the cloud."""
         self.connect("local", 3)
         self.connect("cloud", 3)
         for _ in range(20):

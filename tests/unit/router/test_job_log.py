@@ -1,4 +1,4 @@
-"""What the job log says, and that nobody waits for it."""
+"""The lines of the job log, which no job waits for."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_nobody_waits_for_a_sink_that_is_stuck() -> None:
     stuck.go_on.set()
     kept.close()
     assert stuck.num_recorded + stuck.num_dropped == 100
-    assert 3 <= stuck.num_recorded <= 4  # what waited, and what was being entered
+    assert 3 <= stuck.num_recorded <= 4  # the waiting entries, and the one being written
 
 
 def test_an_entry_that_fails_is_not_the_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

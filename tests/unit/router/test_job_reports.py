@@ -1,4 +1,4 @@
-"""What is told of each job that ends: once, with the durations of the router's own clock."""
+"""The report of each ended job: once, with the durations of the router's own clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal's file: what is written is found again, and what is wrong with it is said."""
+"""The journal's file: written records are recovered, and errors are reported."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: 
 def test_what_is_said_to_be_written_is_in_the_file_already(writer: Writer, tmp_path: Path) -> None:
     writer.accept("one")
     (tmp_path / "copy").mkdir()
-    for name in ("jobs.sqlite", "jobs.sqlite-wal"):  # as a kill would leave them
+    for name in ("jobs.sqlite", "jobs.sqlite-wal"):  # as after a kill
         shutil.copy(tmp_path / name, tmp_path / "copy" / name)
     assert list(found(tmp_path / "copy")) == ["one"]
 
@@ -162,7 +162,7 @@ def test_on_a_full_disk_jobs_are_refused_and_ends_are_written_later(writer: Writ
     writer.accept("one")
     database = writer.journal._database
     (num_pages,) = database.execute("PRAGMA page_count").fetchone()
-    database.execute(f"PRAGMA max_page_count = {num_pages}")  # SQLite's own way to run out of room
+    database.execute(f"PRAGMA max_page_count = {num_pages}")  # SQLite's own error for a full disk
     refused = "x" * 100_000
     names, reason = writer.accept(refused)
     assert names == [refused]
@@ -213,7 +213,7 @@ def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(writ
     database.execute("PRAGMA query_only = ON")
     assert writer.accept("two")[1]
     names, reason = writer.said.get(timeout=PATIENCE_S)
-    assert (names, bool(reason)) == ([], True)  # it tried, and it still cannot
+    assert (names, bool(reason)) == ([], True)  # it tried, and still fails
     database.execute("PRAGMA query_only = OFF")
     while reason:
         names, reason = writer.said.get(timeout=PATIENCE_S)
@@ -222,7 +222,7 @@ def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(writ
 
 
 class JournalMachine(RuleBasedStateMachine):
-    """Whatever is written and however often it is opened again, the file holds what a dict would."""
+    """Any records, after any number of restarts: the file holds the same as a dict."""
 
     names = st.sampled_from("abcd")
 

@@ -1,4 +1,4 @@
-"""Large messages are limited in bytes, of each client and of all, before anything of them is decoded."""
+"""Large messages are limited in bytes, per client and in total, before they are decoded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MESSAGE = 4 << 20
 
 
 def sent(rates: LargeMessageRates, client: str, now: float, *, has_key: bool) -> int:
-    """How many messages of 4 MiB a client gets through at once."""
+    """The number of messages of 4 MiB that are accepted from a client in a row."""
     count = 0
     while not rates.delay_s(client, MESSAGE, now, has_key=has_key):
         count += 1

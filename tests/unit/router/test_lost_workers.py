@@ -1,4 +1,4 @@
-"""Workers that are lost, silent or leave: their jobs continue, or are given up by name."""
+"""Workers that are lost, become silent or leave: their jobs continue, or fail with a named error."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_silent_worker_is_lost(router: RouterHarness) -> None:
 
 
 def test_a_worker_that_reports_and_hears_nothing_is_lost(router: RouterHarness) -> None:
-    """Its connection carries one direction only: what is sent to it would wait for ever."""
+    """Its connection carries one direction only: messages to it would wait for ever."""
     deaf = router.connect("w1")
     router.pass_time(5.0)
     router.submit(1)
@@ -91,7 +91,7 @@ def test_silence_that_the_router_is_to_blame_for_counts_against_nobody(router: R
     router.tick()
     assert [worker.worker_id for worker in router.core.status(router.now).workers] == ["w1"]
     router.generate(1, "x")
-    router.core.on_loop_delayed(60.0, router.now)  # it was heard just now: nothing is excused beforehand
+    router.core.on_loop_delayed(60.0, router.now)  # it sent a message just now: nothing is excused in advance
     router.pass_silence(4.0)
     assert router.core.status(router.now).workers == []
 
@@ -168,7 +168,7 @@ def test_a_worker_that_says_hello_again_starts_anew(router: RouterHarness) -> No
     router.submit(1)
     router.generate(1, "ab")
     again = router.connect("w1")
-    assert worker.aborted == []  # its old connection is over
+    assert worker.aborted == []  # its old connection has ended
     assert again.aborted == [1]
     _, dispatch = router.running(1)
     assert dispatch.emitted_ids == [97, 98]

@@ -1,4 +1,4 @@
-"""A worker with another model, format or kernels than the service's gets no jobs and is told why."""
+"""A worker with a different model, format or kernels gets no jobs, and a reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OURS = {"fingerprint": "f00d", "weights": "float32", "kv_cache": "float16", "ker
 
 
 def hello(router: RouterHarness, worker_id: str, **differing: Any) -> list[Any]:
-    """The answers to a Hello; a worker that is like the others, but for what is given."""
+    """The replies to a Hello of a worker that equals the others except for the given fields."""
     said = make_hello(worker_id, **{**OURS, **differing})
     effects = router.core.on_worker(worker_id.encode(), said, router.now)
     return [effect.message for effect in effects if isinstance(effect, SendWorker)]

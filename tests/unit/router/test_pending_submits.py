@@ -22,7 +22,7 @@ from tests.support.router.letter_model import LetterModel
 
 
 class SlowRouter:
-    """A core whose requests are prepared when the test says so."""
+    """A core whose requests are prepared when the test requests it."""
 
     def __init__(self, **settings: Any) -> None:
         self.core = RouterCore(RouterSettings(**settings), ServiceFacts(epoch=7, started_at=0.0))

@@ -1,4 +1,4 @@
-"""What the router's core gives to a journal, and what it makes of one that it finds."""
+"""Records that the router's core gives to a journal, and the state that it recovers from one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_job_cancelled_before_it_is_on_disk_ends_once(disk: Disk) -> None:
     [finished, pending] = router.client(Cancel(job_id=job_id(1)))
     assert isinstance(finished, Finished)
     assert isinstance(pending, Pending)
-    walk(router.core, router.now)  # it has ended, and is on its way to the disk
+    walk(router.core, router.now)  # it has ended, and its end is not on disk yet
     router.write_to_disk()
     walk(router.core, router.now)
     assert not router.is_running(1)
@@ -153,7 +153,7 @@ def test_a_deadline_counts_from_the_acceptance_whoever_accepted(disk: Disk) -> N
     first = RouterHarness(disk=disk)
     first.client(submit(1, timeout_ms=5000))
     first.write_to_disk()
-    # The machine was started again: its clock begins anew, 4 s of Unix time later.
+    # The machine was rebooted: its clock begins at zero, 4 s of Unix time later.
     second = RouterHarness(disk=disk, unix_offset=1_000_004.0)
     second.pass_silence(0.5)
     assert second.client(Fetch(job_id=job_id(1), wait=False))[0].state == "queued"

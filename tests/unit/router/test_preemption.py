@@ -1,4 +1,4 @@
-"""Background work, of a priority below the usual one, beside work that somebody waits for."""
+"""Background jobs (priority above 0) next to interactive jobs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_job_that_somebody_waits_for_is_sent_at_once(on_deck: int) -> None:
     [worker] = router.workers.values()
     router.submit(100)
     assert router.is_running(100)
-    assert running(worker)[:2] == [1, 2]  # the last to come gave way
+    assert running(worker)[:2] == [1, 2]  # the last arrival was preempted
     assert len(worker.dispatches) <= 3 + on_deck
 
 
@@ -51,7 +51,7 @@ def test_it_is_before_everything_that_waits_at_the_worker() -> None:
     assert running(worker) == [1, 2, 3, 4]
     router.submit(100)
     assert running(worker)[:3] == [1, 2, 100]
-    assert len(worker.aborted) == 2  # one that ran, and the one on deck
+    assert len(worker.aborted) == 2  # a running one, and the one on deck
 
 
 def test_many_find_their_slots_and_no_more_is_taken_back_than_that() -> None:
@@ -128,7 +128,7 @@ def test_blocks_are_made_free_too() -> None:
 def test_where_no_room_can_be_made_nobody_loses_his() -> None:
     router = RouterHarness(on_deck=0)
     worker = router.connect(num_slots=2, num_blocks=8)
-    router.submit(1, "x" * 60)  # somebody waits for this one
+    router.submit(1, "x" * 60)  # a client waits for this one
     router.submit(2, priority=BACKGROUND)
     router.say(worker, msgspec.structs.replace(worker.report(), free_blocks=3))
     router.submit(100, "y" * 120)
@@ -165,7 +165,7 @@ def test_a_user_who_comes_to_a_full_service_need_not_wait_for_anothers_jobs_to_e
     assert running(worker) == [1, 2, 3, 100]
     for number in range(101, 105):
         router.submit(number, user="rare")
-    assert shares(router, users) == {"busy": 3, "rare": 1}  # who runs something waits for his turn
+    assert shares(router, users) == {"busy": 3, "rare": 1}  # users with a running job wait for their turn
     assert len(worker.aborted) == 1
 
 

@@ -1,4 +1,4 @@
-"""Who waits for whom while requests are prepared."""
+"""The order of requests in preparation, and delays between users."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 
 
 class Gate:
-    """A preparer that refuses every request, a slow one only when it is let."""
+    """A preparer that refuses every request; a slow one waits for the test."""
 
     def __init__(self) -> None:
         self.prepared: list[str] = []
@@ -56,7 +56,7 @@ class Gate:
 
 
 class Scene:
-    """Two gates as the lanes' preparers, and what was answered, in that order."""
+    """Two gates as the preparers of the lanes, and the replies in order."""
 
     def __init__(self, timing: PoolTiming) -> None:
         self.first, self.spare = Gate(), Gate()
@@ -81,14 +81,14 @@ class Scene:
         return False
 
     def hold(self, user: str) -> int:
-        """Let the user hold up the first lane."""
+        """Let the user block the first lane."""
         ticket = self.send(user, SLOW)
         assert self.first.has_begun.wait(PATIENCE_S)
         return ticket
 
 
 PATIENT = PoolTiming(slow_s=1.0)
-"""With it nobody counts as slow because of what else the machine does."""
+"""With this limit no user counts as slow because of other load on the machine."""
 
 
 @pytest.fixture

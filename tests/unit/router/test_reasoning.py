@@ -1,4 +1,4 @@
-"""A job whose model reasons, in the router: what it is prepared to, its stream, its result, its gates."""
+"""A job whose model reasons: its preparation, its stream, its result, its confidence gates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USER = ChatMessage(role="user", content="why")
 
 
 class ThinkingModel(LetterModel):
-    """Reasons in `<think>`, in a prompt that ends as it is said; notes how it was asked."""
+    """Reasons in `<think>`, with a configured end of the prompt; records its calls."""
 
     reasoning = ModelReasoning("think", ((250, "<think>"),))
 
@@ -183,7 +183,7 @@ def test_a_form_begins_behind_the_reasoning_or_at_once() -> None:
 
 
 def thought(dispatch_id: int, position: int, reasoning: str, text: str = "", **fields: Any) -> SequenceDelta:
-    """One token a character: those of the reasoning are flagged, those of the text behind it not."""
+    """One token per character: those of the reasoning are flagged, those of the text after it are not."""
     delta = make_delta(dispatch_id, position, text, token_ids=[7] * (len(reasoning) + len(text)), **fields)
     places = range(1, len(delta.token_ids))
     return replace(

@@ -1,4 +1,4 @@
-"""What one client asks too often is refused with a time to come back, and holds up nobody else."""
+"""Requests beyond a client's rate are refused with a retry time, and delay no other client."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_too_many_comes_back_in_time_and_nobody_else_notices(message: Client
     rates, allowance = RequestRateLimits(), RATE_LIMITS[type(message)]
     for _ in range(int(allowance.burst)):
         rates.check("flooder", message, 1.0)
-    for _ in range(3):  # what is refused takes nothing
+    for _ in range(3):  # a refused request costs nothing
         with pytest.raises(Overloaded, match="at most") as refused:
             rates.check("flooder", message, 1.0)
     assert refused.value.retry_after == pytest.approx(1.0 / allowance.rate)
@@ -77,7 +77,7 @@ def test_whoever_floods_is_not_forgotten_among_many_others() -> None:
     for _ in range(int(RATE_LIMITS[Scale].burst)):
         rates.check("flooder", many, 0.0)
     for number in range(2 * MAX_BUCKETS):
-        now = 5e-6 * number  # in all less than the flooder needs for one more, enough for others
+        now = 5e-6 * number  # in total less than the flooder needs for one more, enough for others
         rates.check(f"connection {number}", StatusRequest(), now)
         with pytest.raises(Overloaded):
             rates.check("flooder", many, now)
@@ -106,7 +106,7 @@ def test_connections_of_one_key_share_what_it_may_ask() -> None:
 
 
 class Edge:
-    """What an edge process has said, all at once, and what it was told of it."""
+    """The messages of an edge process, all at once, and the replies to it."""
 
     is_congested = False
 
@@ -146,7 +146,7 @@ def test_who_asks_once_is_answered_next_whatever_others_have_asked_before() -> N
 
 
 class Archive:
-    """Ended jobs whose results lie in the journal; what is read is answered when the test says so."""
+    """Ended jobs whose results are in the journal; reads complete when the test requests it."""
 
     def __init__(self, num_jobs: int) -> None:
         self._router = RouterHarness(disk=Disk(), max_result_bytes=1)

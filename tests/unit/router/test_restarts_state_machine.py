@@ -1,4 +1,4 @@
-"""Routers that die and come back from their journal, tenants that ask for each other's jobs, late workers."""
+"""Routers that die and restart from their journal, tenants that request each other's jobs, late workers."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ TENANTS = {name: Caller(name=f"key-{name}", role="client", tenant=name, max_topi
 
 
 def letters(position: int, count: int) -> str:
-    """What every attempt generates there, under whichever router."""
+    """The output of every attempt, under any router."""
     return "".join(ALPHABET[(position + offset) % 26] for offset in range(count))
 
 
 @dataclass
 class Asked:
-    """A job as its client knows it; `ended` is what it was told and the disk has, too."""
+    """A job as its client knows it; `ended` is its result, which is on disk too."""
 
     tenant: str
     submit: Submit
@@ -51,7 +51,7 @@ class Asked:
     ended: Finished | None = None
 
     def take(self, delta: Delta) -> None:
-        """Tokens of a stream: known ones must be the same, those behind a gap are asked for later."""
+        """Accept tokens of a stream: known ones must be equal, those after a gap are requested later."""
         known = self.token_ids[delta.index :][: len(delta.token_ids)]
         assert delta.token_ids[: len(known)] == known, "a token that was shown has changed"
         if delta.index <= len(self.token_ids):
@@ -59,13 +59,13 @@ class Asked:
 
 
 class RestartMachine(RuleBasedStateMachine):
-    """What a client was told holds under every router that follows, and for nobody else."""
+    """Replies to a client remain true under every later router, and for no other client."""
 
     def __init__(self) -> None:
         super().__init__()
         self.disk = Disk()
         self.jobs: dict[int, Asked] = {}
-        self.lost: list[tuple[bytes, Any]] = []  # connections that are over, and what ran there
+        self.lost: list[tuple[bytes, Any]] = []  # ended connections, and their dispatches
         self.is_draining = False
         self.begin()
 
@@ -168,7 +168,7 @@ class RestartMachine(RuleBasedStateMachine):
         self.lost += [(worker.identity, dispatch) for worker, dispatch in self.running()]
         for number, job in self.jobs.items():
             if job_id(number) not in self.disk.ended:
-                job.ended = None  # what died with the router may end in another way
+                job.ended = None  # a job that died with the router may end in another way
         self.begin()
 
     @rule(chance=st.integers(0, 5))
@@ -200,7 +200,7 @@ class RestartMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.lost)
     @rule(data=st.data(), count=st.integers(0, 3), ends=st.booleans())
     def hear_of_a_lost_worker(self, data: st.DataObject, count: int, ends: bool) -> None:
-        """What comes late, over a connection that is over, changes nothing."""
+        """Late messages over an ended connection change nothing."""
         identity, dispatch = data.draw(st.sampled_from(self.lost))
         if identity in self.router.workers:
             return
@@ -221,14 +221,14 @@ class RestartMachine(RuleBasedStateMachine):
         position = len(dispatch.emitted_ids)
         count = min(count, MAX_TOKENS - position)
         ends = ends or position + count == MAX_TOKENS
-        text = letters(position, MAX_TOKENS - position if ends else count)  # all end at the same place
+        text = letters(position, MAX_TOKENS - position if ends else count)  # all end at the same position
         self.router.generate(int(dispatch.job_id, 16), text, finish=Finish("length") if ends else None)
 
     @rule()
     def wait(self) -> None:
         self.router.pass_time(0.5)
 
-    # what is true at any time
+    # invariants
 
     @invariant()
     def what_is_counted_is_what_a_walk_over_everything_finds(self) -> None:

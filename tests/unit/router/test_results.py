@@ -1,4 +1,4 @@
-"""Results of ended jobs: bounded in memory, and read back from the journal where there is one."""
+"""Results of ended jobs: bounded in memory, and read back from the journal if there is one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.support.router.memory_journal import Disk
 
 STOP = Finish("stop")
 ROOM = 4000
-"""Bytes, for a few results."""
+"""Bytes; room for a few results."""
 
 
 def run(router: RouterHarness, number: int, text: str = "abc", **options: object) -> Finished:
-    """Run a job to its end; what was written stays in memory until the journal says so."""
+    """Run a job to its end; its records stay in memory until the journal confirms them."""
     router.client(submit(number, **options))
     if router.disk is not None:
         router.write_to_disk()
@@ -164,7 +164,7 @@ def test_too_many_questions_for_the_journal_are_refused() -> None:
 
 
 class SlowDisk(RouterHarness):
-    """A router whose journal is read when the test says so."""
+    """A router whose journal reads complete when the test requests it."""
 
     def _recall(self, job_id: str) -> None:
         self.recalled.append(job_id)

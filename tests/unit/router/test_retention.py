@@ -1,4 +1,4 @@
-"""How long a job is known after its end: a day where its id is an idempotency key, else ten minutes."""
+"""Retention of ended jobs: a day if the id is an idempotency key, otherwise ten minutes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_known(router: RouterHarness, number: int) -> bool:
 
 
 def assert_is_known(router: RouterHarness, finished: Finished, number: int = 1) -> None:
-    """The same request finds the job, another one is a conflict, and the stream is there."""
+    """The same request finds the job, another one is a conflict, and the stream exists."""
     accepted, again = router.client(submit(number))
     assert isinstance(accepted, Accepted)
     assert again == finished
@@ -103,7 +103,7 @@ def test_the_trace_of_a_keyed_job_is_no_part_of_it(router: RouterHarness) -> Non
 def test_the_next_router_knows_keys_until_their_day_is_over() -> None:
     disk = Disk()
     finished = run(RouterHarness(disk=disk), 1)
-    # Each machine's clock begins anew, some Unix time after the end.
+    # Each machine's clock begins at zero, some Unix time after the end.
     second = RouterHarness(disk=disk, unix_offset=1_000_000.0 + 11 * MINUTE)
     assert_is_known(second, finished)
     third = RouterHarness(disk=disk, unix_offset=1_000_000.0 + DAY - MINUTE)

@@ -1,4 +1,4 @@
-"""A file of lines: whole lines only, whatever becomes of the disk, the path and other writers."""
+"""A file of lines: complete lines only, with any fault of the disk and the path, and with other writers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_is_put_aside_at_its_age_and_removed_at_the_same_age(tmp_path: Path) 
     append(file)
     assert not path.with_name("jobs.jsonl.1").exists()
     file.close()
-    file = opened()  # the age is that of the first line, whoever wrote it
+    file = opened()  # the age is that of the first line of any writer
     now = begun_at + 100
     append(file)
     assert len(path.with_name("jobs.jsonl.1").read_bytes().splitlines()) == 2
@@ -101,7 +101,7 @@ def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Pa
     file = RotatingFile(path)
     file.append(line(1))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(line(1)) + 40, limits[1]))  # the kernel takes 40 bytes
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(line(1)) + 40, limits[1]))  # the kernel accepts 40 bytes
     try:
         with pytest.raises(OSError, match="File too large"):
             file.append(line(2))

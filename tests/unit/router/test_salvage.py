@@ -1,4 +1,4 @@
-"""A damaged journal: every record that is whole is found, and what is missing is counted."""
+"""A damaged journal: every intact record is recovered, and missing ones are counted."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def cut_off(directory: Path, jobs: int, *, with_index: bool = False) -> tuple[Pa
 
 
 def missing(text: str) -> int:
-    """How many jobs the log says are missing."""
+    """The number of missing jobs in the log message."""
     if "none is known to be missing" in text:
         return 0
     (number,) = re.findall(r"at least (\d+) are missing", text)
@@ -77,7 +77,7 @@ def missing(text: str) -> int:
 
 
 def told_span(text: str) -> tuple[float, float]:
-    """Between which Unix times the log says that what is missing was accepted."""
+    """The Unix times in the log message between which the missing jobs were accepted."""
     ((since, until),) = re.findall(r"accepted between (\S+) and (\S+)$", text, re.MULTILINE)
     return datetime.fromisoformat(since).timestamp(), datetime.fromisoformat(until).timestamp()
 
@@ -107,7 +107,7 @@ def test_the_time_that_is_told_holds_what_is_missing(
 def test_the_time_of_a_hole_in_the_log_holds_what_is_missing(
     tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each job came five seconds before it was written; only how far the journal had come survives behind."""
+    """Each job was accepted five seconds before it was written; only the progress records after it survive."""
     copy, names = cut_off(tmp_path, 60)
     log = copy / "jobs.sqlite-wal"
     content = bytearray(log.read_bytes())
@@ -149,14 +149,14 @@ def test_a_file_that_is_cut_short(tmp_path: Path, share: float, caplog: pytest.L
     salvaged = found(tmp_path)
     assert salvaged.keys() <= jobs.keys()
     assert len(salvaged) > share * 0.5 * len(jobs)
-    num_left_out = caplog.text.count("is left out")  # SQLite read the row, and its sum is wrong
+    num_left_out = caplog.text.count("is left out")  # SQLite read the row, and its checksum is wrong
     if len(salvaged) + num_left_out < len(jobs) and "is not known" not in caplog.text:
         assert missing(caplog.text) + num_left_out == len(jobs) - len(salvaged)
     asides = [*tmp_path.glob("jobs.sqlite.damaged-*")]
     if len(salvaged) + num_left_out < len(jobs):
         assert len(asides) == 1
     assert all(aside.stat().st_size > 0 for aside in asides)
-    assert found(tmp_path) == salvaged  # the new file is whole
+    assert found(tmp_path) == salvaged  # the new file is intact
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -176,7 +176,7 @@ def test_any_page_may_be_lost_and_costs_what_it_held(
     for name, record in salvaged.items():
         if isinstance(record, AcceptedRecord):
             assert record == jobs[name]
-    num_left_out = caplog.text.count("is left out")  # SQLite read the row, and its sum is wrong
+    num_left_out = caplog.text.count("is left out")  # SQLite read the row, and its checksum is wrong
     if len(salvaged) + num_left_out < len(jobs) and "is not known" not in caplog.text:
         assert missing(caplog.text) + num_left_out == len(jobs) - len(salvaged)
 
@@ -191,7 +191,7 @@ def test_a_hole_in_the_log_hides_nothing_that_came_later(tmp_path: Path, caplog:
         content[start : start + FRAME] = bytes(FRAME)
     log.write_bytes(content)
     salvaged = found(copy)
-    # Later versions of the same page hold what the hole took: the last page lists every job that is on it.
+    # Later versions of the same page contain the rows of the hole: the last page lists all its jobs.
     assert names[-1] in salvaged
     assert len(names) - len(salvaged) == missing(caplog.text)
     assert len(salvaged) > 50
@@ -199,7 +199,7 @@ def test_a_hole_in_the_log_hides_nothing_that_came_later(tmp_path: Path, caplog:
 
 
 def test_jobs_that_a_hole_took_are_counted_with_the_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Every frame of the middle third is lost but those that say how far the journal had come."""
+    """Every frame of the middle third is lost except those of the progress records."""
     copy, names = cut_off(tmp_path, 90)
     log = copy / "jobs.sqlite-wal"
     content = bytearray(log.read_bytes())
@@ -216,9 +216,11 @@ def test_jobs_that_a_hole_took_are_counted_with_the_time(tmp_path: Path, caplog:
     assert re.search(rf"accepted between {this_day}T\S+ and {this_day}T", caplog.text)
 
 
-@pytest.mark.parametrize("jobs", [20, 80])  # 80 jobs are on several pages, and the last one is not the progress
+@pytest.mark.parametrize(
+    "jobs", [20, 80]
+)  # 80 jobs are on several pages, and the last one is not that of the progress record
 def test_a_log_that_ends_anywhere_is_no_hole(tmp_path: Path, caplog: pytest.LogCaptureFixture, jobs: int) -> None:
-    """What a power cut leaves of the last transaction was never acknowledged."""
+    """A power cut damages only the last transaction, which was never acknowledged."""
     copy, names = cut_off(tmp_path, jobs)
     log = (copy / "jobs.sqlite-wal").read_bytes()
     (tmp_path / "cut").mkdir()
@@ -231,7 +233,7 @@ def test_a_log_that_ends_anywhere_is_no_hole(tmp_path: Path, caplog: pytest.LogC
 
 
 def damaged_at_its_end(content: bytes) -> bytes:
-    """A log whose last frame has its whole length, and wrong checksums of the page and of the progress record in it."""
+    """A log whose last frame has its full length, and wrong checksums of the page and of the progress record in it."""
     damaged = bytearray(content)
     damaged[-16] ^= 0xFF
     return bytes(damaged)
@@ -254,14 +256,14 @@ def test_a_log_of_which_synced_frames_are_gone_is_damaged(tmp_path: Path, caplog
     copy, names = cut_off(tmp_path, 20, with_index=True)
     log = copy / "jobs.sqlite-wal"
     log.write_bytes(log.read_bytes()[: -3 * FRAME])
-    assert found(copy).keys() == set(names[:19])  # the page of the jobs is whole in the cut transaction
+    assert found(copy).keys() == set(names[:19])  # the page of the jobs is intact in the cut transaction
     assert "the last 4 pages of its log are damaged, after 18 jobs" in caplog.text
     assert "an unknown number is missing, written between" in caplog.text
 
 
 @pytest.mark.parametrize("with_index", [True, False])
 def test_a_torn_last_frame_is_no_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture, with_index: bool) -> None:
-    """It has its whole length, but its transaction was never on disk: SQLite's index does not count it."""
+    """It has its full length, but its transaction was never on disk: SQLite's index does not count it."""
     copy, names = cut_off(tmp_path, 20, with_index=with_index)
     log = copy / "jobs.sqlite-wal"
     whole = log.read_bytes()
@@ -294,7 +296,7 @@ def test_frames_are_read_as_far_as_sqlite_reads_them(tmp_path: Path) -> None:
 
 
 def test_jobs_that_sqlite_does_not_miss_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A page whose list of rows became shorter is a sound page to SQLite."""
+    """A page whose list of rows became shorter is a valid page to SQLite."""
     jobs = filled(tmp_path)
     path = tmp_path / "jobs.sqlite"
     content = bytearray(path.read_bytes())

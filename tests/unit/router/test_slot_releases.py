@@ -1,4 +1,4 @@
-"""When a place becomes free: against places that are given jobs one by one."""
+"""The time at which a slot becomes free, compared with slots that are assigned one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def places_of(left: list[float]) -> SlotReleases:
 
 
 def free_in_turn(left: list[float], num_ahead: int, work: float) -> float:
-    """Each job in its turn goes to the place that is free first."""
+    """Each job in turn gets the slot that is free first."""
     free = [0.0] * (NUM_SLOTS - len(left)) + left
     heapq.heapify(free)
     for _ in range(num_ahead):

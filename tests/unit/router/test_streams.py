@@ -1,4 +1,4 @@
-"""Deltas, replays and progress: every token once, whatever is repeated or lost."""
+"""Deltas, replays and progress: every token once, under repetition and loss."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_replay_gives_at_most_credit_items_with_their_text(router: RouterHarness
 
 
 def test_several_tokens_of_one_step_keep_the_text_of_each(router: RouterHarness) -> None:
-    """So a client that got other cuts from an attempt before resumes anywhere with the right text."""
+    """A client with other splits from an earlier attempt can then resume anywhere with the right text."""
     worker = router.connect()
     router.subscribe(1)
     router.submit(1)
@@ -105,7 +105,7 @@ def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness
 
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_a_replay_tells_so_many_likely_tokens_and_no_more(router: RouterHarness, has_ended: bool) -> None:
-    """A stream of many is read in several turns, so that no replay holds up what others ask."""
+    """A stream with many is read in several turns, so that no replay delays other requests."""
     worker = router.connect()
     router.submit(1, max_tokens=1000, logprobs=True, top_logprobs=20)
     num_tokens = 300

@@ -1,4 +1,4 @@
-"""How much of something may come at once, and a second."""
+"""Token buckets: the burst and the rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LIMIT = RateLimit(rate=10.0, burst=5.0)
 
 
 def is_exceeded(buckets: TokenBuckets, name: str, now: float, cost: float = 1.0) -> bool:
-    """Take that much; whether the bucket held less."""
+    """Take this amount; True if the bucket held less."""
     bucket = buckets.filled(name, LIMIT, now)
     bucket.left -= cost
     return bucket.left < 0.0

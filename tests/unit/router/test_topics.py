@@ -1,4 +1,4 @@
-"""Who listens to what, as ZeroMQ reports it: subscriptions by whom, their ends often by nobody."""
+"""Subscriptions per topic. ZeroMQ does not report whose subscriptions end with a connection."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_who_was_refused_cannot_silence_who_listens() -> None:
     topics.subscribe("t", ALICE)
     topics.subscribe("t", BOB)
     for _ in range(3):
-        topics.unsubscribe("t", BOB)  # ZeroMQ passes on what was never subscribed to, too
+        topics.unsubscribe("t", BOB)  # ZeroMQ also forwards unsubscriptions without a subscription
     assert "t" in topics
     topics.unsubscribe("t", None)
     assert "t" not in topics
@@ -84,7 +84,7 @@ subscriptions = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([*C
 def test_who_listens_is_heard_and_nothing_is_left_at_the_end(
     wishes: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    """Connections leave in any order, and some without saying who they were."""
+    """Connections leave in any order, and some without naming themselves."""
     topics = Topics()
     present: list[tuple[str, str, bool]] = []
     for topic, name in wishes:

@@ -1,4 +1,4 @@
-"""Placement, prefixes, the queue and the token log, each alone."""
+"""Choice of a worker, prefix index, queue and token log, each alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.router.records import make_worker
 
 
 def offers(*free_slots: int, num_blocks: int = 100, num_slots: int = 100) -> FreeCapacity:
-    """Of workers a, b, ... with so many free slots."""
+    """Offers of workers a, b, ... with these numbers of free slots."""
     offered = FreeCapacity()
     for number, slots in enumerate(free_slots):
         offered.put(make_worker("abcdefgh"[number], number, num_slots), slots, num_blocks)
@@ -24,7 +24,7 @@ def offers(*free_slots: int, num_blocks: int = 100, num_slots: int = 100) -> Fre
 
 
 def prefixes(**held: int) -> PrefixIndex:
-    """Workers hold so many leading blocks of the prompt 1, 2, 3, ..."""
+    """Workers hold these numbers of leading blocks of the prompt 1, 2, 3, ..."""
     index = PrefixIndex()
     for worker_id, num_blocks in held.items():
         index.update(worker_id, range(1, num_blocks + 1), ())
@@ -36,7 +36,7 @@ def prompt(num_blocks: int = 10) -> Candidate:
 
 
 def other(num_blocks: int = 1) -> Candidate:
-    """A prompt that nobody has seen."""
+    """A prompt that is in no cache."""
     return Candidate(range(1001, 1001 + num_blocks), num_blocks)
 
 
@@ -55,7 +55,7 @@ def test_without_a_prefix_the_emptiest_worker_is_served_first_and_then_who_came_
 
 
 def test_the_worker_that_holds_the_prefix_gets_it_though_it_is_fuller_by_a_slot_for_two_blocks() -> None:
-    """The emptiest holds 2 of 9 blocks: the other one may have 3 free slots less, for 7 blocks more."""
+    """The emptiest worker holds 2 of 9 blocks: the other one may have 3 free slots less, for 7 more blocks."""
     assert choose_worker([prompt()], offers(7, 4), prefixes(a=2, b=9)) == WorkerChoice(0, "b", 9)
     assert choose_worker([prompt()], offers(7, 3), prefixes(a=2, b=9)) == WorkerChoice(0, "a", 2 - 7)
     assert choose_worker([prompt()], offers(7, 6), prefixes(b=1)) == WorkerChoice(0, "a", -1)

@@ -1,4 +1,4 @@
-"""How far workers compute ahead of the router, and what it publishes of what came together."""
+"""The distance that workers may compute ahead of the router, and the publication of joined reports."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_all_workers_together_are_so_far_ahead_of_the_router(num_workers: int) -
 
 
 def running(router: RouterHarness, num_jobs: int, **options: float) -> tuple[bytes, list[int]]:
-    """A worker with that many jobs, and their dispatches; somebody listens to each job."""
+    """A worker with that many jobs, and their dispatches; each job has a subscriber."""
     worker = router.connect(num_slots=num_jobs)
     for number in range(num_jobs):
         router.subscribe(number)
@@ -110,7 +110,7 @@ def test_tokens_that_come_alone_are_published_alone() -> None:
 
 
 def test_what_may_be_handed_off_is_shown_token_by_token() -> None:
-    """What was seen of it decides about the rest, however much came together."""
+    """Tokens that a client has seen decide about the rest, in reports of any size."""
     router = RouterHarness()
     worker, dispatches = running(router, 1, cloud_handoff_threshold=0.5)
     many = [Report(1, 0, 64, 1, [make_delta(dispatches[0], position, "x")]) for position in range(30)]

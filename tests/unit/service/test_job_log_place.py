@@ -1,4 +1,4 @@
-"""Where `cactus serve` has its job log written, and which collector it tells."""
+"""The path of the job log of `cactus serve`, and its telemetry collector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports that are in use are told of before anything starts."""
+"""Ports in use are reported before any process starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration is said in words before anything is made or placed."""
+"""Errors of a configuration are reported before anything is made or placed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state directory: one service's at a time, however that one ends, and closed to others."""
+"""The state directory: used by one service at a time, after any end of that one, and closed to other users."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mode_of(path: Path) -> int:
 
 
 def opened(directory: Path) -> list[str]:
-    """What is announced while it is taken, and left again."""
+    """The messages while the directory is taken and released."""
     lines: list[str] = []
     StateDirectory(directory, "tcp://127.0.0.1:1", lines.append).close()
     return lines
@@ -51,7 +51,7 @@ def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(tmp_pat
             assert refused.value.param == "state_dir"
         finally:
             holder.send_signal(signal.SIGKILL)
-    assert (tmp_path / LOCK).exists()  # what it left fools nobody
+    assert (tmp_path / LOCK).exists()  # files that it left cause no confusion
     assert opened(tmp_path) == []
 
 
@@ -78,7 +78,7 @@ def test_a_new_one_is_private(tmp_path: Path) -> None:
 def test_an_old_one_that_others_can_enter_is_tightened(tmp_path: Path) -> None:
     for name in ("journal", "run", "jobs.jsonl.1"):
         (tmp_path / name).mkdir()
-    unix_offset(tmp_path)  # as the record of spending keeps it there
+    unix_offset(tmp_path)  # the record of spending is stored in this way
     tmp_path.chmod(0o755)
     (line,) = opened(tmp_path)
     assert "0755" in line

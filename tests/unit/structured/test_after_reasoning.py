@@ -1,4 +1,4 @@
-"""Forms that begin behind the reasoning, in every markup, with marks of text and of control tokens."""
+"""Grammars that begin after the reasoning, in every markup, with marks of text and of control tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAGGED = [name for name, markup in MARKUPS.items() if not markup.has_channels]
 
 
 def enclosed(markup: ReasoningMarkup, answer: str, *, are_tokens: bool) -> str:
-    """An answer within the control tokens that the family puts around it."""
+    """An answer inside the control tokens of the family."""
     opening, closing = markup.answers[0] if markup.answers and are_tokens else ("", "")
     return f"{opening}{answer}{closing}" if opening else answer
 

@@ -1,4 +1,4 @@
-"""Regular expressions that an answer is held to."""
+"""Regular expressions that constrain an answer."""
 
 from __future__ import annotations
 

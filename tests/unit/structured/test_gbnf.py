@@ -44,9 +44,9 @@ from tests.support.text.grammar_texts import Names, accepted, grammar_of, random
         ("root ::= [^a-c\\n] .", ["dd", "x\n", "é\0"], ["ax", "d"]),
         ("root ::= [a-]", ["a", "-"], ["b"]),
         ('root ::= "" | "x"', ["", "x"], ["xx"]),
-        # a loop may come round with nothing as long as it can also come round with something
+        # a loop may repeat an empty match as long as it can also match something
         ('root ::= ("a"? | "")* ws+ "." ""{2}\nws ::= " "*', [".", "aa  ."], ["", "a"]),
-        # one expression would read past what another must have
+        # one expression would read past the text of another one
         ('root ::= [a-z]+ "end" root?', ["xend", "endend", "xendyend"], ["end", "x"]),
         (
             'root ::= "(" root ")" | word ws "."\nword ::= [a-z.]+\nws ::= [ .]*',
@@ -137,7 +137,7 @@ LETTERS = "abc"
 
 
 def texts_of(rules: Mapping[str, Node]) -> frozenset[str]:
-    """All texts of the rule `root` of LETTERS, up to LONGEST, by their meaning."""
+    """All texts of the rule `root` of LETTERS, up to LONGEST, from the definition."""
     known: dict[str, frozenset[str]] = dict.fromkeys(rules, frozenset())
 
     def joined(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
@@ -174,7 +174,7 @@ def texts_of(rules: Mapping[str, Node]) -> frozenset[str]:
 
 
 def test_gbnf_means_what_it_says() -> None:
-    """Random grammars against the definition, every text of three letters up to a length."""
+    """Random grammars compared with the definition, for every text of three letters up to a length."""
     candidates = ["".join(one) for n in range(LONGEST + 1) for one in itertools.product(LETTERS, repeat=n)]
     num_compared = 0
     for seed in range(150):

@@ -1,4 +1,4 @@
-"""Grammars of a request: named languages, tool calls, and refusals in the words of the request."""
+"""Grammars of a request: named languages, tool calls, and refusals in the terms of the request."""
 
 from __future__ import annotations
 

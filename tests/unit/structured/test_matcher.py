@@ -1,4 +1,4 @@
-"""Masks of tokens: what is drawn from them obeys the grammar, and they do not depend on how they are made."""
+"""Token masks: texts drawn from them obey the grammar, and masks do not depend on how they are computed."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_forced_text_is_tokenised_without_an_added_space() -> None:
 
 
 def run(grammars: Sequence[str], text: TextModel, **params: Any) -> list[tuple[str, SequenceDelta]]:
-    """The text and last delta of one sequence a grammar, all run together by the embedded model."""
+    """The text and last delta of one sequence per grammar, all run together by the embedded model."""
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.options import EngineLimits, TextOptions
     from cactus_actors.workers.loading.load_model import load_model
@@ -334,7 +334,7 @@ def test_a_grammar_that_is_only_large_passes(text_model: TextModel, pattern: str
 
 
 def test_what_costs_too_much_all_the_same_is_the_requests_fault(text_model: TextModel) -> None:
-    """A worker that runs out of its limits names the field, in words of ours."""
+    """A worker that exceeds its limits names the field, in the terms of the request."""
     matcher = Matchers(text_model.tokenizer, text_model.eos_ids)(grammar_of(text_model, regex=HARD))
     bits = np.unpackbits(matcher.bitmask().view(np.uint8), bitorder="little")
     with pytest.raises(SchemaTooComplex, match="more work") as caught:

@@ -1,4 +1,4 @@
-"""Response formats, and the white space of answers that are held to one."""
+"""Response formats, and the white space of constrained answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ TOOL = {"type": "function", "function": {"name": "t", "parameters": {"type": "ob
     ],
 )
 def test_who_likes_white_space_comes_to_an_end(grammar: str, text: str) -> None:
-    """White space is written wherever it may stand."""
+    """White space is written at every position that allows it."""
     matcher, written = LLMatcher(BYTES, grammar, log_level=0), bytearray()
     while not matcher.is_stopped() and len(written) < 80:
         mask = np.frombuffer(matcher.compute_bitmask(), np.uint8)

@@ -1,4 +1,4 @@
-"""JSON schemas: what is enforced is enforced, everything else is refused by name, and quickly."""
+"""JSON schemas: accepted keywords are enforced, all others are refused by name, and quickly."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def definitions(number: int, schema: Any) -> Any:
 
 
 def name(value: Any) -> str:
-    """Of a case, for people."""
+    """The name of a case."""
     return f"{list(value)[:1]}" if isinstance(value, dict) else str(value)[:40] if isinstance(value, str) else ""
 
 
@@ -182,7 +182,7 @@ REFUSED: list[tuple[Any, type[InvalidRequest], str]] = [
     ({"anyOf": [{}, {"if": {"type": "null"}, "then": {}}]}, NotSupported, "#/anyOf/1/if"),
     ({"if": {"type": "null"}, "else": {"type": "string"}}, NotSupported, "the keyword if cannot be enforced, at #/if"),
     ({"if": {}, "then": None}, SchemaInvalid, "a schema is an object or a boolean"),
-    # what an `if` evaluates counts, whether its branches are there or not
+    # an `if` counts by its value, with and without branches
     ({"if": {"properties": {"a": True}}, "unevaluatedProperties": False}, NotSupported, "the keyword if"),
     ({"if": {}, "then": {"properties": {"a": True}}, "unevaluatedProperties": False}, NotSupported, "the keyword if"),
     ({"not": {"type": "integer"}}, NotSupported, "not"),

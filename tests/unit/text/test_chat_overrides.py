@@ -1,4 +1,4 @@
-"""A chat template and a tool format that are told in place of a model's own."""
+"""A chat template and a tool format that settings give in place of a model's own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_model_without_a_template_is_given_one(bare: Path, template: str) -> N
     assert prompt_of(model) == "[user] hello\n[assistant] "
     assert model.tool_markup == "json"
     assert model.chat.abilities.tools_name is None
-    assert "time" in prompt_of(model, tools=TOOLS)  # told in words
+    assert "time" in prompt_of(model, tools=TOOLS)  # described in the prompt
 
 
 def test_a_status_tells_whether_there_is_a_template(bare: Path, template: str) -> None:

@@ -1,4 +1,4 @@
-"""Prompts that go on where somebody else began: gaps, begun answers, reasoning."""
+"""Prompts that continue a given beginning: gaps, begun answers, reasoning."""
 
 from __future__ import annotations
 

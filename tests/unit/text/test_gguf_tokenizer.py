@@ -1,4 +1,4 @@
-"""What GGUF files of each model family need: how text is split, spaces, ends of turns."""
+"""Requirements of each model family's GGUF files: pre-tokenization, spaces, ends of turns."""
 
 from __future__ import annotations
 

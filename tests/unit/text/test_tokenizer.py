@@ -1,4 +1,4 @@
-"""Tokenizers of the three kinds that models come with: text comes back, control tokens stay control tokens."""
+"""Tokenizers of the three kinds of models: texts decode exactly, control tokens stay control tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONTROL_FRAGMENTS = ["<|end|>", "<|", "end", "|>", "<s>", "</s>", "<unk>", " ", 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
-    """The same three kinds of tokenizer that real models come with."""
+    """The same three kinds of tokenizer that real models have."""
     directory = tmp_path_factory.mktemp("tokenizers")
     return {
         "sentencepiece": tokenizer_from_gguf(open_gguf(write_sentencepiece(directory / "s.gguf"))),
@@ -213,7 +213,7 @@ REGEX = {"type": "Split", "behavior": "Isolated", "invert": False}
 
 
 def test_an_expression_that_gives_up_costs_its_text_only(tmp_path: Path) -> None:
-    """The package panics where its engine of expressions has tried too often."""
+    """The package panics after too many steps of its regular expression engine."""
     catastrophic = REGEX | {"pattern": {"Regex": "(a+)+$"}}
     model = load_text_model(write_changed(tmp_path / "m", pre_tokenizer=catastrophic))
     began = time.process_time()

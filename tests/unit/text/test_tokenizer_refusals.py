@@ -1,4 +1,4 @@
-"""Tokenizer files that are refused, by their names and with the reason."""
+"""Tokenizer files that are refused with their name and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers made to break the reading of calls: damaged marks, depth, length, odd characters, every cut."""
+"""Answers that try to break the parsing of calls: damaged marks, depth, length, odd characters, every split."""
 
 from __future__ import annotations
 

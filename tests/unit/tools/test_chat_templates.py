@@ -1,4 +1,4 @@
-"""The markup of a model, found in its chat template and vocabulary."""
+"""The tool markup of a model, from its chat template and vocabulary."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ PLAIN = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
 
 
 def prompt_of(directory: Path, template: str, special: tuple[str, ...] = (), **fields: Any) -> str:
-    """A prompt, with control tokens in guillemets: text that only looks like one has none around it."""
+    """A prompt with control tokens in guillemets; text that only looks like one has none."""
     model = load_model(directory, template, special)
     ids = model.chat_prompt(fields.pop("messages", HISTORY), **fields).ids
     control = {model.tokenizer.id_of(text): f"«{text}»" for text in special}
@@ -122,7 +122,7 @@ def prompt_of(directory: Path, template: str, special: tuple[str, ...] = (), **f
 
 
 def test_calls_that_a_template_leaves_out_are_told_as_the_model_writes_them(tmp_path: Path) -> None:
-    """LFM2's template: tools and results, and an empty turn of the assistant instead of its calls."""
+    """LFM2's template has tools and results, and an empty turn of the assistant in place of its calls."""
     special = ("<|tool_call_start|>", "<|tool_call_end|>")
     text = prompt_of(tmp_path, "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN, special)
     assert text == (
@@ -139,7 +139,7 @@ def test_a_call_of_the_history_cannot_smuggle_control_tokens(tmp_path: Path) -> 
 
 
 def test_tools_are_told_in_the_form_that_the_template_has_for_calls(tmp_path: Path) -> None:
-    """DeepSeek-R1's distillations: calls and results of a conversation, but no tools."""
+    """The templates of DeepSeek-R1's distillations have calls and results of a conversation, but no tools."""
     calls = "{% for c in m.tool_calls or () %}<｜tool▁calls▁begin｜>{{ c.function.name }}{% endfor %}"
     template = f"{{% for m in messages %}}{{{{ m.role }}}}:{{{{ m.content }}}}{calls};{{% endfor %}}"
     text = prompt_of(tmp_path, template, ("<｜tool▁call▁begin｜>",), tools=[{"name": "add"}])
@@ -160,7 +160,7 @@ def test_tools_are_told_in_the_form_that_the_template_has_for_calls(tmp_path: Pa
     ],
 )
 def test_tools_go_where_the_template_takes_them_from(tmp_path: Path, template: str, told: str) -> None:
-    """SmolLM3's and Phi-4-mini's ways."""
+    """The templates of SmolLM3 and Phi-4-mini."""
     messages = [{"role": "user", "content": "Hi"}]
     assert prompt_of(tmp_path, template, messages=messages, tools=[{"name": "add"}]) == told
 

@@ -1,4 +1,4 @@
-"""Forced tool calls: a grammar of each markup lets come what the markup reads, and nothing else."""
+"""Forced tool calls: the grammar of each markup allows exactly the calls that its parser accepts."""
 
 from __future__ import annotations
 

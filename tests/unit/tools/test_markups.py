@@ -1,4 +1,4 @@
-"""The rows of the table of markups: how each family writes calls, and that it is read back."""
+"""The table of markups: the format of each family's calls, and their parsing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTE = ToolCall("save_note", {"text": 'First "line"\n  second\t<b>', "tags": {"k
 
 
 def streamed(markup: str, text: str, tools: Sequence[dict[str, Any]] | None) -> tuple[ParsedText, list[Any]]:
-    """What is told of a text that comes letter by letter, and the arguments that were."""
+    """The output for a text that is fed letter by letter, and its streamed arguments."""
     splitter = CallSplitter(markup, tools)
     pieces = [piece for letter in text for piece in splitter.feed(letter)] + splitter.finish()
     arguments: list[str] = []
@@ -107,7 +107,7 @@ def test_several_calls(text: str, calls: str) -> None:
 
 
 def note(value: str, name: str = "text") -> dict[str, Any]:
-    """The arguments of a call in Qwen3-Coder's form whose one value is this text."""
+    """The arguments of a call in Qwen3-Coder's form with this text as the only value."""
     argument = f"<parameter={name}>\n{value}\n</parameter>"
     text = f"<tool_call>\n<function=save_note>\n{argument}\n</function>\n</tool_call>"
     [call] = parse_calls("qwen3_coder", text, TOOLS).calls

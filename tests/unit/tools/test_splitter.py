@@ -1,4 +1,4 @@
-"""Reading a text for tool calls: what is one, what is none, and any cut of a stream."""
+"""Parsing tool calls in a text: calls, text that is not a call, and any split of a stream."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ def test_where_a_stream_is_cut_changes_nothing(markup: str, fragments: list[str]
 def test_what_was_told_is_the_beginning_of_what_is_told_of_more(
     markup: str, fragments: list[str], data: st.DataObject
 ) -> None:
-    """Nothing is taken back: not a word, not a call, not a character of its arguments."""
+    """Streamed output is never withdrawn: not a word, not a call, not a character of its arguments."""
     text = "".join(fragments)
     cut = data.draw(st.integers(0, len(text)))
     splitter = CallSplitter(markup)

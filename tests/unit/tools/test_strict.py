@@ -1,4 +1,4 @@
-"""Strict tools: free text, in which the calls that the model makes of itself obey their schemas."""
+"""Strict tools: free text in which the calls that the model makes obey their schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpus of the embedded model: reproducible, and examined with questions that it does not train on."""
+"""The corpus of the embedded model: reproducible, and evaluated with questions that are not in the training set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the examination of the embedded model counts as right."""
+"""The rules by which the evaluation of the embedded model counts an answer as right."""
 
 from __future__ import annotations
 

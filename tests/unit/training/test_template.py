@@ -1,4 +1,4 @@
-"""The embedded model's chat template: what training renders is what the service renders."""
+"""The embedded model's chat template: training and the service render the same prompts."""
 
 from __future__ import annotations
 

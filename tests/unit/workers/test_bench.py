@@ -1,4 +1,4 @@
-"""The in-process benchmark measures what it says."""
+"""The in-process benchmark measures the requested work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The block pool beside a model that says exactly which block comes next."""
+"""The block pool compared with a model that predicts exactly which block comes next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = st.integers(0, 3).map(lambda number: bytes([number]))
 
 
 class ExactPoolMachine(RuleBasedStateMachine):
-    """`free` is the list of free blocks in the order of reuse, `content` what each block is known for."""
+    """`free` is the list of free blocks in the order of reuse, `content` the prefix that each block holds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class ExactPoolMachine(RuleBasedStateMachine):
     def release(self, data: st.DataObject) -> None:
         table = self.tables.pop(data.draw(st.integers(0, len(self.tables) - 1)))
         self.pool.release(table)
-        for block in reversed(table):  # a prefix's end is reused before its beginning
+        for block in reversed(table):  # the end of a prefix is reused before its beginning
             if self.num_holders(block) == 0 and block not in self.free:
                 place = len(self.free) if block in self.content else 0
                 self.free.insert(place, block)
@@ -82,7 +82,7 @@ class ExactPoolMachine(RuleBasedStateMachine):
 
     @rule()
     def tell(self) -> None:
-        """Who adds what is stored and takes away what is evicted knows what can be found."""
+        """The stored and evicted events add up to the blocks that can be found."""
         news = self.pool.take_events()
         assert self.told.isdisjoint(news.stored)
         assert self.told.issuperset(news.evicted)

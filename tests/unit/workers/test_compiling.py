@@ -1,4 +1,4 @@
-"""Where compiled code is kept."""
+"""The directory of compiled code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ except ConfigurationInvalid as error:
 
 
 def kept_in(directory: Path) -> Any:
-    """As much of a compiled function as tells where numba keeps it."""
+    """The part of a compiled function that determines where numba stores it."""
     function = SimpleNamespace(__qualname__="kernel_0123")
     return SimpleNamespace(stats=SimpleNamespace(cache_path=str(directory)), py_func=function)
 

@@ -1,4 +1,4 @@
-"""What LFM2, Mixtral and Qwen3 MoE read from config.json and GGUF files: which layer is of what kind."""
+"""LFM2, Mixtral and Qwen3 MoE in config.json and GGUF files: the kind of each layer."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value
 
 
 def apart(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
-    """The experts of a stack as tensors of their own, as files of 2023 have them."""
+    """The experts of a stack as separate tensors, like files of 2023."""
     if tensor.ndim < 3:
         yield name, tensor
     else:

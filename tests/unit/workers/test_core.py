@@ -1,4 +1,4 @@
-"""What an engine tells beside tokens and text: probabilities, mirostat's state, memory."""
+"""Outputs of an engine other than tokens and text: probabilities, mirostat's state, memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NEXT, NEXT_BUT_ONE, OTHER = 9.0, 8.0, 0.0
 
 
 def logprob(logit: float) -> float:
-    """Of a token with this logit, after any token of the counting model."""
+    """The log-probability of a token with this logit, after any token of the counting model."""
     return logit - math.log(math.exp(NEXT) + math.exp(NEXT_BUT_ONE) + (VOCAB - 2))
 
 
 def prompt_logprobs(deltas: list[SequenceDelta]) -> list[tuple[float, list[tuple[int, float]]]]:
-    """All that was said about the prompt, piece by piece without a gap."""
+    """All log-probabilities of the prompt, piece by piece without a gap."""
     told: list[tuple[float, list[tuple[int, float]]]] = []
     for delta in deltas:
         if delta.extras is not None and delta.extras.prompt:
@@ -47,7 +47,7 @@ def test_a_prompt_is_scored_token_by_token(token_budget: int, max_tokens: int) -
     expected = [NEXT, NEXT_BUT_ONE, OTHER, NEXT, NEXT, NEXT, NEXT, NEXT_BUT_ONE]
     engine = make_engine(token_budget=token_budget)
     job = dispatch(prompt_ids, max_tokens=max_tokens, prompt_logprobs=True, num_logprobs=1)
-    for _ in range(2):  # the second time its prefix is cached, and must be computed all the same
+    for _ in range(2):  # the second time its prefix is cached, and must be computed nevertheless
         deltas = run(engine, job)
         first, *others = prompt_logprobs(deltas)
         assert math.isnan(first[0])
@@ -120,7 +120,7 @@ def test_reports_tell_the_memory_of_the_process() -> None:
     core.on_command(Welcome(1), 0.0)
     (report,) = core.on_tick(0.1)
     assert isinstance(report, Report)
-    ballast = np.ones(512 << 20, dtype=np.uint8)  # far more than what else may come and go meanwhile
+    ballast = np.ones(512 << 20, dtype=np.uint8)  # far more than other allocations in the meantime
     assert core.on_tick(0.2) == [], "nothing new until the next heartbeat"
     (later,) = core.on_tick(5.0)
     assert isinstance(later, Report)

@@ -1,4 +1,4 @@
-"""Text from tokens: whole characters, stop strings, and the same state after a replay."""
+"""Text from tokens: complete characters, stop strings, and the same state after a replay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def make_detokenizer(pieces: list[bytes], *stops: str, include: bool = False, mi
 
 
 def texts(pieces: list[bytes], *stops: str, include: bool = False, min_tokens: int = 0) -> list[str]:
-    """What is shown after each token, and at the end."""
+    """The text after each token, and at the end."""
     detokenizer = make_detokenizer(pieces, *stops, include=include, min_tokens=min_tokens)
     return [*(detokenizer.feed(i).text for i in range(len(pieces))), detokenizer.flush().text]
 

@@ -1,4 +1,4 @@
-"""What an engine says about its sequences: ends, texts, failures and counts; the model counts upwards."""
+"""The engine's outputs for its sequences: ends, texts, failures and counts; the model counts upwards."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_step_that_raises_fails_the_sequence_that_it_must_and_no_other(
     engine = make_engine()
     deltas = run(engine, dispatch([EXPLODES], dispatch_id=1), dispatch([3], dispatch_id=2))
     assert (deltas[0].dispatch_id, error_type(deltas[0])) == (1, "model_error")
-    assert "boom" in caplog.text  # which is nothing for clients
+    assert "boom" in caplog.text  # which is invisible to clients
     assert deltas[0].finish.error.message == "a step failed: RuntimeError"  # type: ignore[union-attr]
     assert outcome(deltas[1:]) == ([4, 5, 6, 7, 8], "efghi", Finish("length"))
     assert engine.free_blocks == 32

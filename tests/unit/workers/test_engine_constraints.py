@@ -1,4 +1,4 @@
-"""Sequences that obey a constraint: the engine asks, hands back, ends and starts again."""
+"""Constrained sequences: the engine asks for masks, returns tokens, ends and restarts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.models.letter_engine import (
 
 
 class Listed:
-    """What may come in turn, as a grammar spells it: tokens with commas, then the end; `!` breaks."""
+    """The allowed tokens in turn, written like a grammar: tokens with commas, then the end; `!` raises."""
 
     def __init__(self, grammar: str) -> None:
         self._turns = [[int(token) if token != "!" else -1 for token in turn.split("|")] for turn in grammar.split(",")]

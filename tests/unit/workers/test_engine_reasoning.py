@@ -1,4 +1,4 @@
-"""Reasoning in an engine's deltas: apart from the answer, counted, ended by a budget, alike in any batch."""
+"""Reasoning in an engine's deltas: separate from the answer, counted, ended by a budget, the same in any batch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PieceTokenizer:
 
 
 class ScriptedModel(CountingModel):
-    """Finds the script's token likeliest at each position; the prompt is one token long."""
+    """Makes the script's token the likeliest at each position; the prompt is one token long."""
 
     def __init__(self, script: list[int]) -> None:
         self._script = [*script, *[END_ID] * 64]
@@ -71,7 +71,7 @@ def run(engine: Engine, *dispatches: Dispatch) -> list[SequenceDelta]:
 
 
 def flags_of(deltas: list[SequenceDelta]) -> str:
-    """One digit a token, by what was told last of it."""
+    """One digit per token, by its last reported flag."""
     flags: list[int] = []
     for delta in deltas:
         flags += [0] * len(delta.token_ids)
@@ -81,7 +81,7 @@ def flags_of(deltas: list[SequenceDelta]) -> str:
 
 
 def parts(deltas: list[SequenceDelta]) -> tuple[str, str, str]:
-    """Reasoning, answer, and which tokens are reasoning."""
+    """Reasoning, answer, and the flags of reasoning tokens."""
     reasoning = "".join(delta.reasoning for delta in deltas)
     return reasoning, "".join(delta.text for delta in deltas), flags_of(deltas)
 
@@ -145,7 +145,7 @@ def test_a_budget_forces_the_mark_after_so_many_tokens(num_tokens: int) -> None:
     deltas = run(make_engine(*script), dispatch(reasoning=budget(num_tokens)))
     said = tokens(deltas)
     assert said[: num_tokens + 2] == ["<think>", *["a"] * num_tokens, "</think>"]
-    # the script goes on at its own position: what was forced took the place of a token
+    # the script continues at its own position: forced tokens took the place of a token
     assert said[num_tokens + 2 :] == [*script[num_tokens + 2 :], END_ID]
     reasoning, answer, flags = parts(deltas)
     assert reasoning == "a" * num_tokens

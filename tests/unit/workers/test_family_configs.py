@@ -1,4 +1,4 @@
-"""What each family reads from a config.json or GGUF metadata, and what it refuses by name."""
+"""The keys of a config.json or GGUF metadata that each family reads, and those that it refuses by name."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value
 def test_mistral_has_one_window_for_all_layers() -> None:
     assert windows(read(MISTRAL, sliding_window=33)) == [33] * 4
     assert windows(read(MISTRAL, sliding_window=None)) == NO_WINDOW
-    assert windows(read(MISTRAL)) == [4096] * 4  # what the reference assumes of the first version's files
+    assert windows(read(MISTRAL)) == [4096] * 4  # the reference's defaults for files of the first version
 
 
 @pytest.mark.parametrize("architecture", [QWEN2, QWEN3])
@@ -231,7 +231,7 @@ def test_phi3_may_name_the_code_that_it_is_a_copy_of() -> None:
 def test_part_of_a_head_may_be_rotated() -> None:
     assert read(PHI3, partial_rotary_factor=0.75).ropes[0].rotary_dim == 6
     with pytest.raises(ModelFileInvalid, match="partial_rotary_factor"):
-        read(PHI3, partial_rotary_factor=0.4)  # three lanes
+        read(PHI3, partial_rotary_factor=0.4)  # three pairs of dimensions
 
 
 @pytest.mark.parametrize(("named", "is_read"), [("llama", True), ("own", True), ("mistral", False), ([], True)])

@@ -1,4 +1,4 @@
-"""Corrupt model files: whatever is wrong, ModelFileInvalid comes out, and soon."""
+"""Corrupt model files raise ModelFileInvalid, and quickly."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def sound_safetensors(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def refused_or_read(path: Path, content: bytes, read: Callable[[Path], object]) -> bool:
-    """Whether `content` was refused; any other exception than ModelFileInvalid fails the test.
+    """True if `content` was refused; any exception other than ModelFileInvalid fails the test.
 
-    What is wrong with the header of a GGUF file is told with its offset, unless there is no byte at all.
+    Errors in the header of a GGUF file contain the offset, unless the file is empty.
     """
     path.write_bytes(content)
     start = time.process_time()

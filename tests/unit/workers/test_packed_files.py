@@ -1,4 +1,4 @@
-"""Packed models in the cache: written once, used again, packed anew whenever they cannot be trusted."""
+"""Packed models in the cache: written once, used again, rewritten if they cannot be trusted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Loading:
 
     @property
     def is_right(self) -> bool:
-        """Whether these are the weights that packing the model's files gives."""
+        """True if these are the weights that packing the model's files gives."""
         return all(np.array_equal(*pair) for pair in zip(self.arenas, self.expected, strict=True))
 
 
@@ -63,7 +63,7 @@ def packed_files(cache: Path) -> list[Path]:
 
 
 def set_last_weight(model: Path, half: bytes) -> None:
-    """Give the last weight of the file another value, as the two bytes of a bfloat16."""
+    """Replace the last weight of the file, as the two bytes of a bfloat16."""
     with (model / "model.safetensors").open("r+b") as file:
         file.seek(-2, os.SEEK_END)
         file.write(half)
@@ -128,7 +128,7 @@ def spoil(packed: Path) -> None:
 
 
 def leave_another(packed: Path) -> None:
-    """As a process that was killed leaves it, before the file had its name."""
+    """Leave the file that a killed process leaves before it is renamed."""
     packed.rename(packed.with_suffix(".part"))
     spoil(packed.with_suffix(".part"))
 
@@ -217,7 +217,7 @@ def test_of_several_processes_one_packs(model: Path, cache: Path) -> None:
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-    for process in processes:  # only now, so that they come at once
+    for process in processes:  # only now, so that they start together
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Cached prefixes change no token, however short memory is: every token here follows from all before it."""
+"""Cached prefixes change no token with any size of the cache: every token here depends on all before it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.models.sampler_cases import NoBytes
 
 
 class Bench:
-    """An engine over few blocks, and what was said about each dispatch."""
+    """An engine with few blocks, and the output of each dispatch."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Bench:
                 max_drafts=max_drafts,
                 num_checkpoints=num_checkpoints,
                 checkpoint_tokens=checkpoint_tokens,
-                max_step_s=math.inf,  # a busy machine changes no schedule
+                max_step_s=math.inf,  # a busy machine does not change the schedule
             ),
         )
         self.dispatches: list[Dispatch] = []
@@ -66,7 +66,7 @@ class Bench:
             self.step()
 
     def check(self) -> None:
-        """Every dispatch said what the model says, or the beginning of it if it was aborted."""
+        """Check that every dispatch has the model's output, or a prefix of it if it was aborted."""
         for dispatch in self.dispatches:
             said = self.said[dispatch.dispatch_id]
             assert said == completion(dispatch.prompt_ids, dispatch.params.max_tokens)[: len(said)]
@@ -138,7 +138,7 @@ def test_the_hit_rate_counts_prompts_that_were_looked_up_once_each() -> None:
 @given(data=st.data())
 @settings(max_examples=120, deadline=None)
 def test_no_token_depends_on_what_the_cache_holds(data: st.DataObject) -> None:
-    """Dispatches with common beginnings come and go under any memory, budget, salt and speculation."""
+    """Dispatches with common prefixes come and go under any memory, budget, salt and speculation."""
     cache_blocks = data.draw(st.sampled_from([14, 20, 40]))
     bench = Bench(
         cache_blocks=cache_blocks,

@@ -1,4 +1,4 @@
-"""What OLMo 2 and 3, Ministral 3, EXAONE 4, Granite, LFM2 MoE and LFM3 read from their files, and what they refuse."""
+"""The files of OLMo 2 and 3, Ministral 3, EXAONE 4, Granite, LFM2 MoE and LFM3: keys that are read, and refusals."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
     assert growths[0].period == growths[1].period
     for factor in ("score_scale", "embedding_scale", "residual_scale", "logit_scale"):
         assert getattr(of_file.config, factor) == pytest.approx(getattr(of_directory.config, factor))
-    if name != "granite4":  # the files of the two formats have other names for its network
+    if name != "granite4":  # the two formats have different names for its network
         assert list(of_file.tensors) == list(of_directory.tensors)
     for stored, given in zip(of_file.tensors.values(), of_directory.tensors.values(), strict=True):
         assert np.array_equal(stored, given)

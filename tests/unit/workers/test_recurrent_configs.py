@@ -1,4 +1,4 @@
-"""What Qwen3.5 and Granite 4 read from config.json and GGUF files, and which tensors of these they leave alone."""
+"""The config.json and GGUF files of Qwen3.5 and Granite 4, and the tensors of these that are not read."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_key_of_mamba_that_is_not_supported_is_named(key: str, value: Any) -> 
 
 
 def same(left: ModelFiles, right: ModelFiles) -> bool:
-    """The same model, but for numbers that are float32 in GGUF files."""
+    """The same model, except for numbers that are float32 in GGUF files."""
     rounded = ("norm_eps", "attention_scale", "residual_scale", "logit_scale")
     exact = {name: getattr(right.config, name) for name in rounded}
     for name, value in exact.items():

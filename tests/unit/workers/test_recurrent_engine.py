@@ -1,4 +1,4 @@
-"""A model whose state moves on with every step: what must be computed again, and what must not."""
+"""A model whose state advances with every step: the tokens that are recomputed, and those that must not be."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.models.sampler_cases import NoBytes
 
 
 class BreaksAt:
-    """Any token may come, until that number of tokens has."""
+    """Allows any token, until there is this number of tokens."""
 
     is_finished = False
 

@@ -1,4 +1,4 @@
-"""How steps are reported to a router that keeps up, and to one that does not."""
+"""Reports of steps to a router that keeps up, and to one that does not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORDS = ["a", "", "bé", "long ", "\n", "z"]
 
 
 def delta(position: int, *texts: str, dispatch: int = 1, **others: object) -> SequenceDelta:
-    """A delta of a token for each text."""
+    """A delta with one token per text."""
     cuts = [len("".join(texts[: place + 1])) for place in range(len(texts) - 1)]
     ids = [100 + position + place for place in range(len(texts))]
     measures = [float(token_id) for token_id in ids]
@@ -28,7 +28,7 @@ def report(reporting: ReportWindow) -> list[SequenceDelta]:
 
 
 def fill(reporting: ReportWindow) -> None:
-    """Have reports on their way until steps are held."""
+    """Send reports without acknowledgements until steps are held back."""
     while reporting.may_report:
         report(reporting)
 

@@ -1,4 +1,4 @@
-"""Rotary embeddings as config.json files describe them, and which of them a family refuses."""
+"""Rotary embeddings in config.json files, and those that a family refuses."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_routers_and_workers_serve_the_same_context(architecture: str) -> None:
             for shape in (SHAPE, bare):
                 values = {**shape, **scaling, **original}
                 told = context_of_json({"architectures": [architecture], **values})
-                if architecture != GEMMA3 or not scaling:  # its scaling is of layers that see everything
+                if architecture != GEMMA3 or not scaling:  # its scaling is for layers with full attention
                     assert told == read(architecture, values).max_context, values
 
 

@@ -1,4 +1,4 @@
-"""What is told of probabilities: the likeliest tokens beside each, and the prompt's own tokens."""
+"""Reported probabilities: the likeliest tokens at each position, and the prompt's own tokens."""
 
 from __future__ import annotations
 

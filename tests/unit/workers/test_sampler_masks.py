@@ -1,4 +1,4 @@
-"""What a constraint's mask lets come, together with every other rule."""
+"""The mask of a constraint, together with every other sampling rule."""
 
 from __future__ import annotations
 

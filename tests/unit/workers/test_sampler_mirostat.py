@@ -18,7 +18,7 @@ uniform = for_python(sampling_random.uniform)
 
 
 def num_kept_by_1(probabilities: NDArray[np.float64], mu: float, size: int) -> int:
-    """How many of the falling probabilities version 1 keeps."""
+    """The number of the falling probabilities that version 1 keeps."""
     top = probabilities[:100]
     top = top[top > 0]
     t = np.log((np.arange(len(top) - 1) + 2) / (np.arange(len(top) - 1) + 1))
@@ -34,7 +34,7 @@ def num_kept_by_1(probabilities: NDArray[np.float64], mu: float, size: int) -> i
 
 
 def kept_by_mirostat(case: Case, mu: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The ids that are left, in the order of ids, and their probabilities."""
+    """The remaining ids, in the order of ids, and their probabilities."""
     logits = adjusted(case) / case.params.temperature
     ranked = np.lexsort((np.arange(logits.size), -logits))
     probabilities = softmax(logits)[ranked]
@@ -49,7 +49,7 @@ def kept_by_mirostat(case: Case, mu: float) -> tuple[NDArray[np.intp], NDArray[n
 
 
 def drawn(case: Case, mu: float) -> tuple[int, float]:
-    """The id in which the case's random number falls, and the next mu."""
+    """The id that the case's random number selects, and the next mu."""
     params = case.params
     rest = uniform(np.uint64(params.seed), np.uint64(case.choice), np.uint64(len(case.emitted_ids)))
     for token, probability in zip(*kept_by_mirostat(case, mu), strict=True):

@@ -81,7 +81,7 @@ def test_tokens_are_those_of_the_formulas(rule: str) -> None:
     for seed in range(60):
         case = make_case(seed, scale=1.5 if seed % 2 else 4.0, **{"temperature": 1.0, **RULES[rule]})
         case.prompt_ids, case.emitted_ids, case.choice = history[:70], history[70 : 70 + seed % 20], seed % 3
-        top = np.argsort(-case.logits)[:4].tolist()  # make sure that the window holds likely tokens
+        top = np.argsort(-case.logits)[:4].tolist()  # ensure that the window holds likely tokens
         case.emitted_ids = (*case.emitted_ids, *top, top[0])
         assert sample_one(case) == drawn(case), seed
 
@@ -138,7 +138,7 @@ def test_ties_at_the_border_of_top_k_keep_the_lower_ids() -> None:
 )
 @settings(max_examples=200, deadline=None)
 def test_the_cut_of_top_p_is_that_of_a_sort(steps: list[int], copies: int, spread: float, top_p: float) -> None:
-    """With ties, near ties and one weight for all; float32 sums may move the cut by what they round away."""
+    """With ties, near ties and one weight for all; float32 sums may move the cut by their rounding error."""
     weights = np.exp(-spread * np.array(steps * copies)).astype(np.float32)
     weights[len(weights) // 2] = 1.0
     total = float(weights.sum(dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Who runs, with how many tokens and in which blocks."""
+"""The schedule of a step: the sequences that run, their numbers of tokens, and their blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.models.scheduled_sequences import make_sequence, sizes
 
 
 class Bench:
-    """A scheduler over a small pool, and a model that always says token 7."""
+    """A scheduler over a small pool, and a model that always generates token 7."""
 
     def __init__(self, *, blocks: int = 8, max_sequences: int = 4, token_budget: int = 16) -> None:
         self.pool = BlockPool(blocks)

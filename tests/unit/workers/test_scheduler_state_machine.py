@@ -1,4 +1,4 @@
-"""The scheduler over a memory that is looked into: every token reads what its own sequence wrote."""
+"""The scheduler with a fake cache: every token reads the entries that its own sequence wrote."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ BLOCK_SIZE = 4
 MAX_CONTEXT = 40
 MAX_SEQUENCES = 3
 TOKEN_BUDGET = 9
-COMMON = (2, 1, 0, 0, 1, 2, 2, 0, 1, 1, 0, 2)  # what prompts begin with
+COMMON = (2, 1, 0, 0, 1, 2, 2, 0, 1, 1, 0, 2)  # beginnings of prompts
 SALTS = ("", "left", "right")
 
 
 def next_token(history: list[int]) -> int:
-    """What the model says: words that come again, so that guesses at them are often right."""
+    """The model's output: a small set of words that repeat, so that drafts are often right."""
     return (len(history) * 7 + history[0]) % 3
 
 
 class MemoryMachine(RuleBasedStateMachine):
-    """Sequences of tenants come, run, guess ahead, are preempted, cancelled and end."""
+    """Sequences of tenants arrive, run, draft, are preempted, cancelled and end."""
 
     @initialize(num_blocks=st.integers(4, 9), max_drafts=st.sampled_from([0, 3]))
     def start(self, num_blocks: int, max_drafts: int) -> None:
@@ -104,7 +104,7 @@ class MemoryMachine(RuleBasedStateMachine):
             self.memory[block, position % BLOCK_SIZE] = (salt, position, token)
 
     def read(self, chunk: SequenceChunk) -> None:
-        """Each token attends to all before it: they must be its sequence's own, of its tenant."""
+        """Each token attends to all before it: they must belong to its sequence and its tenant."""
         sequence = chunk.sequence
         end = sequence.num_computed_tokens + chunk.num_tokens + chunk.num_drafts
         salt = self.salts[sequence.dispatch_id]

@@ -65,7 +65,7 @@ def test_it_ends_with_its_worker(compiler: CompileProcess) -> None:
 
 
 def test_it_does_not_outlive_its_worker() -> None:
-    """A process whose parent is another one than it was told ends before it compiles anything."""
+    """A process whose parent differs from the given one ends before it compiles anything."""
     command = [sys.executable, "-m", "cactus_actors.workers.loading.compile_process", "0"]
     assert subprocess.run(command, timeout=LIMIT_S, check=False).returncode == os.EX_UNAVAILABLE
 

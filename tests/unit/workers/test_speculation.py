@@ -1,4 +1,4 @@
-"""Drafts: where they come from, how many there are, whose rows and blocks they take, what becomes of them."""
+"""Drafts: their source, their number, the rows and blocks that they use, and their verification."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def drafts_of(*token_ids: int, limit: int = 4) -> list[int]:
 
 
 def searched(token_ids: list[int], limit: int) -> list[int]:
-    """The definition, word by word."""
+    """The definition of a draft, computed literally."""
     for size in (4, 3, 2):
         for start in range(len(token_ids) - size - 1, -1, -1):
             if token_ids[start : start + size] == token_ids[-size:]:
@@ -121,7 +121,7 @@ def test_where_drafts_never_pay_they_are_tried_less_and_less_often() -> None:
     assert set(gaps[6:]) == {MAX_BACKOFF_TOKENS + 1}
     assert drafter.num_wanted(3, 1000) == 3
     assert drafter.num_wanted(0, 1064) == 1
-    assert drafter.num_wanted(0, 1066) == 1  # they have paid since
+    assert drafter.num_wanted(0, 1066) == 1  # they have been worthwhile since then
 
 
 def test_the_cost_of_a_step_is_what_such_steps_took() -> None:
@@ -183,7 +183,7 @@ def shape(schedule: Schedule) -> list[tuple[int, int]]:
 
 
 def drafting_bench(num_sequences: int, **settings: int) -> Bench:
-    """Sequences of 15 tokens that go round a loop for the second time, each with one token to compute."""
+    """Sequences of 15 tokens in the second round of a loop, each with one token to compute."""
     bench = Bench(**settings)
     for _ in range(num_sequences):
         bench.add([*LOOP, 9, *LOOP, 9, *LOOP[:2]])
@@ -252,7 +252,7 @@ def test_only_blocks_of_accepted_tokens_are_known_to_others() -> None:
 
 
 class LoopModel(PlayedModel):
-    """Counts 10 to 14 again and again; from position `leaves_at` on it counts on beyond 14."""
+    """Counts from 10 to 14 again and again; from position `leaves_at` on it counts beyond 14."""
 
     def __init__(self, leaves_at: int = 200, breaks_at: int = 200) -> None:
         super().__init__(vocab_size=64)

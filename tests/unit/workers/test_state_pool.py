@@ -1,4 +1,4 @@
-"""Slots of recurrent states: who has them, which prefixes are reusable, and what the router is told."""
+"""Slots of recurrent states: their owners, the reusable prefixes, and the events for the router."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DISTANCE = 8
 
 
 class Bench:
-    """A scheduler over small pools, and a model that always says token 7."""
+    """A scheduler over small pools, and a model that always generates token 7."""
 
     def __init__(self, *, blocks: int = 40, slots: int = 12, max_sequences: int = 4, token_budget: int = 64) -> None:
         self.blocks = BlockPool(blocks, needs_checkpoints=True)
@@ -36,7 +36,7 @@ class Bench:
         return schedule
 
     def run(self, sequence: Sequence, num_steps: int) -> list[tuple[int, int]]:
-        """(tokens, saved after) of the sequence's chunks, which is removed at the end."""
+        """(tokens, saved after) of the sequence's chunks; the sequence is removed at the end."""
         self.scheduler.add(sequence)
         chunks = [chunk for _ in range(num_steps) for chunk in self.step().chunks if chunk.sequence is sequence]
         self.scheduler.remove(sequence)
@@ -45,7 +45,7 @@ class Bench:
 
 def test_a_prompt_is_saved_at_the_distance_and_at_its_last_reusable_block() -> None:
     bench = Bench()
-    # 8 and 16 by distance, 20 at the end: one save a chunk, so that chunks end where a second one would follow
+    # 8 and 16 by distance, 20 at the end: one save per chunk, so that chunks end where a second one would follow
     assert bench.run(make_sequence(1, list(range(21))), 4) == [(8, 8), (8, 8), (5, 4), (1, 0)]
     assert bench.run(make_sequence(2, [1] * 6), 4) == [(6, 4), (1, 0), (1, 1), (1, 0)]
 

@@ -1,4 +1,4 @@
-"""The token budget that keeps a worker from being silent for too long."""
+"""The token budget that limits the duration of a worker's steps."""
 
 from __future__ import annotations
 

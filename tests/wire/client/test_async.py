@@ -1,4 +1,4 @@
-"""Calls of AsyncClient against a router that plays faults with real frames."""
+"""Calls of AsyncClient with a router that injects faults into real frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that is aimed at something else than a jobs endpoint says what is there, and does not wait."""
+"""A client whose endpoint is not a jobs endpoint reports what listens there, without waiting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HTTP_ANSWER = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length:
 
 @contextmanager
 def listening(answer: bytes) -> Iterator[str]:
-    """A server that answers the first bytes of every connection with `answer` and closes it."""
+    """A server that replies to the first bytes of every connection with `answer` and closes it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

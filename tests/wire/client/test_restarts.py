@@ -1,4 +1,4 @@
-"""The clients and the real router together; the test plays the worker."""
+"""The clients and the real router together; the test is the worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of AsyncClient: every token once, whatever is lost, repeated or restarted."""
+"""Streams of AsyncClient: every token once, under loss, repetition and restarts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_gap_is_asked_for_by_resume(client: AsyncClient, router: Scripte
 
 async def test_a_silent_stream_is_asked_for_after_two_seconds(client: AsyncClient, router: ScriptedRouter) -> None:
     def never_ends(job: ScriptedJob, finished: Finished) -> None:
-        """Neither the tail of the stream nor Finished reaches the client."""
+        """Drop the tail of the stream and Finished."""
 
     router.lost_indices = {3, 4}
     router.end = never_ends  # type: ignore[method-assign]
@@ -102,7 +102,7 @@ async def test_a_stream_goes_on_without_gap_or_repeat_over_a_restart(
         deltas += [delta async for delta in stream]
     assert [delta.index for delta in deltas] == [0, 1, 2, 3, 4]
     first, second = router.received_of(Submit)
-    assert first == second  # the same id, content and seed: a router makes the same tokens of it
+    assert first == second  # the same id, content and seed: a router generates the same tokens
     assert isinstance(first, Submit)
     assert first.options.seed == seed_of_job(first.job_id)
     assert "".join(delta.text for delta in deltas) == (await stream.result()).text == WHOLE
@@ -115,7 +115,7 @@ async def test_closing_a_stream_early_cancels_the_job(client: AsyncClient, route
     await asyncio.to_thread(until, lambda: Cancel(job_id=stream.job_id) in router.received)
     result = await stream.result()
     assert result.finish_reason == "cancelled"
-    assert result.text.startswith("hello")  # the service's own result, with what was delivered
+    assert result.text.startswith("hello")  # the service's own result, with the delivered tokens
     assert result == await client.result(stream.job_id)
     assert [delta async for delta in stream] == []
 

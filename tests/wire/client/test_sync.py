@@ -1,4 +1,4 @@
-"""Client: the same answers as AsyncClient, without a loop, a left-over thread or a lost interrupt."""
+"""Client: the same answers as AsyncClient, without an event loop, a leaked thread or a lost interrupt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cloud that fails, breaks off or takes too long: the local answer, or an error."""
+"""A cloud that fails, breaks off or takes too long: the job gets the local answer, or an error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_cloud_that_breaks_off_after_a_seen_chunk_fails_the_job(router: Router
     router.generate(1, "from the ", kind="cloud")
     assert not router.is_running(1)
     fail_cloud(router, cloud, position=1)
-    assert router.finished(1) == []  # the local run goes on: its answer is told beside the error
+    assert router.finished(1) == []  # the local run continues: its answer is sent together with the error
     assert router.running(1)[1].emitted_ids == [97, 98]
     router.generate(1, "cd", entropy=UNSURE, finish=STOP)
     result = router.result(1)
@@ -122,7 +122,7 @@ def test_a_cloud_that_takes_too_long_gives_the_local_answer() -> None:
     assert (result.handoff.status, result.handoff.reason) == ("failed", "no answer of the cloud within 2 s")
     assert cloud.aborted == [dispatch_id]
     assert not router.is_running(2, "cloud")
-    router.generate(2, "z", entropy=UNSURE, finish=STOP)  # was not over yet: it goes on where it was
+    router.generate(2, "z", entropy=UNSURE, finish=STOP)  # has not ended yet: it continues at its last position
     assert router.result(2).text == "xyz"
     assert router.core.status(router.now).held.dispatches == 0
 

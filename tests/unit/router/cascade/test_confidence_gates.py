@@ -1,4 +1,4 @@
-"""Gates: when an answer is too unsure, by its first token, a window and its end."""
+"""Confidence gates: the first token, a rolling window and the end of an answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def log_of(entropies: list[float], logprobs: list[float] | None = None) -> Token
 
 
 def early(entropies: list[float], threshold: float = THRESHOLD) -> GateFailure | None:
-    """What the last of these tokens brings, all others having passed."""
+    """The decision after the last of these tokens, if all others have passed."""
     return early_gate_failure(entropy_confidence, log_of(entropies), len(entropies), threshold, 10)
 
 

@@ -1,4 +1,4 @@
-"""Jobs that go to the cloud: at which gate, with which request, and never after a published token."""
+"""Jobs that go to the cloud: their gate, their request, and never after a published token."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_unsure_first_token_goes_to_the_cloud(router: RouterHarness, cloud: W
     router.now += 0.25
     router.generate(1, "from the ", kind="cloud")
     assert router.streamed_text(1) == "from the "
-    assert not router.is_running(1)  # seen: the local run is of no use any more
+    assert not router.is_running(1)  # seen: the local run is not needed any more
     router.now += 0.25
     router.generate(1, "cloud", kind="cloud", finish=CLOUD_STOP)
     assert router.streamed_text(1) == "from the cloud"
@@ -61,7 +61,7 @@ def test_an_unsure_first_token_goes_to_the_cloud(router: RouterHarness, cloud: W
     assert result.text == "from the cloud"
     assert result.token_ids == [0, 0]
     assert result.cloud_handoff
-    # nobody knows how sure the cloud was; what the local model was is told apart
+    # the cloud's confidence is unknown; the local model's is reported separately
     assert (result.model, result.confidence, result.measures, result.accepted) == ("big", None, None, True)
     assert result.usage == Usage(prompt_tokens=9, completion_tokens=4)
     assert result.timings.prefill_tokens_per_second == 0.0
@@ -131,7 +131,7 @@ def test_token_ids_and_messages_are_understood_by_the_cloud(router: RouterHarnes
 
 
 def local_judgement(result: Result) -> tuple[float | None, Measures]:
-    """Confidence and measures of what was generated here, whoever answered."""
+    """Confidence and measures of the local answer, whichever answer the client gets."""
     told = result.handoff if result.cloud_handoff else None
     confidence = result.confidence if told is None else told.local_confidence
     measures = result.measures if told is None else told.local_measures
@@ -141,7 +141,7 @@ def local_judgement(result: Result) -> tuple[float | None, Measures]:
 
 
 def generate_one_doubt(router: RouterHarness) -> Handoff:
-    """Low entropies throughout, and one unlikely token among twelve; the job is not being watched."""
+    """Low entropies throughout, and one unlikely token among twelve; no client follows the job."""
     submit(router)
     worker, dispatch = router.running(1)
     logprobs = [-0.01] * 5 + [-2.0] + [-0.01] * 6
@@ -201,7 +201,7 @@ def test_a_seen_stream_is_never_retracted(router: RouterHarness, cloud: Worker) 
 @pytest.mark.parametrize("num_sure", [0, 4, 9, 10, 11, 15])
 @pytest.mark.parametrize("num_unsure", [1, 8, 14])
 def test_gates_do_not_depend_on_how_many_tokens_a_step_brings(num_sure: int, num_unsure: int) -> None:
-    """Tokens that come together are judged one after another."""
+    """Tokens of one step are judged one after another."""
     results = []
     for step in (1, 3, 50):
         router = RouterHarness()

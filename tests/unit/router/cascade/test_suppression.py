@@ -1,4 +1,4 @@
-"""Jobs that stay: no provider, a private job, a key without the cloud, a full cloud, the share."""
+"""Jobs that stay local: no provider, a private job, a key without the cloud, a full cloud, the share."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ KEPT = {"ann": KeyGrants(allow_cloud=False)}
 def test_no_job_of_a_key_without_the_cloud_goes_there(
     caller: Caller, account: str, accounts: dict[str, KeyGrants], is_restarted: bool
 ) -> None:
-    """Whatever the request says, at every gate, and in the next router, whatever the keys are by then."""
+    """This holds for any request, at every gate, and in the next router with any keys."""
     disk = Disk()
     router = RouterHarness(disk=disk, accounts=accounts)
     texts = {1: ("", "a" * 20), 2: ("a" * 10, "b" * 20), 3: ("a" * 9, "b" * 40)}
@@ -92,7 +92,7 @@ def test_no_job_of_a_key_without_the_cloud_goes_there(
     assert cloud.dispatches == {}
     ask(9, GATEWAY, "")
     router.generate(9, "x", entropy=UNSURE)
-    assert router.is_running(9, "cloud")  # others' go
+    assert router.is_running(9, "cloud")  # jobs of other keys go
 
 
 @pytest.mark.parametrize("reason", ["circuit breaker open", "budget spent"])
