@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchmarks.router_loop.played_worker import BLOCK_SIZE, MAX_CONTEXT, MODEL, PlayedWorker, spread_ages
+from benchmarks.router_loop.fake_worker import BLOCK_SIZE, MAX_CONTEXT, MODEL, FakeWorker, spread_ages
 from cactus_actors.api.params import resolve_options
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.block_hashes import block_hashes
@@ -91,7 +91,7 @@ class CoreBench:
         self._decode = worker_message_decoder().decode
         [ages] = spread_ages(1, load.sequences)  # jobs of all workers end in the same steps: some steps have no end
         self._workers = {
-            f"worker-{number}".encode(): PlayedWorker(f"w{number}", load.sequences, ages=ages)
+            f"worker-{number}".encode(): FakeWorker(f"w{number}", load.sequences, ages=ages)
             for number in range(load.workers)
         }
         self.submissions = Meter()

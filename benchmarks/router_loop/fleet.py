@@ -7,7 +7,7 @@ import select
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks.router_loop.played_worker import PlayedWorker, spread_ages
+from benchmarks.router_loop.fake_worker import FakeWorker, spread_ages
 from benchmarks.router_loop.zmtp import ZmtpConnection
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import ReportsTaken, SequenceDelta, Welcome
@@ -27,7 +27,7 @@ class ConnectedWorker:
 
     def __init__(self, endpoint: str, name: str, slots: int, ages: Sequence[float]) -> None:
         self.connection = ZmtpConnection(endpoint, "DEALER")
-        self._worker = PlayedWorker(name, slots, ages=ages, max_reports_ahead=MAX_REPORTS_AHEAD)
+        self._worker = FakeWorker(name, slots, ages=ages, max_reports_ahead=MAX_REPORTS_AHEAD)
         self._decode = router_command_decoder().decode
         self._reporting = ReportWindow(MAX_REPORTS_AHEAD)
         self._spoke_at = 0.0

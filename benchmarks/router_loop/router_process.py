@@ -6,13 +6,13 @@ import sys
 
 import msgspec
 
-from benchmarks.router_loop.played_model import PlayedModel
+from benchmarks.router_loop.fake_model import FakeModel
 from cactus_actors.config import RouterSettings
 from cactus_actors.router.actor import RouterActor
 
 
 def main() -> None:
-    router = RouterActor(msgspec.json.decode(sys.argv[1], type=RouterSettings), PlayedModel())
+    router = RouterActor(msgspec.json.decode(sys.argv[1], type=RouterSettings), FakeModel())
     print(msgspec.json.encode(router.start()).decode(), flush=True)
     router.run()
 

@@ -18,7 +18,7 @@ from tests.chaos.soak.stage import staged
 from tests.support.http.batches import begun, texts_of
 from tests.support.processes.restartable_service import CACTUS, RestartableService
 from tests.support.processes.separate_actors import Processes
-from tests.support.processes.watching import once_after
+from tests.support.processes.waiting import once_after
 from tests.support.router.scripted_router import until
 
 pytestmark = pytest.mark.chaos

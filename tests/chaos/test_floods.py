@@ -25,8 +25,8 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 from cactus_actors.protocol.worker_messages import Report
 from cactus_actors.router.auth.bound_sockets import STREAM_HIGH_WATER_MARK
+from tests.support.processes.process_usage import MIB, MemoryGrowth, cpu_seconds, edge_of
 from tests.support.processes.separate_actors import Processes
-from tests.support.processes.vitals import MIB, Watch, cpu_seconds, edge_of
 from tests.support.router.raw_peer import MORE, RawPeer, address_of, frame
 
 pytestmark = pytest.mark.chaos
@@ -60,7 +60,7 @@ def refused(service: Processes) -> dict[str, int]:
 
 def test_bytes_that_are_not_zeromq_do_no_harm(service: Processes) -> None:
     chance = random.Random(7)
-    watch = Watch(edge_of(service.router.pid))
+    watch = MemoryGrowth(edge_of(service.router.pid))
     for endpoint in (service.jobs, service.stream, service.workers_endpoint):
         contents = [chance.randbytes(chance.randrange(1, 2000)) for _ in range(60)]
         contents += [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", bytes(200), b"\xff" * 200]
@@ -74,7 +74,7 @@ def test_bytes_that_are_not_zeromq_do_no_harm(service: Processes) -> None:
 
 def test_a_flood_of_subscriptions_is_cut(service: Processes) -> None:
     before = refused(service)
-    watch = Watch(edge_of(service.router.pid))
+    watch = MemoryGrowth(edge_of(service.router.pid))
     peer = RawPeer(service.stream, "SUB")
     flood = b"".join(frame(b"\1" + f"{number:032x}".encode()) for number in range(100_000))
     peer.socket.settimeout(60.0)
@@ -92,7 +92,7 @@ def test_a_flood_of_subscriptions_is_cut(service: Processes) -> None:
 @pytest.mark.parametrize("length", [100, 1000])
 def test_invalid_topics_are_cut_sooner(service: Processes, length: int) -> None:
     """ZeroMQ uses about 50 bytes for each byte of a topic."""
-    watch = Watch(edge_of(service.router.pid))
+    watch = MemoryGrowth(edge_of(service.router.pid))
     peer = RawPeer(service.stream, "SUB")
     chance = random.Random(3)
     peer.send(b"".join(frame(b"\1" + chance.randbytes(length)) for _ in range(20_000_000 // length)))
@@ -105,7 +105,7 @@ def test_invalid_topics_are_cut_sooner(service: Processes, length: int) -> None:
 
 def test_unfinished_messages_use_only_the_memory_of_their_frames(service: Processes) -> None:
     """ZeroMQ keeps the frames of an unfinished message."""
-    watch = Watch(edge_of(service.router.pid))
+    watch = MemoryGrowth(edge_of(service.router.pid))
     peer = RawPeer(service.jobs, "DEALER")
     peer.send(frame(b"", MORE) * 1_000_000)
     peer.send(frame(bytes(60_000), MORE) * 1000)
@@ -122,7 +122,7 @@ def test_unfinished_messages_use_only_the_memory_of_their_frames(service: Proces
 
 def test_a_flood_of_reports_is_cut_and_streams_go_on(service: Processes) -> None:
     before = refused(service).get("flood", 0)
-    watch = Watch(service.router.pid)
+    watch = MemoryGrowth(service.router.pid)
     peer = RawPeer(service.workers_endpoint, "DEALER")
     header, payload = encode(Report(0, 1, 1, 0, []))
     peer.socket.settimeout(60.0)
@@ -184,7 +184,7 @@ def test_a_client_that_never_reads_its_status_replies_delays_no_other_client(ser
     socket.setsockopt(zmq.RCVHWM, 1)
     socket.setsockopt(zmq.SNDTIMEO, 20_000)
     socket.connect(service.jobs)
-    watch = Watch(edge_of(service.router.pid))
+    watch = MemoryGrowth(edge_of(service.router.pid))
     for _ in range(20_000):
         socket.send_multipart(encode(StatusRequest()))
     serves(service)
@@ -269,7 +269,7 @@ def test_a_flood_of_large_messages_neither_ends_the_edge_nor_blocks_other_client
         "many objects": [b"\x01j", b'{"type":"submit","messages":[' + b'{"role":"user"},' * 240_000 + b"{}]}"],
     }[kind]
     edge, before = edge_of(service.router.pid), refused(service).get("large_messages", 0)
-    watch, is_over = Watch(edge), threading.Event()
+    watch, is_over = MemoryGrowth(edge), threading.Event()
     content = frame(header, MORE) + frame(payload)
     threads = [threading.Thread(target=send_without_pause, args=(service.jobs, content, is_over)) for _ in range(10)]
     for thread in threads:
@@ -344,7 +344,7 @@ def test_a_router_that_exceeds_its_memory_limit_ends_and_its_jobs_continue(tmp_p
     try:
         with Client(service.jobs, service.stream, timeout=60.0) as client:
             expected = client.complete("Tell me a story", seed=1, **LONG)
-            watch = Watch(service.router.pid)
+            watch = MemoryGrowth(service.router.pid)
             large = RawPeer(service.workers_endpoint, "DEALER")
             large.send(frame(bytes(1_000_000), MORE) * 300)
             watch.look()

@@ -13,7 +13,7 @@ import pytest
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
 from tests.support.processes.separate_actors import Processes
-from tests.support.processes.watching import is_free, until_status
+from tests.support.processes.waiting import is_free, until_status
 
 pytestmark = pytest.mark.chaos
 

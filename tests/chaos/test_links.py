@@ -17,7 +17,7 @@ from tests.chaos.soak.stage import NUM_TOKENS, Stage, staged
 from tests.chaos.soak.witness import Witness
 from tests.support.processes.bad_link import Proxy, Way, proxied
 from tests.support.processes.separate_actors import Processes
-from tests.support.processes.watching import Pauses, once_after, until, until_status
+from tests.support.processes.waiting import Pauses, once_after, until, until_status
 
 pytestmark = pytest.mark.chaos
 

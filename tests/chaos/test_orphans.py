@@ -19,7 +19,7 @@ import pytest
 from cactus_actors.client import AsyncClient, Client
 from tests.support.processes.open_sockets import socket_files_of, sockets_of
 from tests.support.processes.serve_command import Serving, below, in_sessions, serving, sessions_of, wait_for_nothing
-from tests.support.processes.watching import until, until_status
+from tests.support.processes.waiting import until, until_status
 
 pytestmark = [
     pytest.mark.chaos,

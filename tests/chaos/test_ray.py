@@ -25,7 +25,7 @@ from tests.chaos.soak.stage import staged
 from tests.support.processes.ray_server import RayHead, ray_head
 from tests.support.processes.separate_actors import free_endpoints
 from tests.support.processes.serve_command import Serving, ray_directories, serving, sessions_of, wait_for_nothing
-from tests.support.processes.watching import once_after, until, until_status
+from tests.support.processes.waiting import once_after, until, until_status
 
 pytestmark = [
     pytest.mark.chaos,

@@ -23,8 +23,8 @@ from tests.chaos.soak.prompt_files import PromptFiles
 from tests.chaos.soak.stage import staged
 from tests.support.processes.bad_link import proxied
 from tests.support.processes.separate_actors import Processes
-from tests.support.processes.watching import once_after, until, until_status
-from tests.support.services.played_service import played_service
+from tests.support.processes.waiting import once_after, until, until_status
+from tests.support.services.fake_worker_service import fake_worker_service
 
 pytestmark = pytest.mark.chaos
 
@@ -103,7 +103,7 @@ async def test_an_event_stream_that_restarts_after_a_break_is_a_violation(
     if not resumes:
         monkeypatch.setattr(Reading, "take", lambda self, line: line.startswith("id: ") or take(self, line))
     history = History(tmp_path / "history.jsonl")
-    with played_service(tmp_path / "state", words=(" a",) * NUM_WORDS, step_s=0.005) as service:
+    with fake_worker_service(tmp_path / "state", words=(" a",) * NUM_WORDS, step_s=0.005) as service:
         async with proxied(service.url) as link, httpx.AsyncClient() as http:
             url = link.endpoint.replace("tcp", "http")
             reader = HttpReader("reader", url, history, random.Random(1))

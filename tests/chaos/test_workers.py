@@ -17,10 +17,10 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ModelFailure, PoisonJob
 from cactus_actors.protocol.messages import Status, WorkerStatus
 from tests.chaos.soak.stage import Stage, staged
-from tests.support.processes import trapped_worker
+from tests.support.processes import faulty_worker as faulty_worker
+from tests.support.processes.faulty_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE
 from tests.support.processes.separate_actors import Processes
-from tests.support.processes.trapped_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE
-from tests.support.processes.watching import Pauses, once_after, until, until_status
+from tests.support.processes.waiting import Pauses, once_after, until, until_status
 
 pytestmark = pytest.mark.chaos
 
@@ -33,7 +33,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     """A router, and workers that each test adds."""
     directory = tmp_path_factory.mktemp("workers")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(trapped_worker.ARMED_VARIABLE, str(directory))
+        patch.setenv(faulty_worker.ARMED_FAULTS_VARIABLE, str(directory))
         processes = Processes(directory, num_workers=0)
         yield processes
         processes.stop()
@@ -41,7 +41,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 
 @pytest.fixture
 def armed() -> Path:
-    return trapped_worker.traps()
+    return faulty_worker.armed_faults()
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ async def two_workers(processes: Processes, stage: Stage) -> Status:
     """Start missing workers up to two, and wait for them."""
     workers = [worker for worker in processes.workers if worker.poll() is None]
     for _ in range(2 - len(workers)):
-        processes.add_worker(f"w{len(processes.workers)}", program=trapped_worker.PROGRAM)
+        processes.add_worker(f"w{len(processes.workers)}", program=faulty_worker.PROGRAM)
     return await until_status(stage.operator, lambda status: len(status.workers) == 2)
 
 
@@ -180,20 +180,20 @@ async def check_streams_move_on(stage: Stage, fault: Callable[[], Awaitable[None
     assert HARDLY_S < pauses.longest < MISSED_WITHIN_S
 
 
-@pytest.mark.parametrize(("token", "trap"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
+@pytest.mark.parametrize(("token", "fault"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
 async def test_a_worker_that_hangs_in_a_step_is_detected_though_its_sockets_reply(
-    processes: Processes, stage: Stage, armed: Path, token: int, trap: str
+    processes: Processes, stage: Stage, armed: Path, token: int, fault: str
 ) -> None:
     for number in range(4):
         await stage.reference.complete(number)
-    (armed / trap).touch()
+    (armed / fault).touch()
     jobs: list[str] = []
 
     async def spring() -> None:
         jobs.append(await stage.operator.submit([token, 5, 6], max_tokens=4, ignore_eos=True))
 
     await check_streams_move_on(stage, spring)
-    assert not (armed / trap).exists()
+    assert not (armed / fault).exists()
     assert len((await stage.operator.result(jobs[0])).token_ids) == 4
     status = await until_status(stage.operator, lambda status: len(status.workers) == 1)
     for worker in processes.workers:
@@ -215,7 +215,7 @@ async def test_a_job_that_kills_every_worker_ends_as_poison_job_and_other_jobs_s
         await asyncio.sleep(0.2)
         alive = sum(worker.poll() is None for worker in processes.workers)
         for _ in range(2 - alive):  # as the fleet would do
-            processes.add_worker(f"w{len(processes.workers)}", program=trapped_worker.PROGRAM)
+            processes.add_worker(f"w{len(processes.workers)}", program=faulty_worker.PROGRAM)
             num_workers += 1
     with pytest.raises(PoisonJob, match="3 times the worker that ran it was lost"):
         await poison

@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 from cactus_actors.config import HandoffSettings, ServeConfig
+from tests.support.processes.faulty_worker import ARMED_FAULTS_VARIABLE
 from tests.support.processes.ray_server import START_ATTEMPTS, added_node, kill_processes_of
-from tests.support.processes.trapped_worker import ARMED_VARIABLE
 from tests.support.services.running_service import Running, Serve, running_service
 
 CPUS_A_NODE = 3
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _armed_faults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A directory for armed faults: Ray's workers have the environment in which Ray was started."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ARMED_VARIABLE, str(tmp_path_factory.mktemp("traps")))
+        patch.setenv(ARMED_FAULTS_VARIABLE, str(tmp_path_factory.mktemp("faults")))
         yield
 
 

@@ -16,9 +16,9 @@ import pytest
 from cactus_actors.config import ServeConfig
 from cactus_actors.fleet.actor_handle import HealthTimeouts
 from cactus_actors.models.catalog import resolve_model
+from tests.support.processes.faulty_worker import FAULTY_WORKER, HANGS_ONCE, SLEEPS_ONCE, armed_faults
 from tests.support.processes.open_sockets import parent_of
 from tests.support.processes.serve_command import is_called
-from tests.support.processes.trapped_worker import HANGS_ONCE, SLEEPS_ONCE, TRAPPED, traps
 from tests.support.router.scripted_router import until
 from tests.support.services.running_service import OPTIONS, STORY, Running, local_workers, running_service, wait_until
 
@@ -107,15 +107,15 @@ def loading(known: set[int], starters: set[int]) -> set[int]:
     return found - known
 
 
-@pytest.mark.parametrize(("token", "trap"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
+@pytest.mark.parametrize(("token", "fault"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
 def test_a_worker_that_hangs_in_a_step_is_ended_and_replaced(
-    place: dict[str, Any], tmp_path: Path, token: int, trap: str
+    place: dict[str, Any], tmp_path: Path, token: int, fault: str
 ) -> None:
-    impatient = {"worker_kind": TRAPPED, "timeouts": HealthTimeouts(hung_s=5.0, stuck_s=5.0)}
+    impatient = {"worker_kind": FAULTY_WORKER, "timeouts": HealthTimeouts(hung_s=5.0, stuck_s=5.0)}
     with two_workers(place, tmp_path, impatient) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         before = {worker.pid for worker in running.client.status().workers if worker.kind == "local"}
-        (traps() / trap).touch()
+        (armed_faults() / fault).touch()
         jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(8)]
         springs = running.client.submit(prompt=[token, 5, 6], max_tokens=4, ignore_eos=True)
         assert len(running.client.result(springs).token_ids) == 4

@@ -19,7 +19,7 @@ from cactus_actors.protocol.messages import Status, Submit
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from tests.support.processes.open_sockets import pid_of_router
-from tests.support.processes.vitals import MIB, Watch, edge_of
+from tests.support.processes.process_usage import MIB, MemoryGrowth, edge_of
 from tests.support.router.core_harness import job_id
 from tests.support.router.raw_peer import LONG, MORE, RawPeer, frame
 from tests.support.router.scripted_router import until
@@ -59,7 +59,7 @@ def test_unfinished_and_oversized_messages_use_little_memory_and_affect_no_job(
     router = pid_of_router(jobs)
     edge = edge_of(router)
     before = client.status()
-    of_edge, of_router = Watch(edge), Watch(router)
+    of_edge, of_router = MemoryGrowth(edge), MemoryGrowth(router)
     job_ids = [client.submit(STORY, **OPTIONS) for _ in range(NUM_JOBS)]
     for content in (*UNFINISHED.values(), TOO_LARGE):
         peer = RawPeer(jobs, "DEALER")

@@ -8,17 +8,17 @@ import httpx
 import pytest
 
 from tests.support.http.exposition import Families, families_in, scraped
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
-    with played_service(tmp_path_factory.mktemp("state")) as service:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
+    with fake_worker_service(tmp_path_factory.mktemp("state")) as service:
         yield service
 
 
 @pytest.fixture
-def http(service: PlayedService) -> Iterator[httpx.Client]:
+def http(service: FakeWorkerService) -> Iterator[httpx.Client]:
     with service.http() as client:
         yield client
 

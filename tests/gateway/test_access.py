@@ -27,22 +27,22 @@ from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 
 
 @pytest.fixture(scope="module")
-def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
     timeouts = GatewayTimeouts(headers_s=0.3, body_s=0.3)
-    with played_service(tmp_path_factory.mktemp("state"), timeouts=timeouts) as service:
+    with fake_worker_service(tmp_path_factory.mktemp("state"), timeouts=timeouts) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
     keys = [digest_of(ANN), digest_of(BOB)]
-    with played_service(tmp_path_factory.mktemp("state"), gateway={"key_digests": keys}) as service:
+    with fake_worker_service(tmp_path_factory.mktemp("state"), gateway={"key_digests": keys}) as service:
         yield service
 
 
@@ -76,7 +76,7 @@ def bearer(key: str) -> dict[str, str]:
         "/v1/requests/" + "0" * 24,
     ],
 )
-def test_every_route_needs_a_key(guarded: PlayedService, path: str, headers: object) -> None:
+def test_every_route_needs_a_key(guarded: FakeWorkerService, path: str, headers: object) -> None:
     with guarded.http() as http:
         response = http.get(path, headers=headers)  # type: ignore[arg-type]
         assert response.status_code == 401
@@ -85,12 +85,12 @@ def test_every_route_needs_a_key(guarded: PlayedService, path: str, headers: obj
 
 
 @pytest.mark.parametrize("path", ["/health", "/healthz", "/readyz"])
-def test_health_needs_no_key(guarded: PlayedService, path: str) -> None:
+def test_health_needs_no_key(guarded: FakeWorkerService, path: str) -> None:
     with guarded.http() as http:
         assert http.get(path).json() == {"status": "ok"}
 
 
-def test_a_key_gives_access(guarded: PlayedService) -> None:
+def test_a_key_gives_access(guarded: FakeWorkerService) -> None:
     with guarded.http() as http:
         for path in ("/v1/models", "/metrics"):
             assert http.get(path, headers=bearer(ANN)).status_code == 200
@@ -99,12 +99,12 @@ def test_a_key_gives_access(guarded: PlayedService) -> None:
 
 def test_metrics_can_be_public(tmp_path: Path) -> None:
     settings = {"key_digests": [digest_of(ANN)], "public_metrics": True}
-    with played_service(tmp_path, gateway=settings) as service, service.http() as http:
+    with fake_worker_service(tmp_path, gateway=settings) as service, service.http() as http:
         assert "cactus_up 1" in http.get("/metrics").text
         assert http.get("/v1/models").status_code == 401
 
 
-def test_keys_do_not_see_each_others_objects(guarded: PlayedService) -> None:
+def test_keys_do_not_see_each_others_objects(guarded: FakeWorkerService) -> None:
     with guarded.http(headers=bearer(ANN)) as ann, guarded.http(headers=bearer(BOB)) as bob:
         name = ann.post("/v1/completions", json={"prompt": "a"}).json()["id"]
         assert ann.get(f"/v1/requests/{name}").status_code == 200
@@ -128,7 +128,7 @@ def test_keys_do_not_see_each_others_objects(guarded: PlayedService) -> None:
         assert bob.get("/v1/batches").json()["data"] == []
 
 
-def test_the_same_idempotency_key_of_two_api_keys_is_two_jobs(guarded: PlayedService) -> None:
+def test_the_same_idempotency_key_of_two_api_keys_is_two_jobs(guarded: FakeWorkerService) -> None:
     answers = []
     for key in (ANN, BOB):
         with guarded.http(headers=bearer(key)) as http:
@@ -137,7 +137,7 @@ def test_the_same_idempotency_key_of_two_api_keys_is_two_jobs(guarded: PlayedSer
     assert len(set(answers)) == 2
 
 
-def test_cached_prefixes_are_shared_within_one_key_only(guarded: PlayedService) -> None:
+def test_cached_prefixes_are_shared_within_one_key_only(guarded: FakeWorkerService) -> None:
     salts = []
     for key, salt in ((ANN, None), (ANN, None), (BOB, None), (BOB, "x"), (ANN, "x")):
         with guarded.http(headers=bearer(key)) as http:
@@ -232,7 +232,7 @@ def test_invalid_options_are_refused_without_quoting_the_key(tmp_path: Path, beh
 
 async def test_waiting_api_keys_are_served_by_their_weights(tmp_path: Path) -> None:
     keys = {digest_of(ANN): KeyGrants(weight=3), digest_of(BOB): KeyGrants()}
-    with played_service(
+    with fake_worker_service(
         tmp_path,
         gateway={"key_digests": list(keys)},
         router_settings={"accounts": accounts_of(keys)},
@@ -262,7 +262,9 @@ def test_the_lines_of_a_batch_belong_to_its_key(tmp_path: Path) -> None:
     accounts = accounts_of(keys)
     line = {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "a"}}
     with (
-        played_service(tmp_path, gateway=settings, router_settings={"accounts": accounts}, is_held=True) as service,
+        fake_worker_service(
+            tmp_path, gateway=settings, router_settings={"accounts": accounts}, is_held=True
+        ) as service,
         service.http(headers=bearer(ANN)) as http,
     ):
         form = {"files": {"file": ("a.jsonl", json.dumps(line).encode())}, "data": {"purpose": "batch"}}
@@ -292,7 +294,7 @@ def test_a_wrong_key_takes_as_long_as_a_right_one() -> None:
     assert 0.5 < first / last < 2.0
 
 
-def test_missing_headers_time_out(impatient: PlayedService) -> None:
+def test_missing_headers_time_out(impatient: FakeWorkerService) -> None:
     host, port = impatient.url.removeprefix("http://").split(":")
     for begun in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
         with socket.create_connection((host, int(port)), timeout=60) as connection:
@@ -302,7 +304,7 @@ def test_missing_headers_time_out(impatient: PlayedService) -> None:
             assert connection.recv(4096) == b""
 
 
-def test_a_missing_body_times_out(impatient: PlayedService) -> None:
+def test_a_missing_body_times_out(impatient: FakeWorkerService) -> None:
     host, port = impatient.url.removeprefix("http://").split(":")
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     for body in (b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):
@@ -313,7 +315,7 @@ def test_a_missing_body_times_out(impatient: PlayedService) -> None:
 
 def test_too_many_open_requests_are_refused(tmp_path: Path) -> None:
     with (
-        played_service(tmp_path, gateway={"max_open_requests": 1}, words=("x",) * 1000) as service,
+        fake_worker_service(tmp_path, gateway={"max_open_requests": 1}, words=("x",) * 1000) as service,
         service.http() as http,
         http.stream("POST", "/v1/completions", json={"prompt": "a", "stream": True}) as response,
     ):

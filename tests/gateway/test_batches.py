@@ -18,7 +18,7 @@ from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from tests.support.http.batches import COMPLETIONS, create, ended, line, lines_of, upload
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, played_service
+from tests.support.services.fake_worker_service import STORY, fake_worker_service
 
 TEXT = "".join(STORY)
 TWO_DAYS_S = 2 * 86_400.0
@@ -146,7 +146,7 @@ def test_a_batch_without_its_file_is_refused(http: httpx.Client) -> None:
 
 def test_a_batch_continues_after_a_restart(tmp_path: Path) -> None:
     content = b"".join(line(str(number)) for number in range(60))
-    with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
+    with fake_worker_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:
             batch_id = create(http, content)
             until(lambda: len(service.worker.dispatches) > 10)
@@ -166,7 +166,7 @@ def test_a_batch_continues_after_a_restart(tmp_path: Path) -> None:
 def test_a_cancelled_batch_keeps_its_completed_lines(tmp_path: Path) -> None:
     content = b"".join(line(str(number)) for number in range(200))
     with (
-        played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 2}) as service,
+        fake_worker_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 2}) as service,
         service.http() as http,
     ):
         batch_id = create(http, content)
@@ -185,7 +185,7 @@ def test_an_expired_batch_lists_the_lines_that_never_ran(tmp_path: Path) -> None
     timeouts = GatewayTimeouts(batch_window_s=4)
     content = b"".join(line(str(number)) for number in range(300))
     with (
-        played_service(tmp_path, timeouts=timeouts, step_s=0.05, gateway={"batch_in_flight": 2}) as service,
+        fake_worker_service(tmp_path, timeouts=timeouts, step_s=0.05, gateway={"batch_in_flight": 2}) as service,
         service.http() as http,
     ):
         batch_id, behind_it = create(http, content), create(http, line("a") + line("b"))
@@ -210,7 +210,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 @pytest.mark.parametrize("by", [TWO_DAYS_S, -TWO_DAYS_S])
 def test_setting_the_clock_ends_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float) -> None:
     content = b"".join(line(str(number)) for number in range(60))
-    with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
+    with fake_worker_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:
             batch_id, behind_it = create(http, content), create(http, line("a"))
             until(lambda: len(service.worker.dispatches) > 10)
@@ -235,7 +235,7 @@ def test_the_lifetime_of_a_batch_does_not_depend_on_the_wall_clock(
     window_s = 4
     timeouts = GatewayTimeouts(batch_window_s=window_s)
     content = b"".join(line(str(number)) for number in range(300))
-    with played_service(tmp_path, timeouts=timeouts, step_s=0.05, gateway={"batch_in_flight": 2}) as service:
+    with fake_worker_service(tmp_path, timeouts=timeouts, step_s=0.05, gateway={"batch_in_flight": 2}) as service:
         with service.http() as http:
             batch_id = create(http, content)
             taken_at = time.monotonic()
@@ -251,7 +251,7 @@ def test_the_lifetime_of_a_batch_does_not_depend_on_the_wall_clock(
 
 @pytest.mark.parametrize("end", ["expired", "cancelled", "failed"])
 def test_counts_agree_with_the_lines_after_any_end_of_a_batch(tmp_path: Path, end: str) -> None:
-    with played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 4}) as service:
+    with fake_worker_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:
             batch_id = create(http, b"".join(line(str(number)) for number in range(60)))
             until(lambda: len(service.worker.dispatches) > 20)
@@ -300,7 +300,7 @@ def test_a_gateway_killed_at_any_change_of_a_file_loses_no_result(
             raise OSError(errno.EIO, "Input/output error")
         replace(source, target)
 
-    with played_service(tmp_path) as service:
+    with fake_worker_service(tmp_path) as service:
         with service.http() as http:
             file_id = upload(http, line("a")).json()["id"]
             with monkeypatch.context() as patch:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support.http.raw_http import connection, statuses, until_closed
-from tests.support.services.played_service import JSON, STORY, PlayedService
+from tests.support.services.fake_worker_service import JSON, STORY, FakeWorkerService
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 MESSAGES = [{"role": "user", "content": "hi"}]
@@ -89,7 +89,7 @@ def test_the_position_of_a_number_out_of_range_is_reported(http: httpx.Client, n
 
 
 @pytest.mark.parametrize("host", [b"", b"Host: a b\r\n", b"Host: a\r\nHost: b\r\n"])
-def test_a_connection_without_a_host_is_closed_with_its_answer(service: PlayedService, host: bytes) -> None:
+def test_a_connection_without_a_host_is_closed_with_its_answer(service: FakeWorkerService, host: bytes) -> None:
     with connection(service.url) as opened:
         opened.sendall(b"GET /v1/models HTTP/1.1\r\n" + host + b"\r\n")
         assert statuses(until_closed(opened)) == [400]  # long before an idle one would be closed
@@ -225,7 +225,7 @@ def test_a_model_name_is_echoed_unless_it_is_too_long(http: httpx.Client) -> Non
 
 
 @pytest.mark.parametrize("text", ["\0", "\ue000", "🌵" * 5, "a\u0301", "\x7f"])
-def test_any_unicode_text_is_returned_unchanged(service: PlayedService, http: httpx.Client, text: str) -> None:
+def test_any_unicode_text_is_returned_unchanged(service: FakeWorkerService, http: httpx.Client, text: str) -> None:
     answer = http.post(CHAT, json={"messages": [{"role": "user", "content": text}], "max_tokens": 3}).json()
     assert answer["choices"][0]["message"]["content"] == "".join(STORY)
     ids = http.post("/tokenize", json={"content": text}).json()["tokens"]
@@ -256,7 +256,7 @@ def test_any_unicode_text_is_returned_unchanged(service: PlayedService, http: ht
     ],
 )
 def test_bytes_that_are_not_http_reach_no_route(
-    service: PlayedService, http: httpx.Client, request_lines: bytes, status: int
+    service: FakeWorkerService, http: httpx.Client, request_lines: bytes, status: int
 ) -> None:
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.http.raw_http import connection, post
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, PlayedService, played_service
+from tests.support.services.fake_worker_service import STORY, FakeWorkerService, fake_worker_service
 
 STEP_S = 0.004
 WORDS = STORY * 4
@@ -25,12 +25,12 @@ NUM_LEAVING = 10
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
-    with played_service(tmp_path_factory.mktemp("state"), words=WORDS, step_s=STEP_S) as service:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
+    with fake_worker_service(tmp_path_factory.mktemp("state"), words=WORDS, step_s=STEP_S) as service:
         yield service
 
 
-def test_a_race_of_cancel_and_finish_has_one_outcome_for_all_clients(service: PlayedService) -> None:
+def test_a_race_of_cancel_and_finish_has_one_outcome_for_all_clients(service: FakeWorkerService) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -74,7 +74,7 @@ def read(response: httpx.Response) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_a_disconnected_client_is_detected_at_once(service: PlayedService, is_streamed: bool) -> None:
+def test_a_disconnected_client_is_detected_at_once(service: FakeWorkerService, is_streamed: bool) -> None:
     """The machine may be busy: the fastest of several tries counts."""
     service.worker.words = ("x",) * 100_000
     body = json.dumps({"prompt": "a", "stream": is_streamed}).encode()

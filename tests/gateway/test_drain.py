@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.http.raw_http import connection, post, request, statuses, until_closed
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 WORDS = tuple(f"{number} " for number in range(40))
 SLOWLY_S, FAST_S = 0.5, 0.01
@@ -23,15 +23,15 @@ COMPLETIONS = "/v1/completions"
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[PlayedService]:
-    with played_service(tmp_path, words=WORDS, step_s=0.02) as service:
+def service(tmp_path: Path) -> Iterator[FakeWorkerService]:
+    with fake_worker_service(tmp_path, words=WORDS, step_s=0.02) as service:
         yield service
 
 
 class Asked:
     """A request that is made in a thread; `response` is set when it has ended, its head sooner."""
 
-    def __init__(self, service: PlayedService, headers: dict[str, str] | None = None, **body: Any) -> None:
+    def __init__(self, service: FakeWorkerService, headers: dict[str, str] | None = None, **body: Any) -> None:
         self.response: httpx.Response
         self._service, self._headers, self._body = service, headers, body
         self.has_head = threading.Event()
@@ -51,7 +51,7 @@ class Asked:
             self.response = response
 
 
-def drain(service: PlayedService) -> bool:
+def drain(service: FakeWorkerService) -> bool:
     assert service.gateway is not None
     return service.gateway.drain()
 
@@ -61,7 +61,7 @@ def error_of(response: httpx.Response) -> dict[str, Any]:
     return error
 
 
-def test_a_draining_gateway_refuses_new_work_and_finishes_its_requests(service: PlayedService) -> None:
+def test_a_draining_gateway_refuses_new_work_and_finishes_its_requests(service: FakeWorkerService) -> None:
     service.worker.step_s = SLOWLY_S
     stream, whole = Asked(service, stream=True), Asked(service)
     until(lambda: service.worker.num_running == 2)
@@ -84,7 +84,7 @@ def test_a_draining_gateway_refuses_new_work_and_finishes_its_requests(service: 
     until(lambda: drain(service))
 
 
-def test_a_draining_gateway_answers_the_repeated_request_of_a_running_job(service: PlayedService) -> None:
+def test_a_draining_gateway_answers_the_repeated_request_of_a_running_job(service: FakeWorkerService) -> None:
     service.worker.step_s = SLOWLY_S
     with connection(service.url) as opened:
         opened.sendall(post(b"Idempotency-Key: mine", body=b'{"prompt":"a","seed":1}'))
@@ -98,7 +98,7 @@ def test_a_draining_gateway_answers_the_repeated_request_of_a_running_job(servic
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-def test_waiting_clients_get_an_error_when_it_stops(service: PlayedService, is_streamed: bool) -> None:
+def test_waiting_clients_get_an_error_when_it_stops(service: FakeWorkerService, is_streamed: bool) -> None:
     service.worker.step_s = SLOWLY_S
     left = Asked(service, stream=is_streamed)
     kept = Asked(service, {"idempotency-key": "mine"}, stream=is_streamed)
@@ -135,7 +135,7 @@ def text_of(chunks: list[str]) -> str:
 
 
 def test_a_request_refused_after_the_last_answer_of_a_draining_gateway_gets_no_reply(
-    service: PlayedService, caplog: pytest.LogCaptureFixture
+    service: FakeWorkerService, caplog: pytest.LogCaptureFixture
 ) -> None:
     service.worker.step_s = SLOWLY_S
     with connection(service.url) as opened:
@@ -149,7 +149,7 @@ def test_a_request_refused_after_the_last_answer_of_a_draining_gateway_gets_no_r
     assert "Exception" not in caplog.text
 
 
-def test_a_gateway_without_its_router_answers_with_an_error_at_once(service: PlayedService) -> None:
+def test_a_gateway_without_its_router_answers_with_an_error_at_once(service: FakeWorkerService) -> None:
     with service.http() as http:
         assert http.get("/readyz").status_code == 200
         service.router.stop()
@@ -162,7 +162,7 @@ def test_a_gateway_without_its_router_answers_with_an_error_at_once(service: Pla
         assert http.get("/healthz").status_code == 200
 
 
-def test_new_jobs_are_refused_while_the_journal_cannot_be_written(service: PlayedService) -> None:
+def test_new_jobs_are_refused_while_the_journal_cannot_be_written(service: FakeWorkerService) -> None:
     with service.http() as http:
         service.router.on_journal_failed([], "disk full")
         until(lambda: http.get("/readyz").status_code == 503)

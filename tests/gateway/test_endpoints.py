@@ -31,7 +31,7 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.protocol.errors import StorageFailure
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, PlayedService, played_service
+from tests.support.services.fake_worker_service import STORY, FakeWorkerService, fake_worker_service
 from tests.support.text.read_integers import inexact_integers
 
 TEXT = "".join(STORY)
@@ -48,7 +48,7 @@ def test_the_model_is_listed_by_its_name(http: httpx.Client) -> None:
 
 
 def test_the_model_has_an_alias(tmp_path: Path) -> None:
-    with played_service(tmp_path, gateway={"alias": "team/model"}) as service, service.http() as http:
+    with fake_worker_service(tmp_path, gateway={"alias": "team/model"}) as service, service.http() as http:
         [card] = http.get("/v1/models").json()["data"]
         assert card["id"] == "team/model"
         assert http.get("/v1/models/team/model").json() == card
@@ -69,7 +69,7 @@ def test_answers_name_their_model(tmp_path: Path) -> None:
     told = []
     for number, model in enumerate(("cactus-sprout", str(place), "cactus-sprout")):
         settings = {"gateway": {"model": model}, "weights": "int8", "kernels": "avx2"}
-        with played_service(tmp_path / str(number), **settings) as service, service.http() as http:
+        with fake_worker_service(tmp_path / str(number), **settings) as service, service.http() as http:
             whole = http.post("/v1/chat/completions", json={"messages": MESSAGES}).json()
             stream = http.post("/v1/chat/completions", json={"messages": MESSAGES, "stream": True}).text
         frames = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: {")]
@@ -90,7 +90,7 @@ def test_the_path_of_a_model_is_not_its_name(tmp_path: Path) -> None:
         "/infill": {"input_prefix": "a"},
         "/apply-template": {"messages": MESSAGES},
     }
-    with played_service(tmp_path, gateway={"model": str(place)}) as service, service.http() as http:
+    with fake_worker_service(tmp_path, gateway={"model": str(place)}) as service, service.http() as http:
         assert http.get("/v1/models").json()["data"][0]["id"] == "Small-1B"
         answers = [http.post(path, json=body).text for path, body in bodies.items()]
         answers += [http.get(path).text for path in ("/", "/v1/models", "/metrics", "/props", "/docs")]
@@ -109,7 +109,7 @@ def test_every_integer_is_exact_for_readers_of_float64(tmp_path: Path) -> None:
         ("/tokenize", {"content": "a", "with_pieces": True}),
         ("/apply-template", {"messages": MESSAGES}),
     ]
-    with played_service(tmp_path) as service, service.http() as http:
+    with fake_worker_service(tmp_path) as service, service.http() as http:
         answers = [http.post(path, json=body) for path, body in bodies]
         answers += [http.get(f"/v1/requests/{answer.headers['x-request-id']}") for answer in answers[:4]]
         upload = {"file": ("in.jsonl", json.dumps(line).encode())}
@@ -127,7 +127,7 @@ def test_every_integer_is_exact_for_readers_of_float64(tmp_path: Path) -> None:
     assert large["generation_settings"]["seed_text"] == large["seed_text"]
 
 
-def test_defaults_follow_the_profile_of_the_api(tmp_path: Path, service: PlayedService, http: httpx.Client) -> None:
+def test_defaults_follow_the_profile_of_the_api(tmp_path: Path, service: FakeWorkerService, http: httpx.Client) -> None:
     chat = {"messages": MESSAGES}
     http.post("/v1/chat/completions", json=chat)
     assert service.worker.dispatches[-1].params.max_tokens == 512
@@ -135,7 +135,7 @@ def test_defaults_follow_the_profile_of_the_api(tmp_path: Path, service: PlayedS
     params = service.worker.dispatches[-1].params
     assert (params.temperature, params.top_k, params.min_p, params.repeat_penalty) == (0.8, 40, 0.05, 1.1)
     profiles = {"chat_profile": "mistral", "completions_profile": "cerebras"}
-    with played_service(tmp_path, gateway=profiles) as other, other.http() as asked:
+    with fake_worker_service(tmp_path, gateway=profiles) as other, other.http() as asked:
         asked.post("/v1/chat/completions", json=chat)
         assert other.worker.dispatches[-1].params.top_p == 1.0
         asked.post("/v1/completions", json={"prompt": "a"})
@@ -143,7 +143,7 @@ def test_defaults_follow_the_profile_of_the_api(tmp_path: Path, service: PlayedS
 
 
 def test_a_strict_service_refuses_unknown_fields(tmp_path: Path) -> None:
-    with played_service(tmp_path, gateway={"strict": True}) as service, service.http() as http:
+    with fake_worker_service(tmp_path, gateway={"strict": True}) as service, service.http() as http:
         response = http.post("/v1/completions", json={"prompt": "a", "trace": 1})
         assert (response.status_code, response.json()["error"]["param"]) == (400, "trace")
 
@@ -180,9 +180,9 @@ def test_a_conversation_is_rendered_as_a_prompt(http: httpx.Client) -> None:
 
 
 def test_without_a_worker_the_service_is_not_ready(tmp_path: Path) -> None:
-    with played_service(tmp_path) as service, service.http() as http:
+    with fake_worker_service(tmp_path) as service, service.http() as http:
         service.worker.__exit__()
-        service.router.worker_lost("played")  # the length of its silence depends on the machine
+        service.router.worker_lost("fake")  # the length of its silence depends on the machine
         until(lambda: http.get("/readyz").status_code == 503)
         response = http.post("/v1/completions", json={"prompt": "a"})
         assert response.status_code == 503
@@ -200,7 +200,7 @@ def test_after_a_507_the_service_is_not_ready_until_a_later_status(
         raise StorageFailure("the journal cannot be written")
 
     timeouts = GatewayTimeouts(status_interval_s=3600.0, status_valid_s=5.0)
-    with played_service(tmp_path, timeouts=timeouts) as service, service.http() as http:
+    with fake_worker_service(tmp_path, timeouts=timeouts) as service, service.http() as http:
         paths = ("/health", "/readyz")
         assert [http.get(path).status_code for path in paths] == [200, 200]
         monkeypatch.setattr(RouterConnection, "follow", refuse)
@@ -212,7 +212,7 @@ def test_after_a_507_the_service_is_not_ready_until_a_later_status(
 
 
 def test_until_the_first_worker_is_ready_the_model_is_loading(tmp_path: Path) -> None:
-    with played_service(tmp_path, is_absent=True) as service, service.http() as http:
+    with fake_worker_service(tmp_path, is_absent=True) as service, service.http() as http:
         response = http.post("/v1/completions", json={"prompt": "a"})
         assert (response.status_code, response.json()["error"]["message"]) == (503, "Loading model")
         assert http.get("/healthz").status_code == 200

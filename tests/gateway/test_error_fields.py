@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.api.field_names import OPTION_ALIASES
 from cactus_actors.gateway.routes.llama_cpp import ALIASES as LLAMA_CPP_ALIASES
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 CHAT, TEXT, NATIVE = "/v1/chat/completions", "/v1/completions", "/completion"
 ASKED: dict[str, dict[str, Any]] = {
@@ -48,8 +48,8 @@ WRONG_REASONING: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.fixture(scope="module")
-def mistral(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
-    with played_service(tmp_path_factory.mktemp("state"), gateway={"chat_profile": "mistral"}) as service:
+def mistral(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
+    with fake_worker_service(tmp_path_factory.mktemp("state"), gateway={"chat_profile": "mistral"}) as service:
         yield service
 
 
@@ -121,7 +121,7 @@ def test_the_input_of_an_embedding_is_named(http: httpx.Client, value: Any) -> N
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_refusal_of_the_router_names_the_alias(mistral: PlayedService, stream: bool) -> None:
+def test_a_refusal_of_the_router_names_the_alias(mistral: FakeWorkerService, stream: bool) -> None:
     with mistral.http() as http:
         param, message = refused(http, CHAT, {"max_completion_tokens": 10**6, "stream": stream})
     assert param == "max_completion_tokens"
@@ -130,7 +130,7 @@ def test_a_refusal_of_the_router_names_the_alias(mistral: PlayedService, stream:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_deadline_names_llama_cpps_field(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch, stream: bool
+    service: FakeWorkerService, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
     monkeypatch.setattr(service.worker, "is_held", True)
     body = ASKED[NATIVE] | {"t_max_predict_ms": 50, "stream": stream}

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.support.http.batches import line, upload
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 
 def test_a_file_is_stored_listed_read_and_deleted(http: httpx.Client) -> None:
@@ -40,7 +40,7 @@ def test_an_upload_is_stored_unchanged(http: httpx.Client, size: int) -> None:
     assert http.get(f"/v1/files/{stored['id']}/content").content == content
 
 
-def test_an_invalid_form_leaves_no_file(service: PlayedService, http: httpx.Client) -> None:
+def test_an_invalid_form_leaves_no_file(service: FakeWorkerService, http: httpx.Client) -> None:
     before = http.get("/v1/files").json()["data"]
     assert upload(http, b"x", purpose="fine-tune").json()["error"]["param"] == "purpose"
     nameless = http.post("/v1/files", files={"file": ("in.jsonl", b"x")}).json()["error"]
@@ -64,7 +64,7 @@ def test_an_invalid_form_leaves_no_file(service: PlayedService, http: httpx.Clie
 
 
 def test_a_file_has_a_size_limit(tmp_path: Path) -> None:
-    with played_service(tmp_path, gateway={"max_file_bytes": 1000}) as service, service.http() as http:
+    with fake_worker_service(tmp_path, gateway={"max_file_bytes": 1000}) as service, service.http() as http:
         assert upload(http, b"x" * 1000).status_code == 200
         for too_many in (
             1001,
@@ -77,7 +77,7 @@ def test_a_file_has_a_size_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\x1fb", "a\x7fb", "n" * 256, "é" * 128])
-def test_a_file_with_an_invalid_name_is_refused(service: PlayedService, http: httpx.Client, name: str) -> None:
+def test_a_file_with_an_invalid_name_is_refused(service: FakeWorkerService, http: httpx.Client, name: str) -> None:
     kept = sorted(Path(service.settings.state_dir, "http/files").iterdir())
     form = b'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\n'
     form += b'Content-Disposition: form-data; name="file"; filename="' + name.encode() + b'"\r\n\r\nx\r\n--b--\r\n'

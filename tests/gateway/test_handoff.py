@@ -16,7 +16,7 @@ from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.actor import HandoffActor
 from tests.support.http.serving import Request, http_serving
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, PlayedService, played_service
+from tests.support.services.fake_worker_service import STORY, FakeWorkerService, fake_worker_service
 
 CHAT = "/v1/chat/completions"
 UNSURE: dict[str, Any] = {
@@ -56,11 +56,11 @@ class Cloud:
 
 
 @contextmanager
-def served(state_dir: Path, cloud: Cloud, max_wait_s: float | None = None) -> Iterator[PlayedService]:
+def served(state_dir: Path, cloud: Cloud, max_wait_s: float | None = None) -> Iterator[FakeWorkerService]:
     """A service that hands off to `cloud`."""
     with (
         http_serving(cloud.answer) as url,
-        played_service(state_dir, router_settings={"max_handoff_wait_s": max_wait_s}) as service,
+        fake_worker_service(state_dir, router_settings={"max_handoff_wait_s": max_wait_s}) as service,
     ):
         settings = HandoffSettings(
             base_url=f"{url}/v1", model="big", max_retries=0, prompt_price=1e5, completion_price=1e6

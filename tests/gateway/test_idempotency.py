@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, PlayedService, played_service
+from tests.support.services.fake_worker_service import STORY, FakeWorkerService, fake_worker_service
 
 RETENTION_S = 0.3
 """The retention of jobs without a key; in the service it is ten minutes."""
@@ -38,7 +38,7 @@ def text_of(response: httpx.Response) -> str:
     return "".join(chunk["choices"][0]["text"] for chunk in chunks)
 
 
-def outlive_the_others(service: PlayedService, http: httpx.Client) -> None:
+def outlive_the_others(service: FakeWorkerService, http: httpx.Client) -> None:
     """Wait until a job without a key is forgotten that ended after the one with a key."""
     name = http.post("/v1/completions", json={"prompt": "Twice"}).json()["id"]
     until(lambda: http.get(f"/v1/requests/{name}").status_code == 404)
@@ -47,7 +47,7 @@ def outlive_the_others(service: PlayedService, http: httpx.Client) -> None:
 
 def test_a_stream_with_a_key_resumes_after_jobs_without_one_are_forgotten(tmp_path: Path) -> None:
     with (
-        played_service(tmp_path, router_settings={"retention_s": RETENTION_S}) as service,
+        fake_worker_service(tmp_path, router_settings={"retention_s": RETENTION_S}) as service,
         service.http() as http,
     ):
         whole = http.post("/v1/completions", **asked(stream=True))
@@ -71,11 +71,11 @@ def test_a_stream_with_a_key_resumes_after_jobs_without_one_are_forgotten(tmp_pa
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_next_router_answers_a_key_as_the_last_one_did(tmp_path: Path, stream: bool) -> None:
     settings = {"retention_s": RETENTION_S, "journal_dir": str(tmp_path / "journal")}
-    with played_service(tmp_path, router_settings=settings) as service, service.http() as http:
+    with fake_worker_service(tmp_path, router_settings=settings) as service, service.http() as http:
         assert text_of(http.post("/v1/completions", **asked(stream=stream))) == "".join(STORY)
     time.sleep(RETENTION_S)
     with (
-        played_service(tmp_path, router_settings=settings, words=("other",)) as service,
+        fake_worker_service(tmp_path, router_settings=settings, words=("other",)) as service,
         service.http() as http,
     ):
         assert text_of(http.post("/v1/completions", **asked(stream=stream))) == "".join(STORY)

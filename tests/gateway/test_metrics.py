@@ -18,7 +18,7 @@ from cactus_actors.gateway.status_watcher import StatusWatcher
 from cactus_actors.protocol.messages import Status
 from tests.support.http.exposition import Families, families_in
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, played_service
+from tests.support.services.fake_worker_service import STORY, fake_worker_service
 
 
 def value_of(families: Families, sample: str, **labels: str) -> float:
@@ -87,9 +87,9 @@ def test_the_service_counts_its_work(families: Families) -> None:
     assert value_of(families, "cactus_access_refused_total", reason="unknown_key") == 0
     assert value_of(families, "cactus_cloud_breaker_state", worker="cloud", state="half_open") == 1
     assert value_of(families, "cactus_cloud_breaker_state", worker="cloud", state="closed") == 0
-    assert value_of(families, "cactus_worker_slots", worker="played", kind="local") == 8
+    assert value_of(families, "cactus_worker_slots", worker="fake", kind="local") == 8
     assert value_of(families, "cactus_workers", kind="local", state="ready") == 1
-    assert value_of(families, "cactus_kv_cache_usage_perc", worker="played") == 0
+    assert value_of(families, "cactus_kv_cache_usage_perc", worker="fake") == 0
     for idle in ("live_jobs", "live_dispatches", "subscribed_jobs", "arrivals"):
         assert value_of(families, f"cactus_{idle}") == 0
     assert value_of_part(families, "cactus_inter_token_latency_seconds", "count", **model) == len(STORY) - 1
@@ -106,7 +106,10 @@ def test_the_gateway_counts_its_work(families: Families) -> None:
 
 
 def test_an_unresponsive_service_is_reported_soon(tmp_path: Path) -> None:
-    with played_service(tmp_path, timeouts=GatewayTimeouts(totals_answer_s=0.2)) as service, service.http() as http:
+    with (
+        fake_worker_service(tmp_path, timeouts=GatewayTimeouts(totals_answer_s=0.2)) as service,
+        service.http() as http,
+    ):
         service.router.stop()
         families = families_in(http.get("/metrics").text)
         assert value_of(families, "cactus_up") == 0
@@ -131,7 +134,7 @@ def test_simultaneous_scrapes_share_one_status(tmp_path: Path, monkeypatch: pyte
         return await ask(client, with_totals=with_totals)
 
     timeouts = GatewayTimeouts(totals_answer_s=60.0)
-    with played_service(tmp_path, timeouts=timeouts) as service, ThreadPoolExecutor(20) as pool:
+    with fake_worker_service(tmp_path, timeouts=timeouts) as service, ThreadPoolExecutor(20) as pool:
         monkeypatch.setattr(AsyncClient, "status", slow)
         monkeypatch.setattr(StatusWatcher, "with_totals", counted)
         scrapes = [pool.submit(httpx.get, f"{service.url}/metrics", timeout=60.0) for _ in range(20)]

@@ -10,7 +10,7 @@ import pytest
 from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.gateway.http.origins import OriginPolicy
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 FRIEND = "https://app.example"
 KEY = "ann-0123456789abcdef"
@@ -18,13 +18,13 @@ CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
 
 
 @pytest.fixture(scope="module")
-def friendly(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+def friendly(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
     gateway = {"allowed_origins": [FRIEND], "key_digests": [digest_of(KEY)]}
-    with played_service(tmp_path_factory.mktemp("state"), gateway=gateway) as service:
+    with fake_worker_service(tmp_path_factory.mktemp("state"), gateway=gateway) as service:
         yield service
 
 
-def kept_files(service: PlayedService) -> list[Path]:
+def kept_files(service: FakeWorkerService) -> list[Path]:
     return list((Path(service.settings.state_dir) / "http" / "files").iterdir())
 
 
@@ -41,7 +41,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
-def test_a_foreign_page_uploads_nothing(service: PlayedService, headers: dict[str, str]) -> None:
+def test_a_foreign_page_uploads_nothing(service: FakeWorkerService, headers: dict[str, str]) -> None:
     before = kept_files(service)
     with service.http() as http:
         form = {"files": {"file": ("in.jsonl", b"x" * 10_000)}, "data": {"purpose": "batch"}}
@@ -53,21 +53,21 @@ def test_a_foreign_page_uploads_nothing(service: PlayedService, headers: dict[st
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT", "PATCH"])
-def test_no_unsafe_method_is_left_out(service: PlayedService, method: str) -> None:
+def test_no_unsafe_method_is_left_out(service: FakeWorkerService, method: str) -> None:
     with service.http() as http:
         for path in ("/v1/chat/completions", "/v1/files/file-1", "/nothing", "/health"):
             assert http.request(method, path, headers=FOREIGN[0]).status_code == 403
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
-def test_the_browser_decides_about_reads(service: PlayedService, headers: dict[str, str]) -> None:
+def test_the_browser_decides_about_reads(service: FakeWorkerService, headers: dict[str, str]) -> None:
     with service.http() as http:
         answer = http.get("/v1/models", headers=headers)
         assert answer.status_code == 200
         assert "access-control-allow-origin" not in answer.headers  # the page cannot read it
 
 
-def test_programs_and_pages_of_the_service_itself_are_accepted(service: PlayedService) -> None:
+def test_programs_and_pages_of_the_service_itself_are_accepted(service: FakeWorkerService) -> None:
     with service.http() as http:
         own = f"http://{http.base_url.netloc.decode()}"
         for headers in (
@@ -79,7 +79,7 @@ def test_programs_and_pages_of_the_service_itself_are_accepted(service: PlayedSe
             assert http.post("/v1/chat/completions", json=CHAT, headers=headers).status_code == 200
 
 
-def test_an_allowed_page_sends_and_reads(friendly: PlayedService) -> None:
+def test_an_allowed_page_sends_and_reads(friendly: FakeWorkerService) -> None:
     page = {"origin": FRIEND, "sec-fetch-site": "cross-site"}
     with friendly.http() as http:
         asked = {
@@ -101,14 +101,14 @@ def test_an_allowed_page_sends_and_reads(friendly: PlayedService) -> None:
         assert "access-control-allow-origin" not in other.headers
 
 
-def test_a_page_of_the_same_host_by_another_scheme_is_foreign(service: PlayedService) -> None:
+def test_a_page_of_the_same_host_by_another_scheme_is_foreign(service: FakeWorkerService) -> None:
     with service.http() as http:
         other = {"origin": f"https://{http.base_url.netloc.decode()}"}
         assert http.post("/v1/chat/completions", json=CHAT, headers=other).status_code == 403
 
 
 def test_behind_a_proxy_a_page_may_have_either_scheme(tmp_path: Path) -> None:
-    with played_service(tmp_path, gateway={"behind_proxy": True}) as service, service.http() as http:
+    with fake_worker_service(tmp_path, gateway={"behind_proxy": True}) as service, service.http() as http:
         for scheme in ("http", "https"):
             own = {"origin": f"{scheme}://{http.base_url.netloc.decode()}"}
             assert http.post("/v1/chat/completions", json=CHAT, headers=own).status_code == 200

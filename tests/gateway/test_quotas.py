@@ -16,7 +16,7 @@ from cactus_actors.gateway.files.quota import FileQuota
 from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.protocol.errors import QuotaExceeded
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 MAX_FILES, MAX_BYTES = 3, 100_000
@@ -24,13 +24,13 @@ LINE = b'{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": 
 
 
 @pytest.fixture
-def bounded(tmp_path: Path) -> Iterator[PlayedService]:
+def bounded(tmp_path: Path) -> Iterator[FakeWorkerService]:
     gateway = {
         "key_digests": [digest_of(ANN), digest_of(BOB)],
         "max_files": MAX_FILES,
         "max_stored_bytes": MAX_BYTES,
     }
-    with played_service(tmp_path, gateway=gateway) as service:
+    with fake_worker_service(tmp_path, gateway=gateway) as service:
         yield service
 
 
@@ -56,12 +56,12 @@ def refused(response: httpx.Response) -> bool:
     return response.status_code == 403 and response.json()["error"]["type"] == "quota_exceeded_error"
 
 
-def num_kept_bytes(service: PlayedService) -> int:
+def num_kept_bytes(service: FakeWorkerService) -> int:
     files = Path(service.settings.state_dir) / "http" / "files"
     return sum(path.stat().st_size for path in files.glob("*.content"))
 
 
-def test_the_number_of_files_is_limited(bounded: PlayedService) -> None:
+def test_the_number_of_files_is_limited(bounded: FakeWorkerService) -> None:
     with bounded.http() as http:
         ids = [upload(http, b"x").json()["id"] for _ in range(MAX_FILES)]
         assert refused(upload(http, b"x"))
@@ -70,7 +70,7 @@ def test_the_number_of_files_is_limited(bounded: PlayedService) -> None:
         assert upload(http, b"x").status_code == 200
 
 
-def test_the_bytes_of_all_files_are_limited(bounded: PlayedService) -> None:
+def test_the_bytes_of_all_files_are_limited(bounded: FakeWorkerService) -> None:
     with bounded.http() as http:
         assert upload(http, b"x" * 60_000).status_code == 200
         assert refused(upload(http, b"x" * 60_000))
@@ -79,7 +79,7 @@ def test_the_bytes_of_all_files_are_limited(bounded: PlayedService) -> None:
         assert upload(http, b"x" * 60_000, BOB).status_code == 200
 
 
-def test_simultaneous_uploads_share_the_limit(bounded: PlayedService) -> None:
+def test_simultaneous_uploads_share_the_limit(bounded: FakeWorkerService) -> None:
     """Five uploads of 40,000 bytes run at the same time; at most two fit."""
     begun = threading.Barrier(5)
     answers: list[httpx.Response] = []
@@ -108,7 +108,7 @@ def test_simultaneous_uploads_share_the_limit(bounded: PlayedService) -> None:
     assert num_kept_bytes(bounded) == 40_000 * len(taken)
 
 
-def test_results_of_batches_count_towards_the_limit(bounded: PlayedService) -> None:
+def test_results_of_batches_count_towards_the_limit(bounded: FakeWorkerService) -> None:
     with bounded.http() as http:
         file_id = upload(http, LINE + b" " * (MAX_BYTES - len(LINE) - 1) + b"\n").json()["id"]
         batch_id = create(http, file_id).json()["id"]
@@ -118,7 +118,7 @@ def test_results_of_batches_count_towards_the_limit(bounded: PlayedService) -> N
         assert refused(create(http, file_id))  # the results of another one would not fit
 
 
-def test_beyond_the_limit_the_oldest_ended_batch_is_forgotten(bounded: PlayedService) -> None:
+def test_beyond_the_limit_the_oldest_ended_batch_is_forgotten(bounded: FakeWorkerService) -> None:
     bounded.worker.is_held = True
     with bounded.http() as http:
         file_id = upload(http, LINE + b"\n").json()["id"]

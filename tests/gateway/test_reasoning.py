@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.services.played_service import PlayedService
+from tests.support.services.fake_worker_service import FakeWorkerService
 from tests.support.services.thinking_service import thinking_service
 
 CHAT = "/v1/chat/completions"
@@ -37,7 +37,7 @@ WEATHER = {
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
     with thinking_service(tmp_path_factory.mktemp("thinking")) as service:
         yield service
 
@@ -77,7 +77,7 @@ def whole(body: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def test_a_response_format_begins_after_reasoning_that_a_budget_ends(
-    service: PlayedService, http: httpx.Client
+    service: FakeWorkerService, http: httpx.Client
 ) -> None:
     body = answer(http, YEAR)
     reasoning, content, finish = whole(body)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.http.otlp_collector import Collector, attributes, collecting
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 SECRET_PROMPT = "my secret prompt"
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -23,7 +23,7 @@ TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 @dataclass
 class Written:
-    service: PlayedService
+    service: FakeWorkerService
     http: httpx.Client
     job_log: Path
     collector: Collector
@@ -51,7 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     try:
         with (
             collecting() as collector,
-            played_service(directory, router_settings={**settings, "otlp_endpoint": collector.url}) as service,
+            fake_worker_service(directory, router_settings={**settings, "otlp_endpoint": collector.url}) as service,
             service.http() as http,
         ):
             yield Written(service, http, directory / "jobs.jsonl", collector)

@@ -14,7 +14,7 @@ from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.protocol.error_info import ErrorInfo
 from tests.support.http.raw_http import connection, post
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, PlayedService, played_service
+from tests.support.services.fake_worker_service import STORY, FakeWorkerService, fake_worker_service
 
 
 def frames_of(text: str) -> list[str]:
@@ -31,7 +31,7 @@ def data_of(frames: list[str]) -> list[Any]:
 
 
 @pytest.fixture
-def slowly(service: PlayedService) -> Iterator[None]:
+def slowly(service: FakeWorkerService) -> Iterator[None]:
     """Slow the worker down, so that no two words arrive together on a busy machine."""
     usual, service.worker.step_s = service.worker.step_s, 1.0
     yield
@@ -112,7 +112,7 @@ def test_an_error_before_the_first_token_has_a_status(http: httpx.Client) -> Non
 
 def test_an_error_after_the_first_token_is_a_frame_without_a_finish(tmp_path: Path) -> None:
     failure = ErrorInfo(type="model_error", status=500, message="not finite")
-    with played_service(tmp_path, failure=failure, step_s=0.05) as service, service.http() as http:
+    with fake_worker_service(tmp_path, failure=failure, step_s=0.05) as service, service.http() as http:
         response = http.post("/v1/completions", json={"prompt": "Once", "stream": True})
         assert response.status_code == 200
         *chunks, error = data_of(frames_of(response.text))
@@ -124,7 +124,7 @@ def test_an_error_after_the_first_token_is_a_frame_without_a_finish(tmp_path: Pa
 
 def test_a_quiet_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
     with (
-        played_service(tmp_path, gateway={"ping_interval_s": 0.1}, step_s=0.5) as service,
+        fake_worker_service(tmp_path, gateway={"ping_interval_s": 0.1}, step_s=0.5) as service,
         service.http() as http,
     ):
         frames = frames_of(http.post("/v1/completions", json={"prompt": "Once", "stream": True}).text)
@@ -132,7 +132,7 @@ def test_a_quiet_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
     assert "".join(chunk["choices"][0]["text"] for chunk in data_of(frames)) == "".join(STORY)
 
 
-def leave(service: PlayedService, body: Mapping[str, Any], *headers: bytes, num_jobs: int = 1) -> None:
+def leave(service: FakeWorkerService, body: Mapping[str, Any], *headers: bytes, num_jobs: int = 1) -> None:
     """Close a connection once the worker has the jobs of its request."""
     with connection(service.url) as opened:
         opened.sendall(post(*headers, body=httpx.Request("POST", service.url, json=body).content))
@@ -143,7 +143,7 @@ def leave(service: PlayedService, body: Mapping[str, Any], *headers: bytes, num_
 @pytest.mark.parametrize("is_queued", [True, False])
 def test_closing_the_connection_cancels_the_jobs(tmp_path: Path, is_streamed: bool, is_queued: bool) -> None:
     words = ("x",) * 10_000
-    with played_service(tmp_path, words=words, is_held=is_queued) as service, service.client() as client:
+    with fake_worker_service(tmp_path, words=words, is_held=is_queued) as service, service.client() as client:
         body = {"prompt": ["a", "b"], "stream": is_streamed}
         if is_streamed and not is_queued:
             with service.http() as http, http.stream("POST", "/v1/completions", json=body) as response:
@@ -156,7 +156,7 @@ def test_closing_the_connection_cancels_the_jobs(tmp_path: Path, is_streamed: bo
 
 
 def test_a_request_with_an_idempotency_key_outlives_its_connection(tmp_path: Path) -> None:
-    with played_service(tmp_path, words=("a", "b", "c") * 10, step_s=0.05) as service:
+    with fake_worker_service(tmp_path, words=("a", "b", "c") * 10, step_s=0.05) as service:
         asked = {"json": {"prompt": "Once", "seed": 5}, "headers": {"idempotency-key": "mine"}}
         leave(service, asked["json"], b"Idempotency-Key: mine")
         with service.http() as http, service.client() as client:
@@ -176,7 +176,7 @@ def test_a_request_with_an_idempotency_key_outlives_its_connection(tmp_path: Pat
 @pytest.mark.parametrize("is_waited_for", [False, True])
 def test_a_stream_resumes_after_the_last_event(tmp_path: Path, n: int, is_restarted: bool, is_waited_for: bool) -> None:
     words = tuple(f"{number} " for number in range(30))
-    with played_service(tmp_path, words=words, pauses_at=15) as service:
+    with fake_worker_service(tmp_path, words=words, pauses_at=15) as service:
         body = {"messages": [{"role": "user", "content": "hi"}], "stream": True, "n": n, "seed": 5}
         texts = dict.fromkeys(range(n), "")
         last_id = ""
@@ -235,7 +235,7 @@ def test_an_idempotency_key_has_a_length_limit(http: httpx.Client, key: str) -> 
 
 
 def test_a_request_can_be_queried_and_cancelled(tmp_path: Path) -> None:
-    with played_service(tmp_path, words=("x",) * 10_000, step_s=0.02) as service, service.http() as http:
+    with fake_worker_service(tmp_path, words=("x",) * 10_000, step_s=0.02) as service, service.http() as http:
         asked = {"json": {"prompt": "Once", "n": 2}, "headers": {"idempotency-key": "mine"}}
         leave(service, asked["json"], b"Idempotency-Key: mine", num_jobs=2)
         name = service.worker.dispatches[0].job_id[:24]
@@ -255,7 +255,7 @@ def test_a_reader_that_reads_nothing_is_disconnected(tmp_path: Path) -> None:
     timeouts = GatewayTimeouts(reader_s=0.3)
     words = ("y" * 100_000,) * 400
     with (
-        played_service(tmp_path, timeouts=timeouts, words=words, step_s=0.005) as service,
+        fake_worker_service(tmp_path, timeouts=timeouts, words=words, step_s=0.005) as service,
         service.http() as http,
         http.stream("POST", "/v1/completions", json={"prompt": "Once", "stream": True}),
     ):
@@ -263,7 +263,7 @@ def test_a_reader_that_reads_nothing_is_disconnected(tmp_path: Path) -> None:
 
 
 def test_a_stopping_service_sends_an_error_to_its_streams(tmp_path: Path) -> None:
-    with played_service(tmp_path) as service, service.http() as http:
+    with fake_worker_service(tmp_path) as service, service.http() as http:
         assert http.get("/readyz").status_code == 200
         assert service.gateway is not None
         service.gateway.drain()
@@ -275,6 +275,6 @@ def test_a_stopping_service_sends_an_error_to_its_streams(tmp_path: Path) -> Non
         assert http.post("/v1/completions", json={"prompt": "a"}).status_code == 503
 
 
-def test_services_with_fake_workers_are_faithful(service: PlayedService) -> None:
+def test_services_with_fake_workers_are_faithful(service: FakeWorkerService) -> None:
     with service.client() as client:
         assert client.complete("Once", max_tokens=3).text == "".join(STORY)

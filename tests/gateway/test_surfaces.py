@@ -14,7 +14,7 @@ from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.gateway.http.unserved_paths import suggestion_for
 from cactus_actors.gateway.openapi.document import OPERATIONS
 from cactus_actors.protocol.errors import ModelFailure
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 CHAT = "/v1/chat/completions"
 MESSAGES = [{"role": "user", "content": "What is 2+2?"}]
@@ -38,7 +38,7 @@ def test_the_root_describes_the_service(http: httpx.Client) -> None:
 
 def test_the_root_needs_a_key(tmp_path: Path) -> None:
     keys = {"key_digests": [digest_of("secret")]}
-    with played_service(tmp_path, gateway=keys) as service, service.http() as http:
+    with fake_worker_service(tmp_path, gateway=keys) as service, service.http() as http:
         assert http.get("/").status_code == 401
         assert http.get("/", headers={"authorization": "Bearer secret"}).status_code == 200
 
@@ -90,9 +90,9 @@ def test_a_wrong_method_gets_the_allowed_ones(http: httpx.Client) -> None:
 
 
 @pytest.fixture(scope="module")
-def mistral(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+def mistral(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeWorkerService]:
     settings = {"chat_profile": "mistral", "strict": True}
-    with played_service(tmp_path_factory.mktemp("state"), gateway=settings) as service:
+    with fake_worker_service(tmp_path_factory.mktemp("state"), gateway=settings) as service:
         yield service
 
 
@@ -107,7 +107,7 @@ def mistral(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]
     ],
 )
 def test_errors_of_mistrals_profile_have_mistrals_shape(
-    mistral: PlayedService, path: str, body: dict[str, Any], status: int, param: str | None
+    mistral: FakeWorkerService, path: str, body: dict[str, Any], status: int, param: str | None
 ) -> None:
     with mistral.http() as http:
         response = http.post(path, json=body)
@@ -123,7 +123,7 @@ def test_errors_of_mistrals_profile_have_mistrals_shape(
     }
 
 
-def test_an_error_within_a_stream_has_mistrals_shape_too(mistral: PlayedService) -> None:
+def test_an_error_within_a_stream_has_mistrals_shape_too(mistral: FakeWorkerService) -> None:
     mistral.worker.failure = ModelFailure("the logits are not finite").info()
     try:
         with mistral.http() as http:

@@ -14,20 +14,20 @@ import pytest
 from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.gateway.routes.text import LONG_TEXT
 from cactus_actors.gateway.text_queue import MAX_OF_ONE
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 LONG = {"content": "a" * (LONG_TEXT + 1)}
 KEYS = ("the-flooders-key", "the-neighbours-key")
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[PlayedService]:
-    with played_service(tmp_path, gateway={"key_digests": [digest_of(key) for key in KEYS]}) as service:
+def service(tmp_path: Path) -> Iterator[FakeWorkerService]:
+    with fake_worker_service(tmp_path, gateway={"key_digests": [digest_of(key) for key in KEYS]}) as service:
         yield service
 
 
 def test_a_flood_of_long_texts_is_refused_and_delays_no_request(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch
+    service: FakeWorkerService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_go, encode = threading.Event(), service.text.tokenizer.encode
 

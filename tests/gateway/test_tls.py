@@ -15,7 +15,7 @@ import trustme
 from cactus_actors.gateway.http.tls import ServedCertificate
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import STORY, PlayedService, played_service
+from tests.support.services.fake_worker_service import STORY, FakeWorkerService, fake_worker_service
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -26,12 +26,12 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture
-def served(tmp_path: Path, authority: trustme.CA) -> Iterator[PlayedService]:
+def served(tmp_path: Path, authority: trustme.CA) -> Iterator[FakeWorkerService]:
     write_certificate(tmp_path, authority)
     verify = ssl.create_default_context()
     authority.configure_trust(verify)
     gateway = {"tls_cert": str(tmp_path / "chain.pem"), "tls_key": str(tmp_path / "key.pem")}
-    with played_service(tmp_path / "state", gateway=gateway, verify=verify) as service:
+    with fake_worker_service(tmp_path / "state", gateway=gateway, verify=verify) as service:
         yield service
 
 
@@ -46,7 +46,7 @@ def write_certificate(directory: Path, authority: trustme.CA) -> None:
         (directory / f"{name}.new").rename(directory / name)
 
 
-def fingerprint_of(service: PlayedService) -> str:
+def fingerprint_of(service: FakeWorkerService) -> str:
     """The fingerprint of the certificate that a new connection gets."""
     host, port = service.url.removeprefix("https://").split(":")
     context = service.verify
@@ -58,7 +58,7 @@ def fingerprint_of(service: PlayedService) -> str:
         return hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
 
 
-def test_requests_and_streams_work_over_tls(served: PlayedService) -> None:
+def test_requests_and_streams_work_over_tls(served: FakeWorkerService) -> None:
     with served.http() as http:
         answer = http.post("/v1/chat/completions", json=CHAT).json()
         assert answer["choices"][0]["message"]["content"] == "".join(STORY)
@@ -67,14 +67,14 @@ def test_requests_and_streams_work_over_tls(served: PlayedService) -> None:
         assert lines[-1] == "data: [DONE]"
 
 
-def test_a_page_of_the_service_has_an_https_origin(served: PlayedService) -> None:
+def test_a_page_of_the_service_has_an_https_origin(served: FakeWorkerService) -> None:
     with served.http() as http:
         host = served.url.removeprefix("https://")
         own = http.post("/v1/chat/completions", json=CHAT, headers={"origin": f"https://{host}"})
         assert own.status_code == 200
 
 
-def test_an_answer_before_the_body_ends_the_connection(served: PlayedService) -> None:
+def test_an_answer_before_the_body_ends_the_connection(served: FakeWorkerService) -> None:
     """TLS has no half-closed connections; the refusal must arrive nevertheless."""
     with served.http() as http:
         refused = http.post("/v1/chat/completions", content=b"x" * 8_000_000)
@@ -82,7 +82,7 @@ def test_an_answer_before_the_body_ends_the_connection(served: PlayedService) ->
         assert http.get("/health").status_code == 200
 
 
-def test_plain_text_is_not_answered(served: PlayedService) -> None:
+def test_plain_text_is_not_answered(served: FakeWorkerService) -> None:
     with pytest.raises(httpx.TransportError):
         httpx.get(served.url.replace("https", "http") + "/health", timeout=60)
     with served.http() as http:
@@ -90,7 +90,7 @@ def test_plain_text_is_not_answered(served: PlayedService) -> None:
 
 
 def test_a_certificate_that_is_renewed_is_shown_to_new_connections(
-    served: PlayedService, tmp_path: Path, authority: trustme.CA
+    served: FakeWorkerService, tmp_path: Path, authority: trustme.CA
 ) -> None:
     certificate = served.gateway._certificate  # type: ignore[union-attr]
     assert certificate is not None

@@ -26,8 +26,8 @@ from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, Rep
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from cactus_actors.router.edge.edge_process import EdgeLimits
-from tests.support.processes import vitals
-from tests.support.processes.vitals import MIB, Watch, resident_bytes
+from tests.support.processes import process_usage
+from tests.support.processes.process_usage import MIB, MemoryGrowth, resident_bytes
 from tests.support.router.core_harness import job_id
 from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.raw_peer import COMMAND, MORE, RawPeer, frame
@@ -49,7 +49,7 @@ LONG_TEXT = "a long token " * 1000
 def edge_pid() -> int | None:
     """The edge process of the router in this process, while there is one."""
     with contextlib.suppress(AssertionError):
-        return vitals.edge_of(os.getpid())
+        return process_usage.edge_of(os.getpid())
     return None
 
 
@@ -161,7 +161,7 @@ async def test_jobs_end_once_while_the_edge_is_ended_again_and_again(service: Se
 
 def test_what_is_left_unfinished_is_cut_and_its_memory_given_back(service: Service) -> None:
     pid = running_edge()
-    watch = Watch(pid)
+    watch = MemoryGrowth(pid)
     before = service.status().refused.get("unfinished", 0)
     contents = (frame(b"", MORE) * 4_000_000, frame(bytes(60_000), MORE) * 10_000)
     for number, content in enumerate(contents, 1):
@@ -190,7 +190,7 @@ def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service
     Generation(worker).say("x" * 100_000, Finish("stop"))
     client.receive(Finished)
     worker.socket.close()
-    watch = Watch(pid)
+    watch = MemoryGrowth(pid)
     peer = RawPeer(service.endpoints.jobs, "DEALER", receive_buffer=4096)
     header, payload = encode(Fetch(job_id=job_id(1)))
     peer.send((frame(header, MORE) + frame(payload)) * 2000)

@@ -40,7 +40,7 @@ from tests.support.http.fake_cloud import (
     stays_behind_its_end,
 )
 from tests.support.processes.bad_link import proxied
-from tests.support.processes.watching import until
+from tests.support.processes.waiting import until
 
 
 @pytest.fixture

@@ -24,14 +24,14 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
 )
 from cactus_actors.workers.actor import MAX_REPORTS_AHEAD
-from tests.support.router.played_router import DEADLINE_S, PlayedRouter
+from tests.support.router.fake_router import DEADLINE_S, FakeRouter
 
 
 @pytest.fixture
-def router() -> Iterator[PlayedRouter]:
-    played = PlayedRouter()
-    yield played
-    played.close()
+def router() -> Iterator[FakeRouter]:
+    fake = FakeRouter()
+    yield fake
+    fake.close()
 
 
 def make_dispatch(dispatch_id: int, *, max_tokens: int = 8, emitted: tuple[int, ...] = ()) -> Dispatch:
@@ -39,7 +39,7 @@ def make_dispatch(dispatch_id: int, *, max_tokens: int = 8, emitted: tuple[int, 
     return Dispatch(dispatch_id, f"{dispatch_id:032x}", prompt, list(emitted), SamplingParams(max_tokens))
 
 
-def num_steps(router: PlayedRouter) -> int:
+def num_steps(router: FakeRouter) -> int:
     """The number of reports of steps before two consecutive heartbeats."""
     found = num_heartbeats = 0
     while num_heartbeats < 2:
@@ -48,7 +48,7 @@ def num_steps(router: PlayedRouter) -> int:
     return found
 
 
-def test_a_worker_computes_no_further_ahead_of_the_router_than_it_may(router: PlayedRouter) -> None:
+def test_a_worker_computes_no_further_ahead_of_the_router_than_it_may(router: FakeRouter) -> None:
     assert router.greet().max_reports_ahead == MAX_REPORTS_AHEAD
     dispatch = make_dispatch(1, max_tokens=400)
     router.send(dispatch)
@@ -67,7 +67,7 @@ def test_a_worker_computes_no_further_ahead_of_the_router_than_it_may(router: Pl
     assert [token for delta in router.deltas_of(2) for token in delta.token_ids] == expected
 
 
-def test_hello_says_what_the_worker_has(router: PlayedRouter) -> None:
+def test_hello_says_what_the_worker_has(router: FakeRouter) -> None:
     hello = router.greet()
     assert (hello.worker_id, hello.kind, hello.model) == ("w", "local", "random")
     assert (hello.num_slots, hello.num_blocks, hello.block_size) == (2, 256, 16)
@@ -76,7 +76,7 @@ def test_hello_says_what_the_worker_has(router: PlayedRouter) -> None:
     assert hello.kernels
 
 
-def test_a_refused_worker_ends_and_says_why(router: PlayedRouter) -> None:
+def test_a_refused_worker_ends_and_says_why(router: FakeRouter) -> None:
     router.receive_until(Hello)
     router.send(Refused("weights", "its weights are in int8, not in int4"))
     router.thread.join(DEADLINE_S)
@@ -86,7 +86,7 @@ def test_a_refused_worker_ends_and_says_why(router: PlayedRouter) -> None:
     assert router.error.message == expected
 
 
-def test_deltas_come_once_each_in_order_with_measures(router: PlayedRouter) -> None:
+def test_deltas_come_once_each_in_order_with_measures(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1), make_dispatch(2, max_tokens=5))
     first, second = router.deltas_of(1), router.deltas_of(2)
@@ -98,7 +98,7 @@ def test_deltas_come_once_each_in_order_with_measures(router: PlayedRouter) -> N
         assert deltas[-1].finish.reason == "length"
 
 
-def test_one_message_a_step_carries_all_its_sequences(router: PlayedRouter) -> None:
+def test_one_message_a_step_carries_all_its_sequences(router: FakeRouter) -> None:
     router.greet()
     deadline = time.monotonic() + DEADLINE_S
     for first in itertools.count(1, 2):  # the first may have ended before the second arrives: again then
@@ -110,7 +110,7 @@ def test_one_message_a_step_carries_all_its_sequences(router: PlayedRouter) -> N
         assert time.monotonic() < deadline, "the two never share a message"
 
 
-def test_credits_add_up(router: PlayedRouter) -> None:
+def test_credits_add_up(router: FakeRouter) -> None:
     router.greet()
     router.send(*(make_dispatch(i, max_tokens=200) for i in (1, 2, 3)))
     for dispatch_id in (1, 2, 3):
@@ -127,7 +127,7 @@ def test_credits_add_up(router: PlayedRouter) -> None:
     assert settled.prompt_tokens_computed == 60
 
 
-def test_an_idle_worker_reports_once_a_second(router: PlayedRouter) -> None:
+def test_an_idle_worker_reports_once_a_second(router: FakeRouter) -> None:
     router.greet()
     router.next_report()
     started = time.monotonic()
@@ -137,7 +137,7 @@ def test_an_idle_worker_reports_once_a_second(router: PlayedRouter) -> None:
 
 
 def test_a_worker_tells_what_its_prefix_cache_holds_and_all_of_it_to_a_new_router(
-    router: PlayedRouter,
+    router: FakeRouter,
 ) -> None:
     router.greet()
     dispatch = make_dispatch(1, max_tokens=30)  # of 49 computed tokens three blocks are full
@@ -157,7 +157,7 @@ def test_a_worker_tells_what_its_prefix_cache_holds_and_all_of_it_to_a_new_route
     assert hashes <= {block for report in router.reports for block in report.evicted}
 
 
-def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router: PlayedRouter) -> None:
+def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1, max_tokens=4000))
     while not (router.reports and router.reports[-1].deltas):
@@ -172,7 +172,7 @@ def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router
     assert {delta.dispatch_id for report in after for delta in report.deltas} == {2}
 
 
-def test_a_continued_dispatch_says_only_what_is_new(router: PlayedRouter) -> None:
+def test_a_continued_dispatch_says_only_what_is_new(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1))
     whole = router.deltas_of(1)
@@ -185,7 +185,7 @@ def test_a_continued_dispatch_says_only_what_is_new(router: PlayedRouter) -> Non
     ]
 
 
-def test_a_bad_dispatch_gets_a_typed_error_and_disturbs_nobody(router: PlayedRouter) -> None:
+def test_a_bad_dispatch_gets_a_typed_error_and_disturbs_nobody(router: FakeRouter) -> None:
     router.greet()
     params = SamplingParams(4)
     router.send(
@@ -208,7 +208,7 @@ def test_a_bad_dispatch_gets_a_typed_error_and_disturbs_nobody(router: PlayedRou
     assert len(router.deltas_of(4)) == 8
 
 
-def test_drain_finishes_what_runs_and_says_goodbye(router: PlayedRouter) -> None:
+def test_drain_finishes_what_runs_and_says_goodbye(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1, max_tokens=60), Drain())
     router.receive_until(Draining)
@@ -219,7 +219,7 @@ def test_drain_finishes_what_runs_and_says_goodbye(router: PlayedRouter) -> None
     assert router.actor.health().state == "left"
 
 
-def test_drain_and_stop_from_another_thread(router: PlayedRouter) -> None:
+def test_drain_and_stop_from_another_thread(router: FakeRouter) -> None:
     router.greet()
     router.next_report()
     assert router.actor.health().state == "ready"
@@ -236,7 +236,7 @@ def test_drain_and_stop_from_another_thread(router: PlayedRouter) -> None:
     assert router.left_because == "stopped"
 
 
-def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: PlayedRouter) -> None:
+def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: FakeRouter) -> None:
     """A restarted router does this when it gets reports of a worker that it does not know."""
     router.greet(epoch=1)
     router.send(make_dispatch(1, max_tokens=4000))
@@ -252,7 +252,7 @@ def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: Pl
     assert router.reports[-1].num_accepted == 1
 
 
-def test_a_restarted_router_gets_a_fresh_worker(router: PlayedRouter) -> None:
+def test_a_restarted_router_gets_a_fresh_worker(router: FakeRouter) -> None:
     router.greet(epoch=1)
     router.send(make_dispatch(1))
     whole = [delta.token_ids[0] for delta in router.deltas_of(1)]
@@ -271,14 +271,14 @@ def test_a_restarted_router_gets_a_fresh_worker(router: PlayedRouter) -> None:
 
 
 def test_stale_welcomes_after_a_restart_do_not_start_a_conversation_without_end(
-    router: PlayedRouter,
+    router: FakeRouter,
 ) -> None:
     router.greet()
     router.send(Welcome(1), Welcome(1), Welcome(1), make_dispatch(5))
     assert len(router.deltas_of(5)) == 8
 
 
-def test_an_unreadable_command_begins_a_new_session(router: PlayedRouter) -> None:
+def test_an_unreadable_command_begins_a_new_session(router: FakeRouter) -> None:
     router.greet()
     router.next_report()
     router.send_frames(b"\x01m", b"\xc1")
@@ -287,7 +287,7 @@ def test_an_unreadable_command_begins_a_new_session(router: PlayedRouter) -> Non
     assert len(router.deltas_of(1)) == 8
 
 
-def test_a_worker_that_is_not_welcomed_asks_again_and_says_nothing_else(router: PlayedRouter) -> None:
+def test_a_worker_that_is_not_welcomed_asks_again_and_says_nothing_else(router: FakeRouter) -> None:
     assert isinstance(router.receive(), Hello)
     assert isinstance(router.receive(), Hello)
     assert router.reports == []

@@ -14,7 +14,7 @@ from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from tests.support.processes.network_link import Link
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import PlayedService, played_service
+from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service
 
 KEY = "ann-0123456789abcdef"
 PEER_TIMEOUT_S = 6
@@ -31,15 +31,17 @@ def link(need: Callable[[str], None]) -> Iterator[Link]:
 
 
 @pytest.fixture
-def service(tmp_path: Path, link: Link) -> Iterator[PlayedService]:
+def service(tmp_path: Path, link: Link) -> Iterator[FakeWorkerService]:
     timeouts = GatewayTimeouts(peer_s=PEER_TIMEOUT_S)
     settings = {"key_digests": [digest_of(KEY)], "behind_proxy": True}  # no TLS: this test owns the link
-    with played_service(tmp_path, gateway=settings, listen=f"{link.host}:0", timeouts=timeouts, words=WORDS) as service:
+    with fake_worker_service(
+        tmp_path, gateway=settings, listen=f"{link.host}:0", timeouts=timeouts, words=WORDS
+    ) as service:
         yield service
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_the_job_of_an_unreachable_client_ends(service: PlayedService, link: Link, is_streamed: bool) -> None:
+def test_the_job_of_an_unreachable_client_ends(service: FakeWorkerService, link: Link, is_streamed: bool) -> None:
     body = json.dumps({"prompt": "a", "stream": is_streamed})
     curl = ["curl", "-sN", "-H", f"Authorization: Bearer {KEY}", "-H", "Content-Type: application/json"]
     command = ["ip", "netns", "exec", link.name, *curl, "-d", body, f"{service.url}/v1/completions"]

@@ -14,7 +14,7 @@ import pytest
 from cactus_actors.client import AsyncClient
 from tests.support.processes.network_link import Link
 from tests.support.processes.separate_actors import Processes
-from tests.support.processes.watching import until_status
+from tests.support.processes.waiting import until_status
 
 OPTIONS: dict[str, Any] = {"max_tokens": 160, "ignore_eos": True, "temperature": 0.9, "seed": 4}
 PROMPT = "Tell me a story about a fox."

@@ -26,7 +26,7 @@ from tests.chaos.soak.prompt_files import PromptFiles
 from tests.chaos.soak.witness import Witness
 from tests.support.processes.separate_actors import free_endpoints
 from tests.support.processes.serve_command import serving
-from tests.support.processes.watching import is_free
+from tests.support.processes.waiting import is_free
 
 NUM_HTTP_READERS = 2
 QUIET_S = 90.0

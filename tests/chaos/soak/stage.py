@@ -16,7 +16,7 @@ from cactus_actors.protocol.messages import Status
 from tests.chaos.soak.checker import violations
 from tests.chaos.soak.history import History, read
 from tests.chaos.soak.witness import Request, Witness
-from tests.support.processes.watching import is_free
+from tests.support.processes.waiting import is_free
 
 SETTLED_S = 60.0
 NUM_TOKENS = 600

@@ -15,7 +15,7 @@ import pytest
 from tests.support.http.hostile_bodies import ANN, BEN, CHUNKED, COMPLETIONS, MAX_BODY, takes, trickle
 from tests.support.http.raw_http import PROMPT, asked, connection, post, request, statuses, until_closed
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import JSON, PlayedService
+from tests.support.services.fake_worker_service import JSON, FakeWorkerService
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ from tests.support.services.played_service import JSON, PlayedService
     ],
 )
 def test_a_body_of_ambiguous_length_is_refused_and_nothing_after_it_is_read(
-    service: PlayedService, data: bytes
+    service: FakeWorkerService, data: bytes
 ) -> None:
     num_before = len(service.worker.dispatches)
     with connection(service.url) as opened:
@@ -54,7 +54,7 @@ def test_a_body_of_ambiguous_length_is_refused_and_nothing_after_it_is_read(
     assert len(service.worker.dispatches) == num_before
 
 
-def test_trailers_do_not_change_a_request(service: PlayedService) -> None:
+def test_trailers_do_not_change_a_request(service: FakeWorkerService) -> None:
     body = b"%x\r\n%b\r\n0\r\n" % (len(PROMPT), PROMPT)
     trailers = b"Authorization: Bearer z\r\nIdempotency-Key: z\r\n"
     assert asked(service.url, post(CHUNKED, key=ANN, body=body + trailers + b"\r\n", has_length=False)) == [200]
@@ -75,7 +75,7 @@ def test_trailers_do_not_change_a_request(service: PlayedService) -> None:
 )
 @pytest.mark.parametrize("is_streamed", [True, False])
 def test_answers_keep_their_order_whatever_follows_a_request(
-    impatient: PlayedService,
+    impatient: FakeWorkerService,
     behind: bytes,
     status: int,
     is_streamed: bool,
@@ -91,7 +91,7 @@ def test_answers_keep_their_order_whatever_follows_a_request(
 
 
 @pytest.mark.parametrize("head", [b"Content-Length: 1000", CHUNKED])
-def test_a_slow_body_times_out(impatient: PlayedService, head: bytes) -> None:
+def test_a_slow_body_times_out(impatient: FakeWorkerService, head: bytes) -> None:
     part = b"1\r\n \r\n" if head == CHUNKED else b" "
     with connection(impatient.url) as opened:
         opened.sendall(post(head, key=ANN, body=b"", has_length=False))
@@ -103,7 +103,7 @@ def test_a_slow_body_times_out(impatient: PlayedService, head: bytes) -> None:
     [(None, 100_000_000, 401), (ANN, 100_000_000, 413), (ANN, MAX_BODY + 1, 413), (ANN, 2**63, 413)],
 )
 def test_an_unwanted_body_is_refused_before_it_arrives_and_ends_the_connection(
-    service: PlayedService, key: str | None, length: int, status: int
+    service: FakeWorkerService, key: str | None, length: int, status: int
 ) -> None:
     with connection(service.url) as opened:
         head = post(b"Content-Length: %d" % length, key=key, body=b"", has_length=False)
@@ -111,7 +111,7 @@ def test_an_unwanted_body_is_refused_before_it_arrives_and_ends_the_connection(
         assert statuses(until_closed(opened)) == [status]
 
 
-def test_an_endless_body_is_cut_at_the_limit_and_its_sender_gets_the_error(impatient: PlayedService) -> None:
+def test_an_endless_body_is_cut_at_the_limit_and_its_sender_gets_the_error(impatient: FakeWorkerService) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     with connection(impatient.url) as opened:
         opened.sendall(post(CHUNKED, key=ANN, body=b"", has_length=False))
@@ -122,7 +122,7 @@ def test_an_endless_body_is_cut_at_the_limit_and_its_sender_gets_the_error(impat
 
 
 @pytest.mark.parametrize("where", ["first chunk", "last chunk"])
-def test_a_long_chunk_extension_is_refused(service: PlayedService, where: str) -> None:
+def test_a_long_chunk_extension_is_refused(service: FakeWorkerService, where: str) -> None:
     extension = b";x=" + b"e" * 100_000
     first, last = (extension, b"") if where == "first chunk" else (b"", extension)
     body = b"%x%b\r\n%b\r\n0%b\r\n\r\n" % (len(PROMPT), first, PROMPT, last)
@@ -132,7 +132,7 @@ def test_a_long_chunk_extension_is_refused(service: PlayedService, where: str) -
         assert statuses(until_closed(opened)) == [431]
 
 
-def test_a_body_in_chunks_of_one_byte_is_accepted(service: PlayedService) -> None:
+def test_a_body_in_chunks_of_one_byte_is_accepted(service: FakeWorkerService) -> None:
     content = b'{"prompt":"a","x":"' + b"y" * 40_000 + b'"}'
     body = b"".join(b"1\r\n%c\r\n" % byte for byte in content) + b"0\r\n\r\n"
     assert asked(service.url, post(CHUNKED, key=ANN, body=body, has_length=False)) == [200]
@@ -151,7 +151,7 @@ def test_a_compressed_body_is_refused(http_client: httpx.Client) -> None:
     assert http_client.post(COMPLETIONS, content=bomb, headers=twice).status_code == 415
 
 
-def test_the_bodies_of_a_caller_together_have_a_limit(service: PlayedService, http_client: httpx.Client) -> None:
+def test_the_bodies_of_a_caller_together_have_a_limit(service: FakeWorkerService, http_client: httpx.Client) -> None:
     part = b" " * (MAX_BODY // 2 - 1000)
     head = post(b"Content-Length: %d" % (len(part) + 1), key=ANN, body=b"", has_length=False)
     with connection(service.url) as one, connection(service.url) as two:
@@ -168,7 +168,7 @@ def test_the_bodies_of_a_caller_together_have_a_limit(service: PlayedService, ht
     until(lambda: http_client.post(COMPLETIONS, content=part, headers=JSON).status_code == 400)
 
 
-def test_an_unread_answer_ends_its_connection(impatient: PlayedService) -> None:
+def test_an_unread_answer_ends_its_connection(impatient: FakeWorkerService) -> None:
     assert impatient.gateway is not None
     body = json.dumps({"content": "a " * 200_000, "with_pieces": True}).encode()
     with socket.socket() as opened:

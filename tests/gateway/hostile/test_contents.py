@@ -10,17 +10,17 @@ import pytest
 
 from tests.support.http.hostile_bodies import ANN, BEN, CHAT, COMPLETIONS
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import PlayedService
+from tests.support.services.fake_worker_service import FakeWorkerService
 
 
-def test_two_idempotency_keys_are_refused(service: PlayedService) -> None:
+def test_two_idempotency_keys_are_refused(service: FakeWorkerService) -> None:
     headers = [("idempotency-key", "one"), ("idempotency-key", "two"), ("authorization", f"Bearer {ANN}")]
     with service.http() as http:
         refused = http.post(COMPLETIONS, json={"prompt": "a"}, headers=headers)
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
 
 
-def test_a_file_that_a_batch_of_another_key_reads_is_not_found(service: PlayedService) -> None:
+def test_a_file_that_a_batch_of_another_key_reads_is_not_found(service: FakeWorkerService) -> None:
     line = b'{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"a"}}\n'
     with (
         service.http(headers={"authorization": f"Bearer {ANN}"}) as ann,
@@ -50,7 +50,7 @@ MEDIA_KINDS = ["image_url", "input_audio", "video_url", "file", "input_image", "
 MEDIA = [*((url, MEDIA_KINDS[0]) for url in MEDIA_URLS), *((MEDIA_URLS[0], kind) for kind in MEDIA_KINDS)]
 
 
-def test_media_is_refused_and_nothing_is_fetched(service: PlayedService, http_client: httpx.Client) -> None:
+def test_media_is_refused_and_nothing_is_fetched(service: FakeWorkerService, http_client: httpx.Client) -> None:
     reached: list[Any] = []
     is_watched = True
 

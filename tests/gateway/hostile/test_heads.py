@@ -12,10 +12,10 @@ from cactus_actors.gateway.request_guard import PUBLIC_PATHS
 from tests.support.http.hostile_bodies import ANN, CHAT, takes, trickle
 from tests.support.http.raw_http import asked, connection, request
 from tests.support.router.scripted_router import until
-from tests.support.services.played_service import PlayedService
+from tests.support.services.fake_worker_service import FakeWorkerService
 
 
-def routes(service: PlayedService) -> list[tuple[str, str]]:
+def routes(service: FakeWorkerService) -> list[tuple[str, str]]:
     """Every method and path that the application has."""
     assert service.gateway is not None
     assert service.gateway.context is not None
@@ -24,7 +24,7 @@ def routes(service: PlayedService) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("form", ["{}", "{}/", "/{}", "/.{}", "{}?x=/healthz", "{}#/healthz", "/healthz/..{}"])
-def test_no_route_answers_without_a_key_however_its_path_is_written(service: PlayedService, form: str) -> None:
+def test_no_route_answers_without_a_key_however_its_path_is_written(service: FakeWorkerService, form: str) -> None:
     found = routes(service)
     assert len(found) > 25
     assert {("POST", CHAT), ("GET", "/metrics"), ("POST", "/v1/files"), ("GET", "/docs")} <= set(found)
@@ -47,7 +47,7 @@ def test_no_route_answers_without_a_key_however_its_path_is_written(service: Pla
         *(b"\xff", b"[::1", b"localhost:", b"localhost\t/"),
     ],
 )
-def test_an_invalid_host_is_refused(service: PlayedService, host: bytes) -> None:
+def test_an_invalid_host_is_refused(service: FakeWorkerService, host: bytes) -> None:
     assert asked(service.url, request(target=b"/metrics", host=host)) == [400]
     assert asked(service.url, request(target=b"/metrics", host=host, key=ANN)) == [400]
 
@@ -96,18 +96,18 @@ def test_an_invalid_host_is_refused(service: PlayedService, host: bytes) -> None
         (request(b"GET", b"/v1/models", b"Authorization: Bearer " + b"y" * 1_000_000), 431),
     ],
 )
-def test_malformed_heads_and_foreign_targets_are_refused(service: PlayedService, data: bytes, status: int) -> None:
+def test_malformed_heads_and_foreign_targets_are_refused(service: FakeWorkerService, data: bytes, status: int) -> None:
     assert asked(service.url, data) == [status]
 
 
-def test_blank_lines_do_not_keep_a_connection_open(impatient: PlayedService) -> None:
+def test_blank_lines_do_not_keep_a_connection_open(impatient: FakeWorkerService) -> None:
     with connection(impatient.url) as opened:
         opened.sendall(request(target=b"/healthz"))
         assert opened.recv(4096)
         until(lambda: not takes(opened, b"\r\n"))
 
 
-def test_slow_headers_time_out(impatient: PlayedService) -> None:
+def test_slow_headers_time_out(impatient: FakeWorkerService) -> None:
     with connection(impatient.url) as opened:
         opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         trickle(opened, b"X: y\r\n")

@@ -12,7 +12,7 @@ from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
 from tests.support.router.scripted_router import until
 from tests.support.router.worker_messages import make_hello
-from tests.support.services.played_service import played_service
+from tests.support.services.fake_worker_service import fake_worker_service
 
 Families = dict[str, Metric]
 
@@ -24,7 +24,7 @@ def families_in(text: str) -> Families:
 def scraped(state_dir: Path) -> str:
     """/metrics of a service that answered a stream, refused a request, and has a cloud worker."""
     with (
-        played_service(state_dir) as service,
+        fake_worker_service(state_dir) as service,
         service.http() as http,
         zmq.Context() as context,
         context.socket(zmq.DEALER) as cloud,

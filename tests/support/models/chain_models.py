@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.step_batch import Batch
-from tests.support.models.played_model import PlayedModel
+from tests.support.models.fake_model import FakeModel
 
 VOCAB = 4
 BLOCK_SIZE = 4
@@ -22,7 +22,7 @@ def next_token(state: int) -> int:
     return (state >> 20) % VOCAB
 
 
-class ChainModel(PlayedModel):
+class ChainModel(FakeModel):
     """Stores one number per token in the blocks of the cache; a wrong block changes all later tokens."""
 
     def __init__(self) -> None:

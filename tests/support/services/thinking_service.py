@@ -18,7 +18,7 @@ from cactus_actors.text import load_text_model
 from cactus_actors.text.tokenizer import byte_of_character
 from cactus_actors.workers.actor import WorkerActor
 from tests.support.paths import GOLDENS
-from tests.support.services.played_service import ANY_PORT, PlayedService, PlayedWorker
+from tests.support.services.fake_worker_service import ANY_PORT, FakeWorker, FakeWorkerService
 
 WEIGHTS = GOLDENS / "llama3"
 OPENS_ITSELF = (
@@ -48,7 +48,7 @@ def write_model(directory: Path, template: str = OPENS_ITSELF, marks: tuple[str,
 @contextmanager
 def thinking_service(
     directory: Path, template: str = OPENS_ITSELF, marks: tuple[str, ...] = MARKS
-) -> Iterator[PlayedService]:
+) -> Iterator[FakeWorkerService]:
     """A service of that model, whose files and state are in `directory`."""
     path = write_model(directory / "model", template, marks)
     text = load_text_model(path)
@@ -65,7 +65,7 @@ def thinking_service(
     for thread in threads:
         thread.start()
     asked = GatewaySettings(listen="127.0.0.1:0", state_dir=str(directory / "state"), model=str(path))
-    service = PlayedService(router, endpoints, PlayedWorker(endpoints.workers), asked, text)
+    service = FakeWorkerService(router, endpoints, FakeWorker(endpoints.workers), asked, text)
     try:
         service.start_gateway()
         yield service

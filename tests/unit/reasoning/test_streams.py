@@ -14,7 +14,7 @@ from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingPara
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.workers.engine.detokenizer import Detokenizer
-from tests.support.models.letter_engine import PieceTokenizer
+from tests.support.models.counting_engine import PieceTokenizer
 from tests.support.text.reasoning_texts import written
 
 JOB = "0" * 32

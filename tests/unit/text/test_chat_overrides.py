@@ -24,7 +24,7 @@ from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.models.tiny_gguf import TOKEN_TYPES, TOKENS
 from tests.support.router.running_router import LOOPBACK
-from tests.support.services.played_service import played_service
+from tests.support.services.fake_worker_service import fake_worker_service
 
 TEMPLATE = "{% for message in messages %}[{{ message.role }}] {{ message.content }}\n{% endfor %}[assistant] "
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -149,7 +149,7 @@ def test_requests_are_prepared_with_what_is_told(bare: Path, template: str) -> N
 def test_the_gateway_speaks_for_the_template_that_is_told(bare: Path, template: str, tmp_path: Path) -> None:
     told = ChatOverrides(chat_template=template, tool_format="llama3")
     settings = {"model": str(bare), "overrides": told}
-    with played_service(tmp_path / "state", gateway=settings) as service, service.http() as http:
+    with fake_worker_service(tmp_path / "state", gateway=settings) as service, service.http() as http:
         prompt = http.post("/apply-template", json={"messages": MESSAGES})
         assert prompt.json()["prompt"] == "[user] hello\n[assistant] "
         [card] = http.get("/v1/models").json()["data"]

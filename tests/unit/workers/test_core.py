@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cactus_actors.protocol.worker_messages import Finish, Hello, Report, SequenceDelta, Welcome
 from cactus_actors.workers.session import WorkerSession
-from tests.support.models.letter_engine import NOT_FINITE, VOCAB, dispatch, error_type, make_engine, run
+from tests.support.models.counting_engine import NOT_FINITE, VOCAB, dispatch, error_type, make_engine, run
 
 NEXT, NEXT_BUT_ONE, OTHER = 9.0, 8.0, 0.0
 

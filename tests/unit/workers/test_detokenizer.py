@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.workers.engine.detokenizer import Detokenizer, first_stop, longest_stop_prefix
-from tests.support.models.letter_engine import PieceTokenizer
+from tests.support.models.counting_engine import PieceTokenizer
 
 
 def make_detokenizer(pieces: list[bytes], *stops: str, include: bool = False, min_tokens: int = 0) -> Detokenizer:

@@ -11,7 +11,7 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_batch import Batch
-from tests.support.models.letter_engine import (
+from tests.support.models.counting_engine import (
     END_ID,
     EXPLODES,
     VOCAB,

@@ -11,7 +11,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
-from tests.support.models.letter_engine import (
+from tests.support.models.counting_engine import (
     END_ID,
     VOCAB,
     CountingModel,

@@ -13,7 +13,7 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_batch import Batch
-from tests.support.models.letter_engine import CONFIG, CountingModel, error_type
+from tests.support.models.counting_engine import CONFIG, CountingModel, error_type
 
 PIECES = ["<think>", "</think>", "\n", "a", "b", "Hi", " there", ".", "<", "th", "</", "ink>", "é"]
 IDS = {piece: token_id for token_id, piece in enumerate(PIECES)}

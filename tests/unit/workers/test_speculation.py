@@ -28,7 +28,7 @@ from cactus_actors.workers.engine.speculation import (
     prompt_lookup,
 )
 from cactus_actors.workers.engine.step_batch import Batch
-from tests.support.models.played_model import PlayedModel
+from tests.support.models.fake_model import FakeModel
 
 LOOP = (10, 11, 12, 13, 14)
 END_ID = 40
@@ -251,7 +251,7 @@ def test_only_blocks_of_accepted_tokens_are_known_to_others() -> None:
         assert len(bench.pool.find_prefix(other.block_hashes(num_known + 1))) == num_known
 
 
-class LoopModel(PlayedModel):
+class LoopModel(FakeModel):
     """Counts from 10 to 14 again and again; from position `leaves_at` on it counts beyond 14."""
 
     def __init__(self, leaves_at: int = 200, breaks_at: int = 200) -> None:

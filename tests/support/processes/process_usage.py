@@ -36,7 +36,7 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-class Watch:
+class MemoryGrowth:
     """The growth of a process's resident memory since the beginning of the measurement, and its maximum."""
 
     def __init__(self, pid: int) -> None:

@@ -45,7 +45,7 @@ def load_random(settings: WorkerSettings, _: LoadingProgress) -> LoadedEngine:
     return LoadedEngine(engine, model)
 
 
-class PlayedRouter:
+class FakeRouter:
     """A ROUTER socket that the test controls, and one worker on a thread."""
 
     def __init__(self) -> None:

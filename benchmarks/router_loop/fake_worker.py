@@ -17,7 +17,7 @@ from cactus_actors.protocol.worker_messages import (
 BLOCK_SIZE = 16
 BLOCKS_PER_SLOT = 64
 MAX_CONTEXT = BLOCKS_PER_SLOT * BLOCK_SIZE
-MODEL = "played"
+MODEL = "fake"
 
 
 class _Sequence:
@@ -42,7 +42,7 @@ def spread_ages(num_workers: int, num_slots: int) -> list[list[float]]:
     return [[number / num_jobs for number in range(worker, num_jobs, num_workers)] for worker in range(num_workers)]
 
 
-class PlayedWorker:
+class FakeWorker:
     """Takes commands and returns one report per step by the rules of a real worker; no sockets and no clock.
 
     The first `num_slots` dispatches run, the others wait on deck. A job ends at its `max_tokens`. `ages` are the

@@ -6,7 +6,7 @@ from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 
-class PlayedModel:
+class FakeModel:
     """A model without weights; a subclass computes its logits in `forward`."""
 
     kernels = "none"
@@ -15,7 +15,7 @@ class PlayedModel:
 
     def __init__(self, vocab_size: int) -> None:
         self.config = ModelConfig(
-            family="played",
+            family="fake",
             vocab_size=vocab_size,
             hidden_size=4,
             ffn_size=4,

@@ -38,7 +38,7 @@ JSON = {"content-type": "application/json"}
 
 
 @dataclass
-class PlayedWorker:
+class FakeWorker:
     """Answers every prompt with `words`, one per step; the token id of a word is its index.
 
     `max_tokens` ends it early, `failure` in place of its last word; with `is_held` it generates nothing,
@@ -79,7 +79,7 @@ class PlayedWorker:
 
     def _run(self) -> None:
         hello = msgspec.structs.replace(
-            make_hello("played", num_slots=NUM_SLOTS),
+            make_hello("fake", num_slots=NUM_SLOTS),
             fingerprint=self.fingerprint,
             weights=self.weights,
             kernels=self.kernels,
@@ -128,12 +128,12 @@ class PlayedWorker:
 
 
 @dataclass
-class PlayedService:
+class FakeWorkerService:
     """A running service; `http` calls its gateway, `client` its router."""
 
     router: RouterActor
     endpoints: Endpoints
-    worker: PlayedWorker
+    worker: FakeWorker
     settings: GatewaySettings
     text: TextModel
     gateway: GatewayServer | None = None
@@ -174,7 +174,7 @@ class PlayedService:
 
 
 @contextmanager
-def played_service(
+def fake_worker_service(
     state_dir: Path,
     *,
     gateway: dict[str, Any] | None = None,
@@ -183,8 +183,8 @@ def played_service(
     verify: ssl.SSLContext | bool = True,
     timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS,
     **worker: Any,
-) -> Iterator[PlayedService]:
-    """Run a service whose worker is a PlayedWorker made with `worker`."""
+) -> Iterator[FakeWorkerService]:
+    """Run a service whose worker is a FakeWorker made with `worker`."""
     settings = RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT, **(router_settings or {}))
     asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
     text = load_text_model(resolve_model(asked.model), asked.overrides)
@@ -195,8 +195,8 @@ def played_service(
     routing = threading.Thread(target=router.run, daemon=True)
     routing.start()
     try:
-        with PlayedWorker(endpoints.workers, fingerprint=text.fingerprint, **worker) as played:
-            service = PlayedService(router, endpoints, played, asked, text, verify=verify, timeouts=timeouts)
+        with FakeWorker(endpoints.workers, fingerprint=text.fingerprint, **worker) as fake:
+            service = FakeWorkerService(router, endpoints, fake, asked, text, verify=verify, timeouts=timeouts)
             service.start_gateway()
             try:
                 yield service

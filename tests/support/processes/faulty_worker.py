@@ -26,13 +26,13 @@ DIES, HANGS_ONCE, RAISES, IS_NOT_FINITE, SLEEPS_ONCE = range(3001, 3006)
 
 PROGRAM = """
 import sys
-from tests.support.processes.trapped_worker import main
+from tests.support.processes.faulty_worker import main
 main(*sys.argv[1:])
 """
-ARMED_VARIABLE = "TRAPS_ARMED"
+ARMED_FAULTS_VARIABLE = "ARMED_FAULTS"
 
 
-class TrappedModel:
+class FaultyModel:
     """A model with faults in front of it."""
 
     def __init__(self, model: Any, armed: Path) -> None:
@@ -44,51 +44,51 @@ class TrappedModel:
 
     def forward(self, batch: Batch, cache: Any) -> Any:
         begins = batch.positions == 0
-        trapped = dict(zip(batch.token_ids[begins], batch.sequence_of_token[begins], strict=True))
-        if DIES in trapped:
+        faults = dict(zip(batch.token_ids[begins], batch.sequence_of_token[begins], strict=True))
+        if DIES in faults:
             os._exit(139)
-        if HANGS_ONCE in trapped and self._takes("hang"):
+        if HANGS_ONCE in faults and self._takes("hang"):
             re.match(r"(a+)+$", "a" * 64 + "b")  # holds the interpreter, for longer than any timeout
-        if SLEEPS_ONCE in trapped and self._takes("sleep"):
+        if SLEEPS_ONCE in faults and self._takes("sleep"):
             time.sleep(3600.0)  # like a thread that waits for another one that has ended: the interpreter is free
-        if RAISES in trapped:
+        if RAISES in faults:
             raise ZeroDivisionError("a bug in a kernel")
         logits = self._model.forward(batch, cache)
-        if IS_NOT_FINITE in trapped:
-            rows = batch.sequence_of_token[batch.logit_rows] == trapped[IS_NOT_FINITE]
+        if IS_NOT_FINITE in faults:
+            rows = batch.sequence_of_token[batch.logit_rows] == faults[IS_NOT_FINITE]
             logits[rows] = self._model.logit_stats(len(logits))[rows] = np.nan
         return logits
 
-    def _takes(self, trap: str) -> bool:
+    def _takes(self, fault: str) -> bool:
         try:
-            (self._armed / trap).unlink()
+            (self._armed / fault).unlink()
         except FileNotFoundError:
             return False
         return True
 
 
-def trapped(settings: WorkerSettings, armed: Path) -> LoadedEngine:
+def load_with_faults(settings: WorkerSettings, armed: Path) -> LoadedEngine:
     """`workers.actor.load`, with faults; `armed` has the files of those that happen once."""
     loaded = load(settings)
-    loaded.engine._model = TrappedModel(loaded.model, armed)
+    loaded.engine._model = FaultyModel(loaded.model, armed)
     return loaded
 
 
-def traps() -> Path:
+def armed_faults() -> Path:
     """The directory of armed faults, from the environment of the process."""
-    return Path(os.environ[ARMED_VARIABLE])
+    return Path(os.environ[ARMED_FAULTS_VARIABLE])
 
 
-class TrappedWorker(WorkerActor):
+class FaultyWorker(WorkerActor):
     """A worker of a service, with faults."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        super().__init__(settings, load=lambda settings, _: trapped(settings, traps()))
+        super().__init__(settings, load=lambda settings, _: load_with_faults(settings, armed_faults()))
 
 
-TRAPPED = ActorKind("tests.support.processes.trapped_worker", "TrappedWorker", WORKER.answers)
+FAULTY_WORKER = ActorKind("tests.support.processes.faulty_worker", "FaultyWorker", WORKER.answers)
 
 
 def main(name: str, endpoint: str, key_file: str) -> None:
     settings = WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or None)
-    WorkerActor(settings, load=lambda settings, _: trapped(settings, traps())).run(endpoint)
+    WorkerActor(settings, load=lambda settings, _: load_with_faults(settings, armed_faults())).run(endpoint)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from benchmarks.router_loop.played_worker import MODEL
+from benchmarks.router_loop.fake_worker import MODEL
 
 
-class PlayedTokenizer:
+class FakeTokenizer:
     """Tokens are numbers; there are no texts to encode."""
 
     vocab_size = 65_536
@@ -33,7 +33,7 @@ class PlayedTokenizer:
         return token_id < 0
 
 
-class PlayedModel:
+class FakeModel:
     """Accepts any length, so that jobs last as long as configured, and no conversations."""
 
     name = MODEL
@@ -47,7 +47,7 @@ class PlayedModel:
     pictures = None
 
     def __init__(self) -> None:
-        self.tokenizer = PlayedTokenizer()
+        self.tokenizer = FakeTokenizer()
 
     def chat_prompt(self, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError
