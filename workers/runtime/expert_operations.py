@@ -53,16 +53,26 @@ def choose_or_combine(
     floats = work.floats
     for column in range(op.target_width):
         floats[target + column] = 0
+    if op.bias_start >= 0:
+        _add_with_biases(op, first, target, vectors, choices, work)
+        return
     for choice in range(first, first + choices.num_chosen):
         place = work.starts[op.source] + choices.place_of[choice] * op.source_width
         share = choices.weights[choice]
-        if op.bias_start >= 0:
-            bias = op.bias_start + choices.ids[choice] * op.num_columns
-            for column in range(op.num_columns):
-                floats[target + column] += share * (floats[place + column] + vectors[bias + column])
-        else:
-            for column in range(op.target_width):
-                floats[target + column] += share * floats[place + column]
+        for column in range(op.target_width):
+            floats[target + column] += share * floats[place + column]
+
+
+@internal(error_model="numpy")
+def _add_with_biases(op: Any, first: int, target: int, vectors: Any, choices: ExpertChoices, work: Workspace) -> None:
+    """Add up the results of a token's experts, each with a bias of its own."""
+    floats = work.floats
+    for choice in range(first, first + choices.num_chosen):
+        place = work.starts[op.source] + choices.place_of[choice] * op.source_width
+        bias = op.bias_start + choices.ids[choice] * op.num_columns
+        share = choices.weights[choice]
+        for column in range(op.num_columns):
+            floats[target + column] += share * (floats[place + column] + vectors[bias + column])
 
 
 @internal(error_model="numpy")
