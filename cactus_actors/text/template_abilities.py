@@ -17,6 +17,7 @@ _SCHEMA = {
     "required": ["place"],
 }
 _TOOLS = [{"type": "function", "function": {"name": _TOOL, "description": "A tool.", "parameters": _SCHEMA}}]
+_BARE_TOOLS = [{"type": "function", "function": {"name": _TOOL, "parameters": _SCHEMA}}]
 _CALLS = [{"id": "a1b2c3d4e", "type": "function", "function": {"name": _CALL, "arguments": '{"place": "Rome"}'}}]
 _TWO_CALLS = [*_CALLS, {"id": "f6a7b8c9d", "type": "function", "function": {"name": _SECOND, "arguments": "{}"}}]
 _VARIABLES = ("tools", "xml_tools")
@@ -29,7 +30,7 @@ class TemplateAbilities(NamedTuple):
     The template reads tools from the variable `tools_name`, or from the system message, or not at all.
     `shows_calls` and `shows_results` say if those of a conversation appear in the prompt.
     `lacks_content` says if a message of only calls has no text at all, instead of an empty one, `takes_one_call` if
-    at most one call of a message is rendered.
+    at most one call of a message is rendered, `needs_descriptions` if a tool without one is not.
     """
 
     tools_name: str | None = "tools"
@@ -38,9 +39,12 @@ class TemplateAbilities(NamedTuple):
     shows_results: bool = True
     lacks_content: bool = False
     takes_one_call: bool = False
+    needs_descriptions: bool = False
 
     def given(self, tools: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Tools in OpenAI's wrapper in the shape that the template takes."""
+        if self.needs_descriptions:
+            tools = [_described(tool) for tool in tools]
         return [tool.get("function", tool) if self.tools_name == "xml_tools" else tool for tool in tools]
 
     @property
@@ -71,6 +75,7 @@ def abilities_of(template: ChatTemplate) -> TemplateAbilities:
         shows_results=_RESULT in prompt or _RESULT in without_calls,
         lacks_content=is_better,
         takes_one_call=_CALL in prompt and _SECOND not in with_two,
+        needs_descriptions=name is not None and _TOOL not in _rendered(template, question, name, tools=_BARE_TOOLS),
     )
 
 
@@ -89,10 +94,23 @@ def _user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def _rendered(template: ChatTemplate, messages: Sequence[Mapping[str, Any]], tools_name: str | None) -> str:
+def _described(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tool with a description, be it an empty one."""
+    function = tool.get("function")
+    if isinstance(function, Mapping):
+        return {**tool, "function": {"description": "", **function}}
+    return {"description": "", **tool}
+
+
+def _rendered(
+    template: ChatTemplate,
+    messages: Sequence[Mapping[str, Any]],
+    tools_name: str | None,
+    tools: Sequence[Mapping[str, Any]] = _TOOLS,
+) -> str:
     """The prompt with a tool in the variable `tools_name`; empty if the template fails."""
-    tools = TemplateAbilities(tools_name).given(_TOOLS) if tools_name else None
+    given = TemplateAbilities(tools_name).given(tools) if tools_name else None
     try:
-        return template.render(messages, tools, tools_name=tools_name or "tools")
+        return template.render(messages, given, tools_name=tools_name or "tools")
     except TemplateInvalid:
         return ""

@@ -21,11 +21,19 @@ def with_decoded_arguments(messages: Sequence[Mapping[str, Any]]) -> list[Mappin
 
 
 def with_content(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The messages, each with `content`, empty where it is missing as beside tool calls.
+    """The messages, each with `content`, empty where it is missing as beside tool calls; no list of calls is empty.
 
-    Many templates concatenate or search contents without a check.
+    Many templates concatenate or search contents without a check, or read the first call of any list.
     """
-    return [message if "content" in message else {**message, "content": ""} for message in messages]
+    given = map(_without_empty_calls, messages)
+    return [message if "content" in message else {**message, "content": ""} for message in given]
+
+
+def _without_empty_calls(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message without an empty list of calls."""
+    if message.get("tool_calls", True):
+        return message
+    return {name: value for name, value in message.items() if name != "tool_calls"}
 
 
 def _decoded(call: Any) -> Any:

@@ -22,8 +22,10 @@ SPECIAL = (
 TEMPLATE = (
     "{% set last = namespace(name='') %}"
     "<|start|>system<|message|>Reasoning: {{ reasoning_effort or 'medium' }}<|end|>"
-    "{% if tools %}<|start|>developer<|message|>{{ tools | tojson }}<|end|>{% endif %}"
-    "{% for m in messages %}{% if m.tool_calls %}"
+    "{% if tools %}<|start|>developer<|message|>"
+    "{% for t in tools %}{{ '// ' + t.function.description }}\ntype {{ t.function.name }};{% endfor %}"
+    "<|end|>{% endif %}"
+    "{% for m in messages %}{% if 'tool_calls' in m %}"
     "{% set call = m.tool_calls[0].function %}{% set last.name = call.name %}"
     "{% if m.thinking %}<|start|>assistant<|channel|>analysis<|message|>{{ m.thinking }}<|end|>{% endif %}"
     "<|start|>assistant to=functions.{{ call.name }}<|channel|>commentary json<|message|>"
@@ -98,6 +100,15 @@ def test_results_without_an_id_belong_to_the_calls_in_turn() -> None:
     shown = [[one["function"]["name"] for one in turn.get("tool_calls", ())] or turn["content"] for turn in turns]
     assert shown == ["Hi", ["one"], "1", ["two"], "2", ["three"], "3", "4", "Hi"]
     assert [turn["content"] for turn in turns if "tool_calls" in turn] == ["So:", "", ""]
+
+
+def test_tools_may_lack_a_description_and_lists_of_calls_may_be_empty(tmp_path: Path) -> None:
+    tools: list[dict[str, Any]] = [{"type": "function", "function": {"name": name}} for name in ("one", "two")]
+    tools[1]["function"] |= {"description": "The second."}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "So.", "tool_calls": []}]
+    text = load_model(tmp_path).chat_text(messages, tools).text
+    assert "<|message|>// \ntype one;// The second.\ntype two;<|end|>" in text
+    assert text.endswith("Hi<|end|><|start|>assistant<|channel|>final<|message|>So.<|end|><|start|>assistant")
 
 
 @pytest.mark.parametrize("num_results", [0, 1])
