@@ -32,7 +32,7 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 	.venv-release/bin/python -m pip install -q --disable-pip-version-check 'uv>=0.9' 'cyclonedx-bom>=7'
 	@touch $@
 
-# An environment of its own: litellm wants older versions of what others here want newer.
+# An environment of its own: litellm requires older versions of our other dependencies.
 .venv-clients/.ready: pyproject.toml tests/clients/node/package.json
 	$(PYTHON) -m venv .venv-clients
 	.venv-clients/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,clients]'
@@ -45,10 +45,10 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 	.venv-transformers/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,differential]'
 	@touch $@
 
-demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, then all on a Ray that loses a node
+demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, then repeat it on a Ray cluster
 	$(BIN)/cactus demo
 
-# Tests wait for a quarter of their time: three processes keep two cores busy.
+# Tests are idle for a quarter of the time: three processes keep two cores busy.
 test: $(VENV)/.dev       ## all tests that need neither network nor root, about eight minutes
 	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3
 
@@ -58,28 +58,28 @@ clients: .venv-clients/.ready ## other projects' clients, in Python and Node, ag
 differential: .venv-transformers/.ready ## compare EXAMPLES random tiny models (SEED) with transformers
 	.venv-transformers/bin/python -m tests.differential --seed $(SEED) --examples $(EXAMPLES)
 
-fuzz: $(VENV)/.dev       ## damage all input, EXAMPLES times a test, drawn from SEED
-	@echo "seed $(SEED), $(EXAMPLES) examples a test"
+fuzz: $(VENV)/.dev       ## damage all input, EXAMPLES times per test, drawn from SEED
+	@echo "seed $(SEED), $(EXAMPLES) examples per test"
 	FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/fuzz tests/unit -k "fuzz or Machine" \
 		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
 
 slow: $(VENV)/.dev       ## slow tests: every format compiled, a hub, the security tests under python -O
 	$(BIN)/python -m pytest -q -m slow -n 2 --ignore=tests/fuzz
 
-# A hundred spinning processes for five minutes would starve a Ray beside them, whose own start has fixed limits.
+# test_starvation runs alone: its 100 busy processes would make Ray's start time out in parallel tests.
 STARVING := tests/cluster/test_starvation.py
 
 chaos: $(VENV)/.dev      ## kill, stop and starve a running service, without root, for minutes
 	$(BIN)/python -m pytest -q -m chaos -n 2 --ignore=tests/chaos/root --ignore=$(STARVING)
 	$(BIN)/python -m pytest -q -m chaos $(STARVING)
 
-chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
+chaos-root: $(VENV)/.dev ## break network links, fill disks, limit memory: needs root, namespaces, strace
 	$(BIN)/python -m pytest -q tests/chaos/root
 
-soak: $(VENV)/.dev       ## half an hour of random work and random faults; a checker judges the history
+soak: $(VENV)/.dev       ## half an hour of random work and random faults; a checker verifies the history
 	$(BIN)/python -m tests.chaos.soak --minutes 30
 
-check: $(VENV)/.dev      ## lint, format, types, import contracts: what CI runs
+check: $(VENV)/.dev      ## lint, format, types, import contracts; CI runs this and `make test`
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

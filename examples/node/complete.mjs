@@ -25,7 +25,7 @@ const jobs = new Dealer({ linger: 500 });
 const stream = new Subscriber({ linger: 0 });
 jobs.connect(JOBS);
 stream.connect(STREAM);
-stream.subscribe(jobId); // before the submit, so that no token can be missed for want of a subscription
+stream.subscribe(jobId); // the subscription must exist before the first token
 
 let next = 0; // the stream index that we expect
 let printed = 0; // how much of the result's text was printed
@@ -33,7 +33,7 @@ let isResuming = false; // at most one resume waits for its replay
 let epoch = null; // the run of the router that knows our job
 let lastHeard = Date.now();
 
-// one send at a time, which is all that a ZeroMQ socket takes
+// zeromq.js allows one pending send per socket
 let sent = Promise.resolve();
 const send = (message) => (sent = sent.then(() => jobs.send([HEADER, JSON.stringify(message)])));
 
