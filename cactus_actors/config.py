@@ -81,7 +81,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int = 3
     job_timeout_s: float | None = None
     retention_s: Annotated[float, about("How long an ended job can be read by its id.")] = 600.0
-    keyed_retention_s: Annotated[float, about("The same for a job whose id is an idempotency key.")] = 24 * 3600.0
+    keyed_retention_s: Annotated[float, about("How long an ended job with an idempotency key can be read.")] = (
+        24 * 3600.0
+    )
     on_deck: Annotated[int, about("Dispatches that wait at a full worker, so that a freed slot never idles.")] = 1
     worker_timeout_s: float = WORKER_TIMEOUT_S
     commit_tokens: Annotated[int, about("Tokens of a stream that are held back while it may be handed off.")] = 10
@@ -159,10 +161,10 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         about("HTTP requests in all, retries included, from each start of the handoff actor."),
     ] = None
     connect_timeout_s: Annotated[HourOrLess, about("Seconds for a connection.")] = 5.0
-    read_timeout_s: Annotated[HourOrLess, about("Seconds between two pieces of an answer.")] = 30.0
+    read_timeout_s: Annotated[HourOrLess, about("Seconds between two chunks of an answer.")] = 30.0
     total_timeout_s: Annotated[DayOrLess, about("Seconds for an answer, retries included.")] = 60.0
     max_retries: Annotated[
-        int, Meta(ge=0, le=100), about("Retries of a request, none after the first piece of an answer.")
+        int, Meta(ge=0, le=100), about("Retries of a request, none after the first chunk of an answer.")
     ] = 2
     breaker_failures: Annotated[int, Meta(ge=1, le=1000), about("Failures after which the circuit breaker opens.")] = 5
     breaker_open_s: Annotated[DayOrLess, about("Seconds until an open circuit breaker lets one request try.")] = 30.0
@@ -185,7 +187,11 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         about("Largest share of the jobs with a threshold that is handed off; bursts of 10 more are allowed."),
     ] = 1.0
     max_wait_s: Annotated[
-        DayOrLess | None, about("Seconds without a piece of the cloud's answer before the local one is given.")
+        DayOrLess | None,
+        about(
+            "Seconds from the request to the cloud until the local answer is used, unless the client has seen a part "
+            "of the cloud's answer by then."
+        ),
     ] = None
     prompt_price: Annotated[Price | None, about("Price of a million prompt tokens.")] = None
     completion_price: Annotated[Price | None, about("Price of a million completion tokens.")] = None
@@ -274,7 +280,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         about("local: actors are child processes; ray: Ray places them, the default with a Ray address."),
     ] = None
     ray_address: Annotated[
-        str | None, about("Address of a Ray cluster; placement ray without it starts a private one.")
+        str | None, about("Address of a Ray cluster; placement ray without it starts a private instance.")
     ] = None
     max_sequences: Annotated[Positive, about("Sequences that a worker runs at once.")] = 16
     token_budget: Annotated[Positive, about("Largest number of tokens that a worker computes in one step.")] = 256
@@ -298,7 +304,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     api_key_file: Annotated[
         Path | None,
         about(
-            "File of API keys, one a line; CACTUS_API_KEYS holds more, separated by commas. See docs/reference/http.md."
+            "File of API keys, one per line; CACTUS_API_KEYS has more, separated by commas. See docs/reference/http.md."
         ),
     ] = None
     tls_cert: Annotated[

@@ -377,7 +377,7 @@ def _keys_of(settings: RouterSettings) -> AcceptedKeys | None:
 
 
 def _corpus_of(settings: RouterSettings) -> Path | None:
-    """The directory of the documents; raises ConfigurationInvalid if it is none."""
+    """The directory of the documents; raises ConfigurationInvalid if it is not a directory."""
     if settings.corpus is None:
         return None
     from cactus_actors.retrieval.corpus import corpus_directory

@@ -153,7 +153,7 @@ class RouterCore:
         self.state.counters.bad_frames["worker_message"] += 1
 
     def on_bad_topic(self) -> None:
-        """A connection wants to subscribe to a topic that is no job id."""
+        """Refuse a connection's subscription to a topic that is not a job id."""
         self.state.counters.bad_frames["topic"] += 1
 
     def on_worker(self, identity: bytes, message: WorkerMessage, now: float) -> list[Effect]:
@@ -241,7 +241,7 @@ class RouterCore:
         while late := self._dispatcher.take_late():
             for job in late:
                 seconds = job.prepared.policy.timeout_s
-                error = DeadlineExceeded(f"the job cannot end within its {seconds:g} s", param="timeout_ms")
+                error = DeadlineExceeded(f"the job cannot end within its timeout of {seconds:g} s", param="timeout_ms")
                 self._finisher.fail(job, error, now)
             self._dispatcher.pump(now)
 

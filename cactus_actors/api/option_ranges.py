@@ -1,4 +1,4 @@
-"""The range of each option; values outside are refused by name, never clamped."""
+"""The range of each option; values outside are rejected with an error that names it, never clamped."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_ranges(given: Mapping[str, Any], profile: Profile) -> None:
 
 
 def check_num_logprobs(name: str, value: int, profile: Profile) -> None:
-    """Raise InvalidRequest if so many likely tokens are too many."""
+    """Raise InvalidRequest if this number of likely tokens is too large."""
     _check(name, value, 0, profile.max_logprobs)
 
 

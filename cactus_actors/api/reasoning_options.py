@@ -52,8 +52,8 @@ def _reasoning_request(given: Mapping[str, Any], variables: dict[str, Any]) -> R
     enabled = _enabled(given, variables, effort)
     if enabled is None and budget == 0:
         enabled = False
-    told = {"reasoning_effort": effort, "thinking_budget": None if budget == UNLIMITED else budget}
-    variables |= {name: value for name, value in told.items() if value is not None}
+    canonical = {"reasoning_effort": effort, "thinking_budget": None if budget == UNLIMITED else budget}
+    variables |= {name: value for name, value in canonical.items() if value is not None}
     return ReasoningRequest(enabled, UNLIMITED if budget is None else budget, variables)
 
 
@@ -66,7 +66,7 @@ def _check_variables(variables: Mapping[str, Any]) -> None:
     for name, value in variables.items():
         if _NAME.fullmatch(name) is None or name in _TAKEN or name.endswith("_token"):
             raise InvalidRequest(
-                f"chat_template_kwargs: {name[:80]!r} is no name that a request may set",
+                f"chat_template_kwargs: {name[:80]!r} is not a name that a request may set",
                 param="chat_template_kwargs",
             )
         kind = _SPELLINGS.get(name)

@@ -88,7 +88,7 @@ def _placed(reason: str, text: bytes | bytearray) -> str:
     if "byte" in reason:
         return reason
     if not _is_cut(text) and (half := _SURROGATE.search(text)):
-        return f"half of a surrogate pair (byte {half.start()})"
+        return f"invalid Unicode: lone surrogate (byte {half.start()})"
     return f"{reason} (byte {len(text)})"
 
 

@@ -63,7 +63,7 @@ async def run_batch(
         is_unfinished = begun is not None and not is_complete
         retries = request.retry_failed and not request.overwrite
         if retries and begun is None:
-            raise OutputRefused(f"{paths.journal}: there is no run here, and so no failed line")
+            raise OutputRefused(f"{paths.journal}: there is no run to retry")
         if retries and is_complete and paths.errors.exists():
             is_unfinished = True
         if paths.output.exists() and not is_unfinished and not request.overwrite:

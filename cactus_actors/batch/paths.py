@@ -54,7 +54,7 @@ class BatchPaths:
         for path in (self.errors, self.partial_output, self.partial_errors):
             if path.exists() and path.stat().st_size:
                 raise OutputRefused(
-                    f"{path}: holds results, and {self.journal} tells of no run; --overwrite discards them"
+                    f"{path}: has results, but {self.journal} records no run; --overwrite discards them"
                 )
 
 

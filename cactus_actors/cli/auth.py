@@ -41,7 +41,7 @@ def auth(
     if show and forget:
         raise ConfigurationInvalid("--show and --forget exclude each other")
     if forget:
-        typer.echo("the key is forgotten" if forget_cloud_key() else "no key was stored")
+        typer.echo("the stored key was removed" if forget_cloud_key() else "no key was stored")
     elif show:
         key = load_cloud_key()
         if key is None:
@@ -75,15 +75,15 @@ def _destination(config: Path | None) -> str:
 
     settings = config_of(config, {}).handoff
     url = httpx.URL(settings.base_url)
-    told = (
+    text = (
         f"the key goes to {url.host} ({settings.base_url}, asked for the model {settings.model}), "
         "with the prompts that are handed off"
     )
     if config is None:
-        told += "; [handoff] base_url in the --config file of cactus serve names another (docs/guide/handoff.md)"
+        text += "; [handoff] base_url in the --config file of cactus serve names another (docs/guide/handoff.md)"
     if warning := plain_text_warning(settings):
-        told += f"\nwarning: {warning}"
-    return told
+        text += f"\nwarning: {warning}"
+    return text
 
 
 def masked(key: str) -> str:

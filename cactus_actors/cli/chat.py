@@ -139,8 +139,8 @@ class ChatSession:
                 _print_dimmed(f"/set {name}: {error}")
                 return
             self._options = changed
-        told = ", ".join(f"{name} {value}" for name, value in sorted(self._options.items()))
-        _print_dimmed(f"options: {told or '-'}")
+        shown = ", ".join(f"{name} {value}" for name, value in sorted(self._options.items()))
+        _print_dimmed(f"options: {shown or '-'}")
 
     def _retry(self) -> None:
         asked = self._turns[:-1] if self._turns and self._turns[-1]["role"] == "assistant" else self._turns

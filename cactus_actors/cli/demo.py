@@ -26,12 +26,12 @@ def demo(
     workers: Annotated[int, typer.Option(min=1, help="Model workers to start.")] = 2,
     cluster: Annotated[
         bool,
-        typer.Option("--cluster/--no-cluster", help="Repeat it on a private Ray that loses a node."),
+        typer.Option("--cluster/--no-cluster", help="Repeat it on a private Ray cluster that loses a node."),
     ] = True,
 ) -> None:
     """Serve the embedded model, run a prompt file, stream one answer, print a summary.
 
-    Then repeat it on a private Ray of two nodes, kill one of them, and compare the tokens.
+    Then repeat it on a private Ray cluster of two nodes, kill one of them, and compare the tokens.
 
     Example: cactus demo
     """
@@ -57,7 +57,7 @@ def demo(
         if cluster:
             from cactus_actors.cli.demo_cluster import show_on_cluster
 
-            console.print("\nThe same on a cluster: a private Ray of two nodes on this machine")
+            console.print("\nThe same on a private Ray cluster of two nodes on this machine")
             show_on_cluster(config, output.with_stem(f"{output.stem}-cluster"), tally, console)
 
 
@@ -72,8 +72,8 @@ def _report(tally: DemoSummary, output: Path, console: Console) -> None:
     first = tally.first_token_ms
     table.add_row("time to first token", f"p50 {percentile(first, 50):.0f} ms, p99 {percentile(first, 99):.0f} ms")
     table.add_row("by worker", ", ".join(f"{name} {count}" for name, count in sorted(tally.workers.items())))
-    table.add_row("escalated", f"{tally.handoffs.total()} of {len(first)} fell under their confidence threshold")
+    table.add_row("below threshold", f"{tally.handoffs.total()} of {len(first)} jobs")
     for outcome, count in tally.handoffs.most_common():
         table.add_row("", f"{count} {outcome}")
     console.print(table)
-    console.print(f"results in {output}; `cactus auth` lets unsure jobs go to a cloud model")
+    console.print(f"results in {output}; with a key from `cactus auth`, jobs below the threshold go to a cloud model")

@@ -1,4 +1,4 @@
-"""The demo's prompt file on a private Ray of two nodes, one of which is killed."""
+"""The demo's prompt file on a private Ray cluster of two nodes, one of which is killed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def show_on_cluster(config: ServeConfig, output: Path, before: DemoSummary, cons
     from cactus_actors.placement.ray.private_cluster import PrivateCluster
 
     num_workers = max(2, config.workers)
-    with activity(console, "starting a private Ray, and a second node of it"):
+    with activity(console, "starting a private Ray cluster of two nodes"):
         cluster = PrivateCluster(num_workers, state_dir, console.print)
     with cluster:
         on_ray = msgspec.structs.replace(config, workers=num_workers, ray_address=cluster.address)
         with running(on_ray, console) as endpoints:
             lost = _workers_on(cluster.added, endpoints)
             tally = asyncio.run(run_prompt_file(endpoints, output, console, cluster.added.kill))
-    console.print(f"\n{num_workers} workers on 2 nodes; one was killed, with {', '.join(lost)}, at the first answer")
+    killed = f"the node of {', '.join(lost)} was killed at the first answer"
+    console.print(f"\n{num_workers} workers on 2 nodes; {killed}")
     _compare(tally, before, console)
 
 
@@ -58,5 +59,5 @@ def _compare(tally: DemoSummary, before: DemoSummary, console: Console) -> None:
     if differing or tally.num_failed:
         raise ServerFailure(f"{len(differing)} answers have other tokens, and {tally.num_failed} failed")
     console.print(
-        f"{tally.num_retried} answers went on elsewhere; all {len(lines)} have the tokens that they had without Ray"
+        f"{tally.num_retried} answers continued on the other node; all {len(lines)} have the same tokens as without Ray"
     )

@@ -17,7 +17,7 @@ def quantize(
     ] = (DEFAULT_MODEL),
     weights: Annotated[WeightFormat, typer.Option(help="The format to pack them in.")] = "int8",
 ) -> None:
-    """Pack a model into the cache of packed models and print the file's path; a file that is there is kept.
+    """Pack a model into the cache of packed models and print the file's path; an existing file is kept.
 
     Workers do the same when they first load a model. Size and time are written to stderr.
 

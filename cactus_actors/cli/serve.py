@@ -119,7 +119,7 @@ def run_service(config: ServeConfig) -> None:
     announce = _print_with_time if config.log_format == "text" else _print_as_json
     stdout = sys.stdout
 
-    def tell(line: str) -> None:
+    def print_line(line: str) -> None:
         print(line, file=stdout, flush=True)
 
     stop = threading.Event()
@@ -144,7 +144,7 @@ def run_service(config: ServeConfig) -> None:
     if service.http:
         scheme = "http" if config.tls_cert is None else "https"
         listening += f" http={scheme}://{service.http}"
-    tell(f"ready {listening} model={service.model_name} workers={config.workers}")
+    print_line(f"ready {listening} model={service.model_name} workers={config.workers}")
 
     def refuse_at_the_end() -> None:
         stop.wait()
@@ -153,11 +153,11 @@ def run_service(config: ServeConfig) -> None:
     threading.Thread(target=refuse_at_the_end, daemon=True).start()  # supervision may be blocked in a call
     try:
         service.reconcile(stop)
-        tell("stopping: running jobs may finish; a second signal does not wait for them")
+        print_line("stopping: running jobs may finish; a second signal does not wait for them")
         is_drained = service.drain(config.drain_timeout_s)
     finally:
         service.stop()
-    tell("stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s")
+    print_line("stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s")
 
 
 def _start_display(config: ServeConfig) -> AbstractContextManager[ShowPhase | None]:

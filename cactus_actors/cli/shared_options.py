@@ -58,7 +58,7 @@ Seed = Annotated[int | None, _option(SAMPLING, "The same seed gives the same tok
 Stop = Annotated[list[str] | None, _option(SAMPLING, "End before this text; the option may be repeated.")]
 RepeatPenalty = Annotated[float | None, _option(SAMPLING, "Above 1 discourages repetition.")]
 HandoffThreshold = Annotated[
-    float | None, _option(SAMPLING, "Hand off to the cloud below this confidence; 0 is never.")
+    float | None, _option(SAMPLING, "Hand off to the cloud if the confidence signal is below this; 0 is never.")
 ]
 Think = Annotated[
     bool | None,

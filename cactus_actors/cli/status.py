@@ -99,7 +99,9 @@ def scale(
     num_workers: Annotated[
         int, typer.Argument(parser=_worker_count, metavar="N", help="Desired number of model workers.")
     ],
-    wait: Annotated[bool, typer.Option("--wait", help="Return when this many run, and report each.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until this many workers run, and print each change.")
+    ] = False,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     key_file: KeyFile = None,

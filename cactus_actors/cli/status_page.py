@@ -152,8 +152,8 @@ def _changes(before: Status | None, now: Status, seconds: float) -> Iterator[tup
     yield "a second", ", ".join(f"{rate:.1f} {name}" for name, rate in rates.items()) or "-"
     if now.totals is not None:
         latencies = latencies_of(before.totals if before.epoch == now.epoch else None, now.totals)
-        told = [f"{name} {_time(half)} / {_time(most)}" for name, (half, most) in latencies.items()]
-        yield "p50 / p95", ", ".join(told) or "-"
+        shown = [f"{name} {_time(half)} / {_time(most)}" for name, (half, most) in latencies.items()]
+        yield "p50 / p95", ", ".join(shown) or "-"
 
 
 def _time(seconds: float) -> str:

@@ -167,14 +167,14 @@ class AsyncClient:
             raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s; it keeps running") from None
 
     async def cancel(self, job_id: str) -> JobState:
-        """Cancel a job and return its state, `cancelled` or that in which it had ended before; raises JobNotFound."""
+        """Cancel a job and return its state, `cancelled` or that in which it ended before; raises JobNotFound."""
         check_job_id(job_id)
         for job in self._connection.handles(job_id):
             job.follower.is_cancelled = True
         return (await self._connection.ask(job_id, Cancel(job_id=job_id), Pending)).state
 
     async def look(self, job_id: str) -> Finished | Pending:
-        """Return the state of a job now, whichever client submitted it; raises JobNotFound."""
+        """Return the current state of a job without waiting, whichever client submitted it; raises JobNotFound."""
         check_job_id(job_id)
         fetch = Fetch(job_id=job_id, wait=False)
         return await self._connection.ask(job_id, fetch, Finished, Pending)

@@ -50,7 +50,7 @@ class JobHandle:
         await self._changed.wait()
 
     async def accepted(self) -> Accepted | None:
-        """Wait until the service has accepted the job; None if it ended before that was seen.
+        """Wait until the service has accepted the job; None if the job ended before its acceptance was received.
 
         Raises the error of a refused job.
         """

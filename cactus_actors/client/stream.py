@@ -77,7 +77,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return [first, *rest]
 
     async def accepted(self) -> Accepted | None:
-        """Wait until the service has accepted the job; None if it ended before that was seen.
+        """Wait until the service has accepted the job; None if the job ended before its acceptance was received.
 
         Raises the error of a refused job.
         """

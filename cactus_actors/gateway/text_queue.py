@@ -48,7 +48,7 @@ class TextQueue:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="text")
 
     async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
-        """Result of `work` on so many characters; raises Overloaded for more than a caller may have."""
+        """Result of `work` on this number of characters; raises Overloaded for more than a caller may have."""
         self._check_room(asker, num_characters)
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._lines.setdefault(asker, deque()).append(_Work(asker, num_characters, work, done))

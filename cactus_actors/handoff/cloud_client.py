@@ -203,8 +203,8 @@ class CloudClient:
         async with self._client.stream("POST", self._url, content=exchange.content, headers=headers) as response:
             if response.status_code != 200:
                 detail = exchange.redact(await _error_message(response))[:MAX_DETAIL_CHARACTERS]
-                told = response.headers
-                raise status_failure(response.status_code, detail, told.get("retry-after"), told.get("date"))
+                received = response.headers
+                raise status_failure(response.status_code, detail, received.get("retry-after"), received.get("date"))
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 raise CloudFailure("cloud_protocol_error", "the answer is not an event stream")
             exchange.meter.has_begun = True
@@ -258,8 +258,8 @@ async def _error_message(response: httpx.Response) -> str:
 def _as_failure(error: Exception, exchange: _Exchange) -> CloudFailure:
     if isinstance(error, CloudFailure):
         if error.kind == "cloud_auth" and exchange.key is None:
-            told = f"store one with `cactus auth`, or set {CLOUD_KEY_VARIABLE}"
-            return CloudFailure("cloud_auth", f"the cloud requires a key, and none is configured: {told}")
+            hint = f"store one with `cactus auth`, or set {CLOUD_KEY_VARIABLE}"
+            return CloudFailure("cloud_auth", f"the cloud requires a key, and none is configured: {hint}")
         return error
     if isinstance(error, TimeoutError):
         # a short job deadline says nothing about the cloud

@@ -80,7 +80,7 @@ class CloudRequests:
         return self._spending.refusal() or ("breaker open" if self.breaker_state() == "open" else None)
 
     def spent(self) -> list[CloudSpending]:
-        return self._spending.told(self._settings.currency)
+        return self._spending.report(self._settings.currency)
 
     def free_slots(self) -> int:
         """The number of further jobs that could start now."""
@@ -138,17 +138,17 @@ class CloudRequests:
 
     def updates(self, max_characters: float = math.inf) -> list[CloudJob]:
         """Jobs with something to report, up to `max_characters` of text in total."""
-        told: list[CloudJob] = []
+        reported: list[CloudJob] = []
         size = 0
         for job in self.jobs.values():
             if job.has_updates and size < max_characters:
-                told.append(job)
+                reported.append(job)
                 size += sum(len(text) for piece in job.chunks for text in piece)
-        return told
+        return reported
 
-    def delivered(self, told: list[CloudJob]) -> None:
+    def delivered(self, reported: list[CloudJob]) -> None:
         """The reports of these jobs were sent; ended jobs are forgotten."""
-        for job in told:
+        for job in reported:
             job.delivered()
             if job.finish is not None:
                 del self.jobs[job.dispatch.dispatch_id]

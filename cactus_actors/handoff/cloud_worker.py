@@ -166,7 +166,7 @@ class CloudWorker:
     def _report(self, socket: zmq.asyncio.Socket) -> bool:
         """Report everything new, in several messages if it is long; returns whether all were sent."""
         while True:
-            told = self._requests.updates(MAX_REPORT_CHARACTERS)
+            reported = self._requests.updates(MAX_REPORT_CHARACTERS)
             state, spent = self._state(), self._requests.spent()
             num_accepted, free_slots, unavailable, breaker = state
             report = Report(
@@ -174,7 +174,7 @@ class CloudWorker:
                 free_slots=free_slots,
                 free_blocks=0,
                 num_running=self._requests.num_running,
-                deltas=[job.delta() for job in told],
+                deltas=[job.delta() for job in reported],
                 tokens_generated=self._requests.num_completion_tokens,
                 unavailable=unavailable,
                 breaker=breaker,
@@ -184,7 +184,7 @@ class CloudWorker:
             if not send(socket, report):
                 return False
             self._reported_state, self._reported_spending = state, spent
-            self._requests.delivered(told)
+            self._requests.delivered(reported)
             if not self._requests.has_updates:
                 return True
 

@@ -66,7 +66,7 @@ class Meter:
     def counted(self) -> Usage | None:
         """The cloud's usage.
 
-        For a started answer without usage it is an estimate: the local prompt tokens and one token a chunk. None
+        For a started answer without usage it is an estimate: the local prompt tokens and one token per chunk. None
         otherwise.
         """
         if self.usage is not None or not self.has_begun:

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 _FORMATS: dict[SpendingPeriod, str] = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}
 _EVERYBODY = "*"
-MAX_TOLD = 100
+MAX_ROWS = 100
 """Rows that are reported to the router."""
 
 
@@ -74,7 +74,7 @@ class Spending:
             spent.cost += cost
         self._keep()
 
-    def told(self, currency: str) -> list[CloudSpending]:
+    def report(self, currency: str) -> list[CloudSpending]:
         """The counts for status displays: the total, and the tenants that spent most."""
         rows = sorted(self._spent.values(), key=lambda row: (row.payer != _EVERYBODY, -row.cost, -row.tokens))
         return [
@@ -86,7 +86,7 @@ class Spending:
                 cost=round(row.cost, 6),
                 currency=currency,
             )
-            for row in rows[:MAX_TOLD]
+            for row in rows[:MAX_ROWS]
         ]
 
     def rows(self) -> list[Spent]:

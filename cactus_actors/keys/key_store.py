@@ -193,5 +193,5 @@ def _check_terms(role: Role, terms: KeyGrants) -> None:
         raise ConfigurationInvalid(f"a weight is 1 to {MAX_WEIGHT}, got {terms.weight}", param="weight")
     if role == "worker" and terms != DEFAULT_GRANTS:
         raise ConfigurationInvalid(
-            "a worker's key submits no jobs: a weight and the cloud are for others", param="role"
+            "--weight and --no-cloud do not apply to worker keys, which submit no jobs", param="role"
         )

@@ -35,7 +35,7 @@ def probe_beside(model: Path) -> Probe | None:
 
 
 def read_probe(path: Path) -> Probe:
-    """The probe in a JSON file; ModelFileInvalid if it is none."""
+    """The probe in a JSON file; raises ModelFileInvalid if it is not a probe."""
     try:
         return msgspec.json.decode(read_bytes(path, max_bytes=MAX_BYTES), type=Probe)
     except msgspec.ValidationError as error:

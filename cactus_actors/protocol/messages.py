@@ -77,9 +77,9 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     answer is Accepted, and Finished if it has ended. `profile` names the defaults of absent options; the native
     API's is `cactus`. `choice` distinguishes the answers that one seed gives to one prompt. The task `embed` asks
     for the prompt's embedding instead of a completion. `traceparent` names the trace that the job belongs to, as
-    W3C's header does; it is no part of the content. `account` is the unguessable name of an API key: the job uses
+    W3C's header does; it is not part of the content. `account` is the unguessable name of an API key: the job uses
     its share of the service, and has its weight. The id of a `keyed` job is derived from an idempotency key, and is
-    known for a day after its end; the field is no part of the content.
+    known for a day after its end; the field is not part of the content.
     """
 
     job_id: str

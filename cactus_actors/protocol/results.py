@@ -138,7 +138,7 @@ class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of the corpus in the prompt."""
+    """A chunk of the corpus in the prompt."""
 
     source: str
     content: str

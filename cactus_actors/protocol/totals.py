@@ -48,7 +48,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     Seconds, except those between tokens, and tokens are of ended jobs, as in `JobReport`. Tokens that arrive
     together share the time since the one before. `generated_tokens` are those of local workers,
     `prompt_tokens_done` the prompts of jobs that were dispatched. `rejected` are refused requests by type of error;
-    `bad_frames` are frames that are no message, by that type, or `worker_message` for those of a worker and `topic`
+    `bad_frames` are frames that are not a message, by that type, or `worker_message` for those of a worker and `topic`
     for subscriptions. `late_deltas`, with `late_tokens`, were of void dispatches. `replayed_items` were sent in
     answer to `resumes`; `stream_gaps` of these requested items that had been published before. `lost_edges` are
     edge processes that ended.

@@ -58,14 +58,14 @@ def encoding_of(header: bytes) -> Encoding:
     encoding = _ENCODINGS.get(header)
     if encoding is None:
         raise UnsupportedVersion(
-            f"header frame {header[:8].hex() or 'empty'} is not spoken here; "
+            f"unsupported header frame {header[:8].hex() or 'empty'}; "
             f"send {PROTOCOL_VERSION:#04x} followed by 'm' (msgpack) or 'j' (JSON)"
         )
     return encoding
 
 
 def answer_encoding_of(frames: Sequence[bytes]) -> Encoding:
-    """The encoding for the answer to frames that may be no message."""
+    """The encoding for the answer to frames that may not be a message."""
     try:
         return encoding_of(frames[0]) if frames else MSGPACK
     except UnsupportedVersion:
@@ -93,7 +93,7 @@ class Decoder(Generic[M]):
         header, payload = frames
         decoder = self._msgpack if encoding_of(header) == MSGPACK else self._json
         if decoder is self._json and not self._takes_json:
-            raise InvalidMessage("only msgpack is spoken here")
+            raise InvalidMessage("only msgpack is accepted on this socket")
         if len(payload) > self._max_bytes:
             raise InvalidMessage(f"payload of {len(payload)} bytes is above {self._max_bytes}")
         try:

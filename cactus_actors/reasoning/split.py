@@ -58,9 +58,9 @@ class ReasoningSplitter(ABC):
     def _split_held(self, *, is_over: bool) -> Split:
         while self._held and self._advance(is_over=is_over):
             pass
-        told = Split("".join(self._reasoning), "".join(self._text))
+        parts = Split("".join(self._reasoning), "".join(self._text))
         self._reasoning, self._text = [], []
-        return told
+        return parts
 
     @abstractmethod
     def _advance(self, *, is_over: bool) -> bool:

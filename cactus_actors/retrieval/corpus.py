@@ -55,7 +55,7 @@ class Corpus:
     """
 
     def __init__(self, directory: Path, limits: CorpusLimits = CorpusLimits()) -> None:
-        """Raises ConfigurationInvalid if `path` is no directory."""
+        """Raises ConfigurationInvalid if `path` is not a directory."""
         self.directory = corpus_directory(directory)
         self._limits = limits
         self._documents: dict[str, _Document] = {}

@@ -1,4 +1,4 @@
-"""Cuts a document into pieces for search and prompts."""
+"""Cuts a document into chunks for search and prompts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
 
 @dataclass(frozen=True, slots=True)
 class DocumentChunk:
-    """A piece of the document `source`; `text` begins with the headings above it."""
+    """A part of the document `source`; `text` begins with the headings above it."""
 
     source: str
     text: str
 
 
 def chunks_of(source: str, text: str) -> list[DocumentChunk]:
-    """The document's pieces in order, each at most MAX_CHARACTERS long, without its headings.
+    """The document's chunks in order, each at most MAX_CHARACTERS long, without its headings.
 
     Paragraphs are kept whole where they fit; after a cut, a paragraph continues with an overlap. A heading of
     Markdown begins a new piece.

@@ -17,7 +17,7 @@ _BREAK = re.compile(r"(?<=[.!?…。！？])\s+|\n\s*\n")
 
 
 class EmbeddingCheck(NamedTuple):
-    """A piece of the text of chunk `number`."""
+    """A part of the text of chunk `number`."""
 
     number: int
     text: str

@@ -1,4 +1,4 @@
-"""Puts retrieved pieces into a conversation."""
+"""Puts retrieved chunks into a conversation."""
 
 from __future__ import annotations
 

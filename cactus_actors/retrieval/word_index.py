@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 PREFIX = 4
-"""Words also count by so many first letters: "sing" is in singers and in sings."""
+"""Words also count by this number of first letters: "sing" is in singers and in sings."""
 
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")

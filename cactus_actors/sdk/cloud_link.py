@@ -77,7 +77,7 @@ class CloudLink:
             runner.run(self._work())
 
     async def _work(self) -> None:
-        told: Report | None = None
+        reported: Report | None = None
         try:
             while not self._is_closing:
                 self._wake.clear()
@@ -93,8 +93,8 @@ class CloudLink:
                     tokens_generated=self._requests.num_completion_tokens,
                     unavailable=self._requests.unavailable(),
                 )
-                if report != told:
-                    told = report
+                if report != reported:
+                    reported = report
                     self._reports.put(report)
                     self._requests.delivered(news)
                 self._first.set()

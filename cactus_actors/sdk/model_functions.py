@@ -47,7 +47,7 @@ def cactus_init(
     `http://HOST:PORT` of its gateway, with the API key in CACTUS_API_KEY; it has its own `weights`, `threads` and
     cloud. `stream_endpoint` is for a tcp one that does not publish on the next port.
 
-    The best pieces of the text and Markdown files below `corpus_dir` are added to the prompt of a question; with
+    The best chunks of the text and Markdown files below `corpus_dir` are added to the prompt of a question; with
     `cache_index` their embeddings are kept on disk.
     """
     with noted():
@@ -119,7 +119,7 @@ def cactus_score_window(model: CactusModel, tokens: Sequence[int], start: int, e
 
 
 def cactus_rag_query(model: CactusModel, query: str, top_k: int = NUM_SOURCES) -> str:
-    """The best `top_k` pieces of the model's corpus for a query, as JSON: `chunks`, best first."""
+    """The best `top_k` chunks of the model's corpus for a query, as JSON: `chunks`, best first."""
     with noted():
         sources = _checked(model).query(query, top_k)
         error = "the model was made without a corpus" if sources is None else None

@@ -45,7 +45,7 @@ class CactusModel:
     ) -> Result:
         """The answer to a conversation, a failed one included; raises InvalidRequest and its kinds.
 
-        With a corpus, passages for the last question are added to the system message.
+        With a corpus, chunks for the last question are added to the system message.
         """
         with self._held() as backend:
             make_submit(messages=messages, tools=tools, options=options)  # check before the search
@@ -61,7 +61,7 @@ class CactusModel:
             return embedding if normalize else [value * length for value in embedding]
 
     def query(self, text: str, top_k: int) -> list[Source] | None:
-        """The best passages of the corpus, best first; None without a corpus."""
+        """The best chunks of the corpus, best first; None without a corpus."""
         with self._held():
             return None if self._index is None else found(self._index, text, top_k)
 
@@ -133,7 +133,7 @@ class CactusModel:
 
 
 def found(index: Index, text: str, top_k: int) -> list[Source]:
-    """The passages for a text, from the current documents."""
+    """The chunks for a text, from the current documents."""
     index.refresh()
     return index.query(text, top_k)
 

@@ -39,7 +39,7 @@ class CactusIndex:
     """The index of `cactus_index_init`: one SQLite file in a directory. Changes are on disk when a call returns.
 
     A call waits until other threads' calls have returned. Raises CallFailed once it is destroyed, and for a
-    file that is none of ours or of another number of dimensions.
+    file that is not such an index, or that has another number of dimensions.
     """
 
     def __init__(self, directory: Path, dimensions: int) -> None:

@@ -30,12 +30,12 @@ def make_placement(config: ServeConfig, announce: Callable[[str], None]) -> Plac
     if config.ray_address is None:
         from cactus_actors.placement.ray.ray_environment import prepare_environment
 
-        announce("placing: a private Ray starts, which places the actors")
+        announce("placing: a private Ray instance starts, which places the actors")
         prepare_environment(state_dir)
         from cactus_actors.placement.ray.private_ray_placement import PrivateRayPlacement
 
         return PrivateRayPlacement(state_dir, announce)
     from cactus_actors.placement.ray.ray_placement import RayPlacement
 
-    announce(f"placing: actors are placed by the Ray at {config.ray_address}")
+    announce(f"placing: actors are placed by the Ray cluster at {config.ray_address}")
     return RayPlacement(config.ray_address, state_dir, announce)

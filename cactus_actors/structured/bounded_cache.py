@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Value]):
-    """The entries used last; `num_bytes` is the sum of their sizes, which `put` is told. Threads may share it."""
+    """The entries used last; `num_bytes` is the sum of the sizes given to `put`. Threads may share it."""
 
     def __init__(self, max_bytes: int, max_entries: float = math.inf) -> None:
         self.num_bytes = 0

@@ -22,7 +22,7 @@ _SPACE = " "
 _ESCAPES = 'nrbtf\\"'
 """Without \\u a name has one spelling, so that no unlisted property is a listed one in disguise."""
 
-TOO_MUCH_WORK = "a text that obeys it takes more work than a worker may spend on it"
+TOO_MUCH_WORK = "a text that matches it takes more work than a worker may spend on it"
 
 _NO_TOKENS = re.compile(r"no tokenizer - can't validate")
 
@@ -75,4 +75,4 @@ def check_begins(grammar: str, *, param: str) -> None:
     if not matcher.is_accepting():
         matcher.compute_bitmask()
         if matcher.is_error():
-            raise SchemaUnsatisfiable("no text obeys it", param=param)
+            raise SchemaUnsatisfiable("no text can match it", param=param)

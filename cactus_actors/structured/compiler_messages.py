@@ -43,15 +43,15 @@ _KINDS: tuple[tuple[str, type[InvalidRequest], str], ...] = (
     (
         r"Unsatisfiable schema: Regex is empty",
         SchemaUnsatisfiable,
-        "no text obeys it: its patterns, lengths and formats exclude each other",
+        "no text can match it: its patterns, lengths and formats exclude each other",
     ),
     (
         r"range \[.*\] does not contain a (?P<detail>multiple of \S+)",
         SchemaUnsatisfiable,
         "no number within its bounds is a {detail}",
     ),
-    (r"Unsatisfiable schema: (?P<detail>.*)", SchemaUnsatisfiable, "no value obeys it: {detail}"),
-    (r"(?i)unsatisfiable|is empty", SchemaUnsatisfiable, "no text obeys it"),
+    (r"Unsatisfiable schema: (?P<detail>.*)", SchemaUnsatisfiable, "no value can match it: {detail}"),
+    (r"(?i)unsatisfiable|is empty", SchemaUnsatisfiable, "no text can match it"),
     (
         r"'multipleOf' has too many digits|Failed to generate regex for \w+ range",
         NotSupported,

@@ -137,7 +137,7 @@ def _check_text(text: str, param: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaInvalid(f"half of a surrogate pair at position {error.start}", param=param) from error
+        raise SchemaInvalid(f"invalid Unicode (lone surrogate) at position {error.start}", param=param) from error
 
 
 def _key(

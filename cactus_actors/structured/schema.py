@@ -1,7 +1,7 @@
 """Checks JSON schemas of clients keyword by keyword, and rewrites them for enforcement.
 
 The semantics are those of draft 2020-12. Keywords that do not constrain instances are dropped; every other
-keyword is enforced or refused by name.
+keyword is enforced, or rejected with an error that names it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class ChatPrompt(NamedTuple):
 
 
 class ChatText(NamedTuple):
-    """The same before it is encoded."""
+    """A chat prompt before it is encoded."""
 
     text: str
     start: Start

@@ -82,13 +82,13 @@ class ChatTemplate:
         of this module.
         """
         budget = _Budget(time.thread_time() + MAX_RENDER_S)
-        told = _plain_variables(variables or {}, escape)
+        given = _plain_variables(variables or {}, escape)
         if thinking is not None:
-            told |= dict.fromkeys(self.reasoning_switches, thinking)
+            given |= dict.fromkeys(self.reasoning_switches, thinking)
         first_error: TemplateInvalid | None = None
         for form in self._forms(with_content(messages)):
             try:
-                return self._rendered(form, tools, tools_name, add_generation_prompt, escape, told, budget)
+                return self._rendered(form, tools, tools_name, add_generation_prompt, escape, given, budget)
             except TemplateInvalid as error:
                 first_error = first_error or error
         assert first_error is not None, "there is one form at least"
@@ -97,9 +97,9 @@ class ChatTemplate:
     def _forms(self, messages: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
         """The forms in which the template may accept the messages, each once, the most complete first."""
         tried: list[Sequence[Mapping[str, Any]]] = []
-        for reasoning_told in (self.past_reasoning.given, without_reasoning):
-            told = reasoning_told(messages)
-            for form in (with_decoded_arguments(told), told):
+        for reasoning_form in (self.past_reasoning.given, without_reasoning):
+            conversation = reasoning_form(messages)
+            for form in (with_decoded_arguments(conversation), conversation):
                 if form not in tried:
                     tried.append(form)
                     yield form
@@ -111,12 +111,12 @@ class ChatTemplate:
         tools_name: str,
         add_generation_prompt: bool,
         escape: Callable[[str], str],
-        told: Mapping[str, Any],
+        given: Mapping[str, Any],
         budget: _Budget,
     ) -> str:
         variables = {
             "documents": None,
-            **told,
+            **given,
             "messages": plain_data(list(messages), escape),
             "tools": None,
             tools_name: plain_data(list(tools), escape) if tools else None,
@@ -138,10 +138,10 @@ class ChatTemplate:
 
 def _plain_variables(variables: Mapping[str, Any], escape: Callable[[str], str]) -> dict[str, Any]:
     try:
-        told: dict[str, Any] = plain_data(variables, escape)
+        given: dict[str, Any] = plain_data(variables, escape)
     except TemplateInvalid as error:
         raise TemplateInvalid("chat_template_kwargs is nested too deep", param="chat_template_kwargs") from error
-    return told
+    return given
 
 
 class _Budget:

@@ -27,7 +27,7 @@ class ParsedText(msgspec.Struct, frozen=True):
     incomplete_calls: list[IncompleteCall] = []
 
     def first_call(self) -> ParsedText:
-        """The same without all calls but the first."""
+        """The text and only the first of its calls."""
         incomplete = [call for call in self.incomplete_calls if call.index == 0]
         return ParsedText(self.text, [] if incomplete else self.calls[:1], incomplete)
 

@@ -22,7 +22,7 @@ _PYTHON = PythonBody()
 
 
 def _forms(*bodies: Body, **marks: Any) -> tuple[Form, ...]:
-    """The same marks around calls in several notations."""
+    """Marks that are common to calls in several notations."""
     return tuple(Form(body=body, **marks) for body in bodies)
 
 

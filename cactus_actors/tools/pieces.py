@@ -33,7 +33,7 @@ Call = ToolCall | IncompleteCall
 
 
 class Malformed(Exception):
-    """The text here is no call."""
+    """Raised where the text is not a call."""
 
 
 class Ended(Malformed):

@@ -46,7 +46,7 @@ def tool_offer_of(
     if offered is None:
         if choice.mode == "required":
             field = "force_tools" if given.get("force_tools", False) else "tool_choice"
-            raise InvalidRequest("a tool must be called, and there are none", param=field)
+            raise InvalidRequest(f"{field} requires a call, but the request has no tools", param=field)
         return ToolOffer()
     if structure not in (None, "grammar_root"):
         raise InvalidRequest(f"{structure} and tools exclude each other; tool_choice may be none", param=structure)

@@ -45,26 +45,26 @@ def with_tools_in_text(
     """The conversation with the tools described in the system message, or else in the first user's."""
     functions = "\n".join(json.dumps(one, ensure_ascii=False) for one in _functions(tools))
     example = render_calls(markup, [_EXAMPLE])
-    told = _INSTRUCTIONS.format(functions=shield(functions), example=example)
+    written = _INSTRUCTIONS.format(functions=shield(functions), example=example)
     turns = list(messages)
     for place, turn in enumerate(turns):
         if turn.get("role") == "system":
-            text = ControlText(f"{shield(_text(turn))}\n\n{told}")
+            text = ControlText(f"{shield(_text(turn))}\n\n{written}")
             turns[place] = {**turn, "content": text}
             return turns
         if turn.get("role") == "user":
-            turns[place] = {**turn, "content": _with_text_before(f"{told}\n\n", turn.get("content"), shield)}
+            turns[place] = {**turn, "content": _with_text_before(f"{written}\n\n", turn.get("content"), shield)}
             return turns
-    return [{"role": "user", "content": ControlText(told)}, *turns]
+    return [{"role": "user", "content": ControlText(written)}, *turns]
 
 
 def with_tools_in_system(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
     """The conversation with the tools as JSON in the system message, beside its text, as for Phi-4-mini."""
-    told = json.dumps(_functions(tools), ensure_ascii=False)
+    written = json.dumps(_functions(tools), ensure_ascii=False)
     first, *others = messages
     if first.get("role") == "system":
-        return [{**first, "tools": told}, *others]
-    return [{"role": "system", "content": _SYSTEM, "tools": told}, *messages]
+        return [{**first, "tools": written}, *others]
+    return [{"role": "system", "content": _SYSTEM, "tools": written}, *messages]
 
 
 def with_calls_in_text(
@@ -168,7 +168,7 @@ def _functions(tools: Sequence[Tool]) -> list[Any]:
     try:
         json.dumps(functions)
     except (TypeError, ValueError, RecursionError):
-        raise TemplateInvalid("tools are no plain data, or nested too deep", param="tools") from None
+        raise TemplateInvalid("tools are not plain data, or nested too deep", param="tools") from None
     return functions
 
 

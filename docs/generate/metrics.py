@@ -93,8 +93,8 @@ def _entry(family: Metric) -> str:
     labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
     suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
     kind = "gauge" if family.type == "info" else family.type
-    told = f"{kind}; {', '.join(f'`{label}`' for label in labels)}" if labels else kind
-    return item(f"`{family.name}{suffix}`", f"{family.documentation} ({told})")
+    facts = f"{kind}; {', '.join(f'`{label}`' for label in labels)}" if labels else kind
+    return item(f"`{family.name}{suffix}`", f"{family.documentation} ({facts})")
 
 
 def _sample(kind: inspect.Type) -> Any:

@@ -228,7 +228,7 @@ def _exceeds_rate(
     """Count a message; True if its connection was cut for this or an earlier one."""
     if connection is None or connection.domain != "stream":
         return rate_limiter.is_stopped(connection)
-    # A topic that is no job id costs more: ZeroMQ takes memory for each of its bytes.
+    # A topic that is not a job id costs more: ZeroMQ takes memory for each of its bytes.
     subscription = frames[-1].bytes
     cost = 1.0 if len(subscription) == 1 + JOB_ID_LENGTH else BAD_TOPIC_COST
     if rate_limiter.is_stopped(connection, cost):

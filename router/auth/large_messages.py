@@ -13,7 +13,7 @@ LARGE_BYTES = 64 << 10
 OF_ONE_CLIENT = RateLimit(rate=float(8 << 20), burst=float(32 << 20))
 OF_ALL_CLIENTS = RateLimit(rate=float(32 << 20), burst=float(64 << 20))
 SHARE_S = 1.0
-"""A key that used less than its share of so many seconds is not refused when others use up the rate."""
+"""A key that used less than its share of this number of seconds is not refused when others use up the rate."""
 
 
 class LargeMessageRates:

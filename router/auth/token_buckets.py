@@ -29,7 +29,7 @@ class TokenBucket:
         self.filled_at = now
 
     def seconds_until(self, amount: float) -> float:
-        """The seconds until it holds so much."""
+        """The seconds until it holds this amount."""
         return max(0.0, (amount - self.left) / self.limit.rate)
 
 

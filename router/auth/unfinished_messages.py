@@ -28,7 +28,7 @@ GIVE_BACK_S, RETURNS = 0.5, 10
 PATIENCE_S = 2.0
 """Seconds until memory of cut connections that was not returned counts as used by the process."""
 SHARE = 10.0
-"""Examining connections takes at most one part in so many of the time."""
+"""Examination may take at most 1/SHARE of the time."""
 
 _log = ThrottledLog(logging.getLogger(__name__))
 

@@ -13,7 +13,7 @@ class CloudShare:
         self._credit = BURST
 
     def on_job(self) -> None:
-        """A job that could be handed off has begun."""
+        """Record the start of a job that could be handed off."""
         self._credit = min(BURST, self._credit + self._max_share)
 
     @property
@@ -22,9 +22,9 @@ class CloudShare:
         return self._max_share < 1.0 and self._credit < 1.0
 
     def spend(self) -> None:
-        """A job is handed off."""
+        """Record that a job is handed off."""
         self._credit -= 1.0
 
     def refund(self) -> None:
-        """A job was not handed off after all."""
+        """Record that a job was not handed off after all."""
         self._credit = min(BURST, self._credit + 1.0)

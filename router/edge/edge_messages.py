@@ -50,7 +50,7 @@ class JobOwner(EdgeStruct, frozen=True, tag=4):
 
 
 class RequestsTaken(EdgeStruct, frozen=True, tag=5):
-    """The router handled so many more ClientRequests: as many may be sent."""
+    """The router handled `num_requests` more ClientRequests: the same number may be sent."""
 
     num_requests: int
 
@@ -99,7 +99,7 @@ class Unsubscription(EdgeStruct, frozen=True, tag=5):
 
 
 class BadTopic(EdgeStruct, frozen=True, tag=6):
-    """A connection subscribed to a topic that is no job id."""
+    """A connection subscribed to a topic that is not a job id."""
 
 
 class Revocation(EdgeStruct, frozen=True, tag=7):

@@ -101,7 +101,7 @@ def reopened(path: Path, reason: str, damage: LogDamage | None = None) -> sqlite
         part.rename(path)
     except (OSError, sqlite3.Error) as error:
         raise ConfigurationInvalid(
-            f"journal {path} is damaged ({reason}), and what is whole in it cannot be written: {error}"
+            f"journal {path} is damaged ({reason}), and its intact records cannot be written to a new file: {error}"
         ) from error
     _log.error("journal %s was damaged (%s); the damaged file is now %s", path, reason, aside)
     return _writable(path)

@@ -96,7 +96,7 @@ class JobJournal:
     def _read(self) -> list[Recovered]:
         """All jobs in the order of their acceptance; raises sqlite3.DatabaseError for a damaged file."""
         num_rows, known = 0, []
-        # ids are read as bytes: a damaged one is no text, and must not hide the other jobs
+        # ids are read as bytes: a damaged one is not text, and must not hide the other jobs
         for row in self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs"):
             num_rows += 1
             try:

@@ -49,7 +49,7 @@ class ProgressWriter:
     def write(
         self, database: sqlite3.Connection, num_added: int, accepted_at: Sequence[float], now: float
     ) -> JournalProgress:
-        """Write the progress after a transaction that adds so many jobs, at Unix time `now`; then call `commit`."""
+        """Write the progress after a transaction, at Unix time `now`; then call `commit`."""
         last = self._last
         known = [last.oldest_at] if last.num_jobs and last.oldest_at is not None else []
         oldest_at = min([*known, *accepted_at], default=None)

@@ -44,7 +44,7 @@ def local_usage(job: Job) -> Usage:
 
 
 def cloud_usage(job: Job) -> Usage:
-    """The cloud's own counts; without them the local count of prompt tokens, and one token a chunk."""
+    """The cloud's own counts; without them the local count of prompt tokens, and one token per chunk."""
     assert job.cloud is not None
     finish = job.cloud.finish
     if finish is not None and finish.usage is not None:

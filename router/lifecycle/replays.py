@@ -73,7 +73,7 @@ class Replays:
 
 
 def _stop(request: Resume, length: int, limit: int, num_alternatives: int) -> int:
-    """The index after the last item to send, where each item has so many alternatives."""
+    """The index after the last item to send; each item has `num_alternatives` likely tokens."""
     if not 0 <= request.next_index <= limit:
         raise InvalidRequest(
             f"next_index {request.next_index} is outside the stream of {length} items", param="next_index"

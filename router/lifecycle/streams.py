@@ -17,7 +17,7 @@ class Streams:
 
     def __init__(self, state: RouterState) -> None:
         self._publish = state.outbox.publish
-        self._subscribed = state.topics.listened
+        self._subscribed = state.topics.subscribed
         self._epoch = state.facts.epoch
         self._is_batching = False
         self._batch: dict[str, Job] = {}

@@ -33,7 +33,7 @@ class Documents:
     """
 
     def __init__(self, directory: Path, model: PromptModel, *, refresh_s: float = REFRESH_S) -> None:
-        """Raises ConfigurationInvalid if `path` is no directory."""
+        """Raises ConfigurationInvalid if `path` is not a directory."""
         self._model = model
         self._index = Index(Corpus(directory))
         self._refresh_s = refresh_s
@@ -42,7 +42,7 @@ class Documents:
         self._thread.start()
 
     def find(self, submit: Submit) -> list[Source]:
-        """The best pieces for the last question, at most the requested number, within half of the context."""
+        """The best chunks for the last question, at most the requested number, within half of the context."""
         if submit.messages is None:
             return []
         messages: list[dict[str, Any]] = [msgspec.to_builtins(turn) for turn in submit.messages]

@@ -26,7 +26,9 @@ def logit_bias(bias: LogitBias, tokenizer: PromptTokenizer) -> tuple[tuple[int, 
             )
         added[token_id] = added.get(token_id, 0.0) + value
     if len(added) > MAX_LOGIT_BIAS:
-        raise InvalidRequest(f"logit_bias speaks of {len(added)} tokens, at most {MAX_LOGIT_BIAS}", param="logit_bias")
+        raise InvalidRequest(
+            f"logit_bias has {len(added)} tokens, at most {MAX_LOGIT_BIAS} are allowed", param="logit_bias"
+        )
     return tuple(sorted(added.items()))
 
 

@@ -66,12 +66,12 @@ def limit_memory(more_bytes: int) -> None:
 
 def main() -> None:
     descriptor, parent, arguments = sys.argv[1:]
-    told = msgspec.json.decode(arguments, type=PreparerModel)
+    settings = msgspec.json.decode(arguments, type=PreparerModel)
     end_with_parent(int(parent))
     faulthandler.enable()
     connection = socket.socket(fileno=int(descriptor))
-    model = load_text_model(Path(told.model), told.overrides)
-    find = no_documents if told.corpus is None else Documents(Path(told.corpus), model).find
+    model = load_text_model(Path(settings.model), settings.overrides)
+    find = no_documents if settings.corpus is None else Documents(Path(settings.corpus), model).find
 
     def prepare_one(request: PreparerRequest) -> PreparedRequest:
         return prepare_with_documents(request.submit, request.sources, model, find)

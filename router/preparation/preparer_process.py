@@ -205,7 +205,7 @@ class _Child:
 
     @contextlib.contextmanager
     def _limited(self, limit_s: float) -> Iterator[None]:
-        """Limit the use of the connection to so many seconds; a broken or closed one raises EOFError."""
+        """Limit the use of the connection to `seconds`; a broken or closed one raises EOFError."""
         try:
             self._connection.settimeout(limit_s)
             yield

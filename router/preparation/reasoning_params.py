@@ -38,7 +38,7 @@ def reasoning_params(
     if model.reasoning is None:
         if asked.budget != UNLIMITED and prompt.thinks:
             raise NotSupported(
-                f"how {model.name} marks its reasoning is not known, so that it has no end to be forced",
+                f"thinking_budget is not supported for {model.name}: its reasoning markup is unknown",
                 param="thinking_budget",
             )
         return None

@@ -21,7 +21,7 @@ from cactus_actors.router.telemetry.counters import RouterCounters
 
 
 class Dispatcher:
-    """A job leaves the queue only for a free slot, or for a place on deck.
+    """A job leaves the queue only for a free slot, or to wait on deck: at a full worker, for its next free slot.
 
     No decision iterates over all workers or all jobs: the worker table tracks free capacity, UserJobs waiting and
     running jobs, the prefix index the prefixes of each worker.

@@ -26,7 +26,7 @@ class FairShare:
         return start
 
     def served(self, job: Job) -> None:
-        """A job left the queue for a worker."""
+        """Record that a job left the queue for a worker."""
         self._now = max(self._now, job.virtual_start)
         if len(self._ends) > MAX_IDLE_USERS:
             self._ends = {user: end for user, end in self._ends.items() if end > self._now}

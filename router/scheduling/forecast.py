@@ -17,7 +17,7 @@ FIRST_RETRY_S = 1.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
 MARGIN = 1.2
-"""A job is accepted if it would end in time even if all work took so many times as long as on average."""
+"""A job is accepted if it would end in time even if all work took MARGIN times as long as on average."""
 LATE = 1.25
 """A job is given up before it runs if it needs more than this times the time that it has left."""
 TOKENS_PER_BYTE = 0.25
@@ -27,7 +27,7 @@ FIRST_ROUNDS = 4
 FIRST_LOOK_S = 0.25
 """The seconds that jobs run, in sum, before these are estimated from running jobs."""
 MEMORY = 16
-"""The averages remember about so many jobs, and at least one for each slot."""
+"""The number of jobs that the averages remember, about; and at least one for each slot."""
 
 
 @dataclass
@@ -43,12 +43,12 @@ class _Mean:
 
 
 class Forecast:
-    """Measures on ended jobs the duration of work in a full batch, and in one with free places.
+    """Measures on ended jobs the duration of work in a full batch, and in one with free slots.
 
     Before the first one ends, it is estimated from the progress of the running jobs.
 
-    Work is counted in generated tokens. There are `num_slots` places in the workers' batches, each of which
-    takes `seconds_per_work` seconds for a unit of work. A job begins when a place is free for it, after the jobs that
+    Work is counted in generated tokens. There are `num_slots` slots in the workers' batches, each of which
+    takes `seconds_per_work` seconds for a unit of work. A job begins when a slot is free for it, after the jobs that
     run and those that wait before it.
     """
 
@@ -67,12 +67,12 @@ class Forecast:
 
     @property
     def seconds_per_work(self) -> float | None:
-        """Seconds that one place in a full batch takes for a unit of work; None while that is not known."""
+        """Seconds that one slot in a full batch takes for a unit of work; None while that is not known."""
         return self._seconds.value / self._work.value if self._work.is_known else self._first_guess
 
     @property
     def least_seconds_per_work(self) -> float | None:
-        """The same while places are free, the least that a job takes; None while that is not known."""
+        """Seconds that a slot takes for a unit of work while slots are free, the least; None while not known."""
         if not self._uncontended_work.is_known:
             return None
         return self._uncontended_seconds.value / self._uncontended_work.value
@@ -86,11 +86,11 @@ class Forecast:
             self._first_guess = seconds / work
 
     def on_prepared(self, num_bytes: int, num_tokens: int) -> None:
-        """A request of so many bytes became so many tokens."""
+        """Record the number of bytes and of tokens of a prepared request."""
         self._tokens_per_byte.add(num_tokens / max(1, num_bytes), 1 / MEMORY)
 
     def on_ended(self, job: Job, now: float, *, is_complete: bool) -> None:
-        """A job has ended; if it ran at one worker, complete or not, measure the duration of its work."""
+        """Record the end of a job; if it ran at one worker, complete or not, measure the duration of its work."""
         attempts, num_generated = job.attempts, len(job.local.log)
         if attempts.started_at is None or attempts.num_started != 1 or job.cloud is not None or not num_generated:
             return
@@ -150,9 +150,9 @@ class Forecast:
         missing_s = MARGIN * ends_after_s - timeout_s
         if missing_s > 0:
             if work * (self.least_seconds_per_work or seconds_per_work) > LATE * timeout_s:
-                raise DeadlineExceeded(f"the job cannot end within its {timeout_s:g} s", param="timeout_ms")
+                raise DeadlineExceeded(f"the job cannot end within its timeout of {timeout_s:g} s", param="timeout_ms")
             raise Overloaded(
-                f"the job would end after {ends_after_s:.1f} s, which its {timeout_s:g} s may not allow",
+                f"the job may take {MARGIN * ends_after_s:.1f} s, and its timeout is {timeout_s:g} s",
                 param="timeout_ms",
                 retry_after=round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, missing_s)), 3),
             )

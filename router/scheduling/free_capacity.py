@@ -45,11 +45,11 @@ class FreeCapacity:
             del self._by_blocks[bisect_left(self._by_blocks, (num_blocks, worker_id))]
 
     def has_blocks(self, num_blocks: int) -> bool:
-        """True if any worker has so many blocks free."""
+        """True if any worker has at least this number of free blocks."""
         return bool(self._by_blocks) and self._by_blocks[-1][0] >= num_blocks
 
     def num_slots(self, worker_id: str, num_blocks: int) -> int:
-        """The free slots of a worker with so many free blocks; NO_CAPACITY without such a worker."""
+        """The free slots of a worker with at least this number of free blocks; NO_CAPACITY without such a worker."""
         offer = self._offers.get(worker_id)
         return offer[1] if offer is not None and offer[2] >= num_blocks else NO_CAPACITY
 
@@ -57,5 +57,5 @@ class FreeCapacity:
         return self._offers[worker_id][0]
 
     def emptiest(self, num_blocks: int) -> str:
-        """The worker with most free slots among those with so many free blocks; there must be one."""
+        """The worker with most free slots among those with enough free blocks; there must be one."""
         return next(worker_id for *_, worker_id in self._by_slots if self._offers[worker_id][2] >= num_blocks)

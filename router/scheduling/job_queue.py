@@ -18,7 +18,7 @@ RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
 RESERVE, RESERVE_SHARE = 0.1, 9
-"""A full queue takes so much more from users whose waiting load is at most RESERVE_SHARE times the room then left."""
+"""A full queue accepts RESERVE (10 %) more from users who wait with at most RESERVE_SHARE times the room left."""
 
 
 class DrainRate:

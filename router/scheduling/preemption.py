@@ -33,7 +33,7 @@ def plan_preemption(
     """A plan that gives a slot to the first waiting job for which one can be freed; none of them is background.
 
     `preemptible` are dispatches that may be preempted, the likeliest first. If no slot can be freed, because a job
-    needs more blocks than preemption frees, it takes the place on deck of background work: the next slot is
+    needs more blocks than preemption frees, it replaces background work on deck: the worker's next free slot is
     for that job.
     """
     if not waiting:
@@ -77,7 +77,7 @@ class _CandidateWorker:
 
     @property
     def on_deck(self) -> list[Assignment]:
-        """The background dispatches that wait for a slot."""
+        """The background dispatches on deck: they wait at the worker for a slot."""
         num_surplus = min(len(self._background), max(0, -self.num_slots))
         return self._background[len(self._background) - num_surplus :]
 

@@ -21,7 +21,7 @@ class PrefixIndex:
         return sum(map(len, self._hashes.values()))
 
     def update(self, worker_id: str, stored: Iterable[int], evicted: Iterable[int]) -> None:
-        """A worker stored some blocks and evicted others."""
+        """Record the blocks that a worker stored and evicted."""
         held = self._hashes.setdefault(worker_id, set())
         for block in evicted:
             if block in held:
@@ -35,7 +35,7 @@ class PrefixIndex:
                 self._holders[block] = alone if others is None else (*others, worker_id)
 
     def forget(self, worker_id: str) -> None:
-        """The worker is gone, and its cache with it."""
+        """Remove a worker that is gone, and its cache with it."""
         for block in self._hashes.pop(worker_id, ()):
             self._remove_holder(block, worker_id)
 

@@ -54,7 +54,7 @@ class UserJobs:
         return list(islice(self._first_jobs_of_idle_users, count))
 
     def on_queued(self, job: Job, key: QueuePosition) -> None:
-        """A job joined the queue."""
+        """Record that a job joined the queue."""
         self.is_settled = False
         if not job.is_background:
             user = job.user
@@ -63,7 +63,7 @@ class UserJobs:
             self._add_to_lists(user)
 
     def on_dequeued(self, job: Job, key: QueuePosition) -> None:
-        """A job left the queue."""
+        """Record that a job left the queue."""
         self.is_settled = False
         if not job.is_background:
             user = job.user
@@ -75,7 +75,7 @@ class UserJobs:
             self._add_to_lists(user)
 
     def on_started(self, assignment: Assignment) -> None:
-        """A worker was given a job."""
+        """Record that a job was assigned to a worker."""
         self.is_settled = False
         if assignment.job.is_background:
             self.background[assignment.dispatch_id] = assignment
@@ -87,7 +87,7 @@ class UserJobs:
         self._add_to_lists(user)
 
     def on_stopped(self, assignment: Assignment) -> None:
-        """A job no longer runs, or its worker takes no other; a second time changes nothing."""
+        """Record that a job no longer runs, or that its worker takes no other; a second time changes nothing."""
         self.is_settled = False
         if assignment.job.is_background:
             self.background.pop(assignment.dispatch_id, None)

@@ -12,7 +12,7 @@ from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 LOOKAHEAD = 8
 HEAD_OF_LINE_AFTER_S = 2.0
 BLOCKS_PER_SLOT = 2
-"""A worker may have one free slot less than the emptiest for each so many more blocks of the prompt it holds."""
+"""A worker may have one free slot less than the emptiest for every BLOCKS_PER_SLOT additional cached blocks."""
 
 MAX_IMBALANCE = 0.5
 """The largest such difference, as a share of the worker's slots."""
@@ -54,7 +54,7 @@ def choose_worker(candidates: Sequence[Candidate], offers: FreeCapacity, prefixe
 def _placement_of(
     index: int, candidate: Candidate, num_anywhere: int, offers: FreeCapacity, prefixes: PrefixIndex
 ) -> WorkerChoice:
-    """The emptiest worker, or one that holds so many more blocks of the prompt that it may be fuller.
+    """The emptiest worker, or a fuller one whose additional cached blocks of the prompt outweigh that.
 
     Some worker holds `num_anywhere` blocks of the prompt.
     """

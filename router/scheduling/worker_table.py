@@ -19,7 +19,7 @@ MAX_SLOTS = 1 << 16
 class WorkerTable:
     """All workers by connection and by name, live dispatches by number, and the free capacity of each worker.
 
-    `slots` are the workers with a free slot, `decks` those where one more dispatch may wait for the next slot,
+    `slots` are the workers with a free slot, `decks` those where one more dispatch may wait on deck,
     `idle` the local workers without assignments. Only this class changes them, one worker at a time.
     """
 
@@ -125,11 +125,11 @@ class WorkerTable:
         self.release(assignment)
 
     def silent(self, seconds: float, now: float) -> list[WorkerRecord]:
-        """The workers that sent nothing for more than so many seconds."""
+        """The workers that sent nothing for more than this number of seconds."""
         return [worker for worker in self if worker.link.silent_s(now) > seconds]
 
     def excuse(self, seconds: float, now: float) -> None:
-        """Do not count so many seconds of every worker's silence."""
+        """Do not count this number of seconds of every worker's silence."""
         for worker in self:
             worker.link.excuse(seconds, now)
 

@@ -11,9 +11,9 @@ from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner of a key; jobs belong to the tenant of who submitted them.
+    """The owner of a key; jobs belong to the tenant of the caller that submitted them.
 
-    Other `grants` are no other caller: they hold for what is submitted from then on, and cut no connection.
+    Changed `grants` do not make another caller: they apply to later submissions, and no connection is cut.
     """
 
     name: str
@@ -33,7 +33,7 @@ ANONYMOUS = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
 
 
 def anonymous_connection(descriptor: int, inode: int) -> Caller:
-    """An anonymous caller of one connection, for what connections have a limit of."""
+    """An anonymous caller of one connection, for limits of connections."""
     return Caller(name=f"connection {descriptor}/{inode}", role="operator", tenant="", max_topics=MAX_TOPICS)
 
 
@@ -43,7 +43,7 @@ REVOKED_CALLER = Caller(name="", role="client", tenant="", max_topics=0)
 
 @dataclass(frozen=True, slots=True)
 class RevokedKey:
-    """A key that is accepted no more, and the identities of its connections to the two ROUTER sockets.
+    """A key that is no longer accepted, and the identities of its connections to the two ROUTER sockets.
 
     `is_last` says that its tenant has no other key.
     """
@@ -54,5 +54,5 @@ class RevokedKey:
     workers: frozenset[bytes]
 
     def of(self, clients: frozenset[bytes]) -> RevokedKey:
-        """The same with other names for the connections of clients."""
+        """The revoked key with other identities for the connections of clients."""
         return replace(self, clients=clients)

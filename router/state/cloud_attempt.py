@@ -1,4 +1,4 @@
-"""A job's way to a larger model: the gate that it failed, what was decided, and the cloud's answer so far."""
+"""A job's handoff to a larger model: the gate that it failed, the decision, and the cloud's answer so far."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Gate = Literal["first token", "rolling window", "end of generation"]
 
 @dataclass(frozen=True, slots=True)
 class GateFailure:
-    """The gate where the confidence fell below the threshold."""
+    """The gate where the confidence signal was below the threshold, and the signal's value."""
 
     gate: Gate
     confidence: float
@@ -34,7 +34,7 @@ class HandoffDecision:
 
 
 class HandoffState(msgspec.Struct, eq=False, gc=False):
-    """The gate that a job failed first, and what was decided about its handoff."""
+    """The gate that a job failed first, and the decision about its handoff."""
 
     gate_failure: GateFailure | None = None
     decision: HandoffDecision | None = None
@@ -44,9 +44,9 @@ class HandoffState(msgspec.Struct, eq=False, gc=False):
 class CloudAttempt:
     """A job's escalation; `dispatch_id` is None while it waits for a slot at a cloud worker.
 
-    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` while
-    nobody had seen anything. One that `broke` off after somebody had ends with that error, once the local
-    answer that is told beside it is whole. `finish` is the cloud worker's last word.
+    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` before a client
+    saw a part. If the cloud's answer `broke` off after a client saw a part, the job ends with that error and the
+    complete local answer. `finish` is the cloud worker's finish.
     """
 
     requested_at: float

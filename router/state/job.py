@@ -33,7 +33,7 @@ class Publication(msgspec.Struct, eq=False, gc=False):
     has_progress_scheduled: bool = False
 
     def restart(self, *, is_released: bool) -> None:
-        """Publish from the first item on: the stream comes from another source now, and nobody has seen it."""
+        """Publish from the first item on: the stream has another source now, and no client has seen a part of it."""
         self.is_released = is_released
         self.num_items = 0
 
@@ -77,7 +77,7 @@ class Job(SubmittedRequest):
 
     @property
     def is_background(self) -> bool:
-        """True if nobody waits for it: any priority below the usual one says so."""
+        """True if no client waits for it (priority above 0)."""
         return self.reservation.is_background
 
     @property
@@ -117,7 +117,7 @@ class Job(SubmittedRequest):
 
 
 def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) -> None:
-    """Have one more client answered in its encoding; the oldest is let go beyond MAX_ATTACHED."""
+    """Add a client that waits for the end, with its encoding; beyond MAX_ATTACHED the oldest is dropped."""
     clients.pop(identity, None)
     if len(clients) >= MAX_ATTACHED:
         del clients[next(iter(clients))]
@@ -125,5 +125,5 @@ def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) 
 
 
 def share_owner(account: str, tenant: str, named: str | None) -> str:
-    """The owner of a share of the service; a name that a client chose divides no other tenant's."""
+    """The owner of a share of the service; user names split only their own tenant's share."""
     return account or tenant or named or ""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 PROMPT_COST = 0.25
-"""A prompt's token costs about this much of a generated one: a step computes many of them at once."""
+"""The cost of a prompt token, relative to a generated one: a step computes many prompt tokens at once."""
 
 MAX_GENERATED = 512
-"""More than this is rarely generated, whatever a job allows itself."""
+"""Cap of the estimate: few jobs generate more."""
 
 
 def cost_of(num_prompt_tokens: float, max_tokens: int) -> float:
-    """The most that a job costs, as far as that can be known before it runs."""
+    """The largest cost of a job, as estimated before it runs."""
     return work_of(num_prompt_tokens, min(max_tokens, MAX_GENERATED))
 
 
 def work_of(num_prompt_tokens: float, num_generated: float) -> float:
-    """The work of computing a prompt and of generating so many tokens."""
+    """The work of computing a prompt and of generating `num_generated` tokens."""
     return PROMPT_COST * num_prompt_tokens + num_generated + 1.0
 
 

@@ -1,4 +1,4 @@
-"""Every job by id: those that live, those that ended and can still be read, and how many there were."""
+"""Every job by id: live jobs, ended jobs that can still be read, and counts of all jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JobTable:
         return self.live.get(job_id) or self.ended.get(job_id)
 
     def find(self, job_id: str, tenant: str) -> Job | EndedJob:
-        """Raises JobNotFound, for a job of another tenant just as for one that never was."""
+        """The job; raises JobNotFound, also for a job of another tenant."""
         found = self.get(job_id)
         if found is None or found.tenant != tenant:
             raise JobNotFound(f"no job {job_id[:64]!r} is known here", param="job_id")
@@ -39,13 +39,13 @@ class JobTable:
         return self.live.get(job.job_id) is job
 
     def add(self, job: Job) -> None:
-        """Take in a job; it counts as accepted once it is recorded."""
+        """Add a job; it counts as accepted once it is recorded."""
         self.live[job.job_id] = job
         if job.deadline is not None:
             heapq.heappush(self._deadlines, (job.deadline, job.job_id))
 
     def retract(self, job: Job) -> None:
-        """Let go of a job that nobody was told of; it counts as rejected."""
+        """Remove a job that no client was told about: it was refused."""
         del self.live[job.job_id]
         self.count("rejected")
 
@@ -63,7 +63,7 @@ class JobTable:
         self._totals = msgspec.structs.replace(self._totals, **{total: getattr(self._totals, total) + 1})
 
     def counts(self, num_waiting: int) -> JobCounts:
-        """All totals; of the accepted jobs that have not ended so many wait, the others run."""
+        """All counts; `num_waiting` of the live jobs wait, the others run."""
         totals = self._totals
         num_live = totals.accepted - totals.finished - totals.failed - totals.cancelled
         return msgspec.structs.replace(totals, queued=num_waiting, running=num_live - num_waiting)
@@ -82,11 +82,11 @@ class JobTable:
         return jobs
 
     def forget_old(self, now: float) -> list[str]:
-        """Drop ended jobs whose retention is over; their ids."""
+        """Drop ended jobs whose retention is over; returns their ids."""
         return self.ended.forget_old(now)
 
     def restore(self, job_id: str, ended: EndedJob) -> None:
-        """Take in a job that ended under an earlier router; jobs must come in the order of their ends."""
+        """Add a job that ended under an earlier router; jobs must be added in the order of their ends."""
         self.ended.add(job_id, ended)
         self.count("accepted")
         self.count(ended.state)

@@ -17,7 +17,7 @@ class AcceptedEntry(msgspec.Struct, frozen=True, array_like=True):
     """A job as it is written when it is accepted; `accepted_at` is Unix seconds.
 
     `submit` is the request in MessagePack as it was digested: without its trace context, its retention, and
-    the seed that it was given, which stand in `traceparent`, `is_keyed` and `accepted`. `sources` are the
+    the seed that it was given, which are in `traceparent`, `is_keyed` and `accepted`. `sources` are the
     documents in its prompt, which may have changed since, as may the key's `grants`.
     """
 
@@ -81,9 +81,9 @@ class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
 class JournalProgress(msgspec.Struct, frozen=True, array_like=True):
     """The progress of the journal, written with every transaction, at Unix time `at`.
 
-    `number` is the transaction's, `num_jobs` how many jobs the journal holds after it, none of which has an
-    `accepted_at` before `oldest_at`. No job was written more than `max_delay_s` after its `accepted_at`. Both
-    are None where an older version wrote it.
+    `number` is the number of the transaction. `num_jobs` is the number of jobs in the journal after it. `oldest_at` is
+    not later than the `accepted_at` of any of them. No job was written more than `max_delay_s` after its `accepted_at`.
+    The last two are None in records of older versions.
     """
 
     number: int
@@ -111,7 +111,7 @@ class WriteEnded:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """The job's retention is over."""
+    """Remove a job: its retention is over."""
 
     job_id: str
 

@@ -39,12 +39,12 @@ class Attempts(msgspec.Struct, eq=False, gc=False):
 
     @property
     def is_suspect(self) -> bool:
-        """True if SUSPECT_AFTER different workers were lost while they ran the job: it may be the reason."""
+        """True if SUSPECT_AFTER different workers were lost while they ran the job: it may have crashed them."""
         return len(set(self.lost_workers)) >= SUSPECT_AFTER
 
 
 class LocalAnswer(msgspec.Struct, eq=False, gc=False):
-    """The tokens, and what comes beside them.
+    """The tokens of the local answer, and its state.
 
     Since the last token, `num_broken_links` attempts ended with the connection of their worker. `ending` is kept
     while an answer of the cloud is awaited. `mirostat_mu` is the sampler's state after the last

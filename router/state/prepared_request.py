@@ -18,12 +18,11 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt.
 
-    `prompt_text` stands in front of the answer. `tool_markup` is set where the answer may hold calls, or
-    marks around its text; they are calls of `tools`, or of the request's where that is None, and with
-    `single_call` only the first counts. `cloud_refusal` says what of the request no cloud can do, or that the
-    key allows none; then neither does the policy. `ends_context` says that `max_tokens` is where the context
-    ends, and that the client wants to be told. `sources` are the documents in the prompt, `pictures` its pictures,
-    whose placeholders are at `picture_spans`.
+    `prompt_text` precedes the answer. `tool_markup` is set if the answer may have calls, or marks around its text; they
+    are calls of `tools`, or of the request's tools if that is None, and with `single_call` only the first counts.
+    `cloud_refusal` is the reason why the job cannot go to a cloud; the policy then forbids it, too. `ends_context`:
+    `max_tokens` was limited by the context, and the API reports that (`model_length`). `sources` are the documents in
+    the prompt, `pictures` its pictures, whose placeholders are at `picture_spans`.
     """
 
     prompt_ids: list[int]

@@ -35,7 +35,7 @@ class QueueLoad:
 
 
 def load_of_request(content: bytes, prepared: PreparedRequest | None = None) -> QueueLoad:
-    """The load of an encoded request, and of what was made of it."""
+    """The load of an encoded request, and of the prepared request."""
     if prepared is None:
         return QueueLoad(1, 0, REQUEST_BYTES + len(content))
     num_tokens = len(prepared.prompt_ids)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class ConfidenceSamples(Protocol):
-    """Normalised entropies and log probabilities, one each a token, from which confidence is made."""
+    """Normalised entropies and log probabilities, one of each per token, from which confidence is computed."""
 
     @property
     def entropies(self) -> Sequence[float]: ...
@@ -18,9 +18,9 @@ class ConfidenceSamples(Protocol):
 
 
 class ReasoningLog:
-    """The part of a token log that only a job has whose model reasons.
+    """The reasoning in the token log of a job whose model reasons.
 
-    `texts` has one reasoning a token of the log. `entropies` and `logprobs` are those of the answer's tokens
+    `texts` has one text of reasoning per token of the log. `entropies` and `logprobs` are those of the answer's tokens
     alone, in order.
     """
 
@@ -43,9 +43,9 @@ class ReasoningLog:
         return sum(self._flags)
 
     def extend(self, log: ConfidenceSamples, position: int, texts: Sequence[str], flags: Sequence[int]) -> None:
-        """Take what a delta says that the log has just taken: of its tokens, and of some before them.
+        """Add the reasoning of a delta whose tokens are in the log already; it may correct flags of earlier tokens.
 
-        `texts` has one a token from `position` on, `flags` one for each of the last tokens.
+        `texts` has one per token from `position` on, `flags` one for each of the last tokens.
         """
         num_known, num_tokens = len(self.texts), max(position + len(texts), len(self.texts))
         self.texts += [""] * (num_tokens - num_known)
@@ -56,7 +56,7 @@ class ReasoningLog:
         self._flag(log, num_tokens, flags)
 
     def _flag(self, log: ConfidenceSamples, num_tokens: int, flags: Sequence[int]) -> None:
-        flags = flags[max(0, len(flags) - num_tokens) :]  # a worker may tell more than there are tokens
+        flags = flags[max(0, len(flags) - num_tokens) :]  # a worker may send more than there are tokens
         num_known, first = len(self._flags), num_tokens - len(flags)
         num_measured = min(len(log.entropies), len(log.logprobs))  # and fewer of one than of the other
         self._flags.extend(bytes(num_tokens - num_known))

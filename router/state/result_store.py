@@ -22,7 +22,7 @@ class ResultStore:
     """Holds encoded results, whose size is known, and drops the oldest ones beyond `max_bytes`.
 
     With a journal a result is dropped only after it is on disk, and can be loaded from there. Without a
-    journal it is lost. Results of every router are told with this router's `epoch`.
+    journal it is lost. Results of every router are returned with this router's `epoch`.
     """
 
     def __init__(self, max_bytes: int, epoch: int, *, has_journal: bool) -> None:
@@ -43,7 +43,7 @@ class ResultStore:
         return job_id in self._contents
 
     def add(self, job_id: str, result: StoredResult, *, is_written: bool = False) -> None:
-        """Hold a result; `is_written` says that the journal has it already."""
+        """Add a result; `is_written` says that the journal has it already."""
         self.forget(job_id)
         content = self._encode(result)
         self._contents[job_id] = content
@@ -79,12 +79,12 @@ class ResultStore:
         return msgspec.structs.replace(found, accepted=msgspec.structs.replace(found.accepted, epoch=self._epoch))
 
     def on_written(self, job_ids: Iterable[str]) -> None:
-        """The journal has these results."""
+        """Record that the journal has these results."""
         self._unwritten.difference_update(job_ids)
         self._drop_oldest()
 
     def forget(self, job_id: str) -> None:
-        """The job's retention is over."""
+        """Remove the result of a job whose retention is over."""
         content = self._contents.pop(job_id, None)
         if content is not None:
             self.num_bytes -= len(content) + ENTRY_BYTES

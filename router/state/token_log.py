@@ -16,12 +16,12 @@ from cactus_actors.router.state.token_texts import split_token_texts
 class TokenLog:
     """Grows by deltas that carry their position, so that repeats are dropped and gaps are refused.
 
-    One text a token, so that any cut between tokens is also a cut of the text, and the same one in every
-    attempt. `tail` is text that came with no token at all; it follows the last token.
+    The log has one text per token, so that any cut between tokens is also a cut of the text, and the same one in every
+    attempt. `tail` is text that came without a token; it follows the last token.
 
-    With `tokenizer` it keeps likely tokens, too, and with `prompt_ids` those of the prompt. `reasoning` is
-    there once the model has reasoned; `texts` and `text` are the answer's. `model` is the cloud's that it
-    comes from, None for a local one.
+    With `tokenizer` it keeps likely tokens, too, and with `prompt_ids` those of the prompt. `reasoning` is set once the
+    model has reasoned; `texts` and `text` are the answer's. `model` is the cloud model that generated the tokens, None
+    for the local one.
     """
 
     __slots__ = (
@@ -48,7 +48,7 @@ class TokenLog:
         self.token_ids: list[int] = []
         self.texts: list[str] = []
         self.tail = ""
-        self.entropies = array("d")  # one a local token; empty for a cloud's chunks
+        self.entropies = array("d")  # one per local token; empty for a cloud's chunks
         self.logprobs = array("d")
         self.reasoning: ReasoningLog | None = None
         self.model: str | None = None
@@ -64,7 +64,7 @@ class TokenLog:
 
     @property
     def confidence_samples(self) -> ConfidenceSamples:
-        """The tokens of the answer, which confidence is about."""
+        """The tokens of the answer, from which confidence is computed."""
         return self if self.reasoning is None else self.reasoning
 
     def extend(
@@ -78,7 +78,7 @@ class TokenLog:
         cuts: Sequence[int] = (),
         tops: Sequence[Likely] = (),
     ) -> bool:
-        """Take what is new in a delta; False, and nothing is taken, when tokens before it are missing."""
+        """Add the new tokens of a delta; returns False, and adds nothing, if tokens before it are missing."""
         num_known = len(self.token_ids) - position
         if num_known < 0:
             return False
@@ -109,7 +109,7 @@ class TokenLog:
         return True
 
     def append(self, delta: SequenceDelta, now: float) -> bool:
-        """Take a delta of the next token alone, as most are; False, and nothing is taken, for any other."""
+        """Add a delta that has only the next token, as most do; returns False, and adds nothing, for any other."""
         token_ids = delta.token_ids
         if (
             len(token_ids) != 1
@@ -132,7 +132,7 @@ class TokenLog:
     def extend_reasoning(
         self, position: int, num_tokens: int, text: str, cuts: Sequence[int] = (), flags: Sequence[int] = ()
     ) -> None:
-        """Take what a delta of so many tokens says of reasoning, after `extend` has taken the rest of it."""
+        """Add the reasoning of a delta of `num_tokens` tokens, after `extend` has added the rest of it."""
         if self.reasoning is None:
             if not (text or flags):
                 return
@@ -144,13 +144,13 @@ class TokenLog:
             self.reasoning.tail += text
 
     def extend_prompt(self, position: int, likelihoods: Sequence[tuple[float, Likely]]) -> None:
-        """Take what is new of the prompt's own probabilities, from its token at `position` on."""
+        """Add new probabilities of the prompt's own tokens, from its token at `position` on."""
         num_known = len(self._prompt) - position
         if self._prompt_ids is not None and 0 <= num_known < len(likelihoods):
             self._prompt += likelihoods[num_known:]
 
     def token_logprobs(self, start: int = 0, stop: int | None = None) -> list[TokenLogprob] | None:
-        """The items from `start` up to `stop` with their likely tokens; None if nobody wants them."""
+        """The items from `start` up to `stop` with their likely tokens; None unless requested."""
         if self._tokenizer is None:
             return None
         return [
@@ -159,7 +159,7 @@ class TokenLog:
         ]
 
     def prompt_logprobs(self) -> list[TokenLogprob] | None:
-        """The prompt's tokens with what could have stood in their places; None if nobody wants them."""
+        """The prompt's tokens with their alternatives; None unless requested."""
         if self._tokenizer is None or self._prompt_ids is None:
             return None
         return [

@@ -1,4 +1,4 @@
-"""Likely tokens as a job wants them told: ids and values from a worker, texts from the tokenizer."""
+"""Formats likely tokens for a job: ids and values from the worker, texts from the tokenizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TokenDecoder(Protocol):
 
 
 def token_logprob(token_id: int, logprob: float, likely: Likely, texts: TokenDecoder) -> TokenLogprob:
-    """A token and what could have stood in its place; NaN is the probability of what nothing precedes."""
+    """A token and its alternatives; the first token has no probability (NaN)."""
     return TokenLogprob(
         token_id=token_id,
         token=_written(token_id, texts),
@@ -32,7 +32,7 @@ def token_logprob(token_id: int, logprob: float, likely: Likely, texts: TokenDec
 
 
 def _written(token_id: int, texts: TokenDecoder) -> str:
-    """The text that a token stands for; a control token's name, and bytes that are no text as numbers."""
+    """The text of a token; the name of a control token; numbers for bytes that are not UTF-8."""
     content = texts.token_bytes(token_id)
     if not content:
         return texts.token_of(token_id) or ""

@@ -1,4 +1,4 @@
-"""The text of several tokens, cut into one text a token."""
+"""The text of several tokens, cut into one text per token."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Assignment:
 
 
 class WorkerRecord:
-    """One connected worker; `number` says in which order workers connected. Only the worker table changes it."""
+    """One connected worker; `number` counts connections of workers. Only the worker table changes the record."""
 
     def __init__(self, identity: bytes, hello: Hello, number: int, now: float) -> None:
         self.identity = identity
@@ -54,7 +54,7 @@ class WorkerRecord:
 
     @property
     def free_slots(self) -> int:
-        """Reported free slots less what is on its way, and never more than what is not assigned."""
+        """Reported free slots minus dispatches in flight, at most the slots without an assignment."""
         report, in_flight = self.report, self.in_flight
         num_free = report.free_slots + in_flight.num_preempted - max(0, in_flight.num_sent - report.num_accepted)
         return min(num_free, self.hello.num_slots - len(self.assignments))
@@ -69,7 +69,7 @@ class WorkerRecord:
         return self.report.free_blocks + self.in_flight.num_preempted_blocks - self.in_flight.num_sent_blocks
 
     def num_blocks_of(self, job: Job) -> int:
-        """Cache blocks for what a job must compute and its next token."""
+        """Cache blocks for the tokens that a job must compute, and for its next token."""
         block_size = self.hello.block_size
         return job.num_tokens_to_compute // block_size + 1 if block_size > 0 else 0
 

@@ -1,4 +1,4 @@
-"""The exchange with one worker: what was heard of it, and what it has not shown to have received."""
+"""The exchange with one worker: the last messages from it, and the sent messages that it has not acknowledged."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import deque
 from cactus_actors.protocol.worker_messages import Report, ReportsTaken
 
 MIN_UNACKNOWLEDGED, UNACKNOWLEDGED_S = 4, 2.0
-"""Reports in a row, and the seconds since the one before them, after which a worker counts as silent that
-has received nothing of what it was sent."""
+"""A worker counts as silent after this many reports in a row without an acknowledgement, and this many seconds after
+the report before them."""
 
 
 class WorkerLink:
-    """The times of a worker's messages, and the reports that it knows to be taken.
+    """The times of a worker's messages, and the reports that were acknowledged to it.
 
-    The last `_num_unacknowledged` reports show nothing of what was sent to it; the one before came at
-    `_acknowledged_at`.
+    The last `_num_unacknowledged` reports acknowledge nothing of what was sent to it; the report before them arrived
+    at `_acknowledged_at`.
     """
 
     def __init__(self, now: float) -> None:
@@ -25,25 +25,25 @@ class WorkerLink:
         self._acknowledged_at = now
 
     def silent_s(self, now: float) -> float:
-        """The seconds since its last message, less those that are excused."""
+        """The seconds since its last message, without the excused ones."""
         return now - self.last_seen - self._excused_s
 
     def mark_alive(self, now: float) -> None:
         self.last_seen, self._excused_s = now, 0.0
 
     def excuse(self, seconds: float, now: float) -> None:
-        """Do not count so many seconds of its silence."""
+        """Do not count `seconds` of its silence."""
         self._excused_s = min(self._excused_s + seconds, now - self.last_seen)
 
     def on_report(self, report: Report, last: Report, num_sent: int, now: float) -> None:
-        """Count a report, and mark the worker alive as long as what the router sends arrives there.
+        """Count a report, and mark the worker alive as long as the router's messages arrive there.
 
-        A worker that goes on reporting and has received nothing of what is in flight for long is cut off in one
-        direction. A few reports may have been in flight, too.
+        A worker that continues to report, but receives nothing for a long time of the messages in flight, is cut off in
+        one direction. A few reports may have been in flight, too.
         """
         num_taken = self._num_reports_told if report.num_taken is None else report.num_taken
-        has_heard_all = report.num_accepted >= num_sent and num_taken >= self._num_reports_told
-        if has_heard_all or report.num_accepted > last.num_accepted or num_taken > (last.num_taken or 0):
+        has_received_all = report.num_accepted >= num_sent and num_taken >= self._num_reports_told
+        if has_received_all or report.num_accepted > last.num_accepted or num_taken > (last.num_taken or 0):
             self._num_unacknowledged, self._acknowledged_at = 0, now
         else:
             self._num_unacknowledged += 1
@@ -52,7 +52,7 @@ class WorkerLink:
         self._num_reports += 1
 
     def credit(self, max_ahead: int) -> ReportsTaken | None:
-        """The message that grants it more reports, at most `max_ahead` untaken ones; None if it needs none now."""
+        """The message that grants it more reports, at most `max_ahead` unacknowledged ones; None if not needed now."""
         if max_ahead <= 0 or 2 * (self._num_reports - self._num_reports_told) < max_ahead:
             return None
         self._num_reports_told = self._num_reports

@@ -27,7 +27,7 @@ class Histogram:
         self._last, self._place = 0.0, bisect_left(self._bounds, 0.0)
 
     def observe(self, value: float, times: int = 1) -> None:
-        """Count a value that occurred so many times."""
+        """Count a value that occurred `times` times."""
         if value != self._last:  # the sequences of a step have one value
             self._last, self._place = value, bisect_left(self._bounds, value)
         self._counts[self._place] += times

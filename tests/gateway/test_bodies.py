@@ -75,7 +75,7 @@ def test_the_position_of_a_syntax_error_is_reported(http: httpx.Client) -> None:
     error = refusal(http.post(COMPLETIONS, content=b'{"prompt": "a\xffb"}', headers=JSON), 400)
     assert "byte 13" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"prompt": "\\ud800"}', headers=JSON), 400)
-    assert "surrogate pair (byte 12)" in error["message"]
+    assert "lone surrogate (byte 12)" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"n": 1, "n": 1}', headers=JSON), 400)
     assert error["param"] == "n"
 

@@ -35,7 +35,7 @@ def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: Secu
     speaker = Generation(worker)
     revoked, kept = router.subscriber(laptop, job_id(1)), router.subscriber(server, job_id(1))
     topics = router.actor.core.state.topics
-    until(lambda: job_id(1) in topics and topics._topics[job_id(1)].num_listeners == 2)
+    until(lambda: job_id(1) in topics and topics._topics[job_id(1)].num_subscribers == 2)
     speaker.say("x")
     revoked.receive()
     kept.receive()

@@ -105,7 +105,7 @@ class StatePool:
             self._num_readers += Counter()  # drops zeros
 
     def _take_slot(self) -> int | None:
-        """A free slot, or that of the least recently used checkpoint that nobody reads."""
+        """A free slot, or that of the least recently used checkpoint that no sequence reads."""
         if self._free:
             return self._free.pop()
         for block_hash, checkpoint in self._checkpoints.items():

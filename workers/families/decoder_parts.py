@@ -17,7 +17,7 @@ def queries_keys_values(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
 
 
 def normed_queries_keys_values(g: Graph, c: ModelConfig, h: Value, name: str, *, plus_one: bool = False) -> Value:
-    """The same with an RMS norm of each head of the queries and of the keys (Henry et al. 2020)."""
+    """Attention with an RMS norm of each head of the queries and of the keys (Henry et al. 2020)."""
     qkv = queries_keys_values(g, c, h, name)
     g.norm_heads(qkv, 0, c.num_heads, f"{name}.q_norm", plus_one=plus_one)
     g.norm_heads(qkv, c.query_size, c.num_kv_heads, f"{name}.k_norm", plus_one=plus_one)

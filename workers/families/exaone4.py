@@ -20,7 +20,7 @@ from cactus_actors.workers.spec.sliding_window import (
     windows_from_json,
 )
 
-# What Exaone4Config of transformers assumes where a key is missing.
+# Defaults of Exaone4Config of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 32,
     "max_position_embeddings": 2048,

@@ -116,7 +116,7 @@ def decoder_from_json(
 def decoder_from_gguf(
     keys: ConfigKeys, file: GGUFFile, family: str, *, biases: Biases = "none", window: int = 0, **special: Any
 ) -> ModelConfig:
-    """The same from GGUF metadata; the vocabulary size is the number of rows of the embedding."""
+    """The configuration from GGUF metadata; the vocabulary size is the number of rows of the embedding."""
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
         raise invalid(file.path, "no tensor token_embd.weight of two dimensions; a file of vocabulary only?")

@@ -10,7 +10,7 @@ from cactus_actors.workers.families.family import Family, decoder_from_gguf, dec
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
-# What GraniteConfig and GraniteMoeConfig of transformers assume where a key is missing.
+# Defaults of GraniteConfig and GraniteMoeConfig of transformers for missing keys.
 DEFAULTS = {"max_position_embeddings": 2048, "rms_norm_eps": 1e-6}
 
 

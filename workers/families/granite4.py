@@ -24,7 +24,7 @@ from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig, RecurrentHeads
 from cactus_actors.workers.spec.recurrence_config import recurrent_heads_from_gguf
 
-# What GraniteMoeHybridConfig of transformers assumes where a key is missing.
+# Defaults of GraniteMoeHybridConfig of transformers for missing keys.
 DEFAULTS = {
     **granite_moe.DEFAULTS,
     "hidden_size": 4096,

@@ -1,4 +1,4 @@
-"""Granite with experts (Granite Team, IBM 2024): Granite with a mixture of experts, and maybe a shared network."""
+"""Granite with experts (Granite Team, IBM 2024): Granite with a mixture of experts, and optionally a shared expert."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import STACK, experts_from_gguf, experts_from_json, stack_names
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
-# What GraniteMoeConfig of transformers assumes where a key is missing.
+# Defaults of GraniteMoeConfig of transformers for missing keys.
 DEFAULTS = {**granite.DEFAULTS, "num_local_experts": 8, "num_experts_per_tok": 2}
 EXPERTS = "block_sparse_moe.experts"
 

@@ -14,7 +14,7 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import sigmoid_experts_from_gguf, sigmoid_experts_from_json, stack_names
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
-# What Lfm2MoeConfig of transformers assumes where a key is missing.
+# Defaults of Lfm2MoeConfig of transformers for missing keys.
 DEFAULTS = {
     "intermediate_size": 7168,
     "moe_intermediate_size": 1792,

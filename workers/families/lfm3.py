@@ -16,7 +16,7 @@ from cactus_actors.workers.spec.rotary import Rope
 from cactus_actors.workers.spec.sliding_window import window_from_json
 
 FULL, SLIDING = "full_attention", "sliding_attention"
-# What Lfm3Config of transformers assumes where a key is missing.
+# Defaults of Lfm3Config of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 4,
     "head_dim": 128,

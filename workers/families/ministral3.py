@@ -14,7 +14,7 @@ from cactus_actors.workers.spec.model_config import ModelConfig, QueryGrowth
 from cactus_actors.workers.spec.rope_config import rope_from_gguf, rope_from_json
 from cactus_actors.workers.spec.sliding_window import window_from_gguf, window_from_json
 
-# What Ministral3Config of transformers assumes where a key is missing.
+# Defaults of Ministral3Config of transformers for missing keys.
 DEFAULTS = {
     "num_key_value_heads": 8,
     "head_dim": 128,

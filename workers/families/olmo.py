@@ -25,12 +25,12 @@ from cactus_actors.workers.spec.sliding_window import (
     windows_from_json,
 )
 
-# What Olmo2Config and Olmo3Config of transformers assume where a key is missing.
+# Defaults of Olmo2Config and Olmo3Config of transformers for missing keys.
 DEFAULTS = {"max_position_embeddings": 2048, "rms_norm_eps": 1e-5}
 DEFAULT_THETA = 500000.0  # of OLMo 3
 DEFAULT_WINDOW = 4096
 PERIOD = 4
-"""Of so many layers, the last sees all positions."""
+"""Every such number of layers, the last one attends to all positions."""
 
 
 def project(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:

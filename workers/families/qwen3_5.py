@@ -20,7 +20,7 @@ from cactus_actors.workers.spec.model_config import Layer, ModelConfig, Recurren
 from cactus_actors.workers.spec.recurrence_config import checked, recurrent_heads_from_gguf
 from cactus_actors.workers.spec.rope_config import rope_from_json
 
-# What Qwen3_5TextConfig of transformers assumes where a key is missing.
+# Defaults of Qwen3_5TextConfig of transformers for missing keys.
 DEFAULTS = {
     "vocab_size": 248320,
     "hidden_size": 4096,

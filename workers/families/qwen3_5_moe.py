@@ -14,7 +14,7 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import STACK, experts_from_gguf, experts_from_json, stack_names
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
-# What Qwen3_5MoeTextConfig of transformers assumes where a key is missing.
+# Defaults of Qwen3_5MoeTextConfig of transformers for missing keys.
 DEFAULTS = {
     **qwen3_5.DEFAULTS,
     "hidden_size": 2048,

@@ -81,7 +81,7 @@ def first_of(values: Logits, maxima: Logits, maximum: Scalar) -> Scalar:
 
 @internal()
 def last_of_top(values: Logits, maximum: Scalar, num_wanted: Scalar) -> Any:
-    """(logit, id) of the last of so many ids, in the order of descending logit and ascending id.
+    """(logit, id) of the last of `num_wanted` ids, in the order of descending logit and ascending id.
 
     Bisection over the logits in the order of their bit patterns. Fewer ids may come: (LOWEST, V).
     """

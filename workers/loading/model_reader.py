@@ -137,8 +137,8 @@ def _complete(path: Path, family: Family, config: ModelConfig, stored: Mapping[s
     for name, shape in expected.items():
         tensor = stored[name]
         if _without_ones(tensor.shape) != _without_ones(shape):
-            told = f"tensor {tensor.name!r} has the shape {list(tensor.shape)}"
-            raise invalid(tensor.path, f"{told}, the config asks for {list(shape)}")
+            found = f"tensor {tensor.name!r} has the shape {list(tensor.shape)}"
+            raise invalid(tensor.path, f"{found}, the config asks for {list(shape)}")
         tensors[name] = tensor._replace(shape=shape, read=partial(_reshaped, tensor.read, shape))
     return ModelFiles(family, config, graph, TensorSource(tensors))
 
@@ -217,7 +217,7 @@ def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
     """The canonical name of a tensor; None for tensors that belong to the config.
 
     A stack of experts (`ffn_gate_exps`) keeps STACK in its name; in older files each expert has a tensor
-    (`ffn_gate.3`). A name of `names` may have the suffix `.bias`, if it is no bias of a projection there.
+    (`ffn_gate.3`). A name of `names` may have the suffix `.bias`, if it is not the bias of a projection there.
     """
     if stored.startswith("rope_"):
         return None

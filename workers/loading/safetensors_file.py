@@ -50,7 +50,7 @@ class SafetensorsFile:
         return self.read_entry(self.tensors[name])
 
     def read_entry(self, info: SafetensorsEntry) -> NDArray[np.float32]:
-        """The same for a tensor, or a part of one, by its place."""
+        """A tensor, or a part of one, by its place in the file, as float32."""
         return widened(self.read_items(info))
 
     def read_items(self, info: SafetensorsEntry) -> NDArray[Any]:

@@ -87,7 +87,7 @@ _READS_BEYOND_ITS_SLICE = {
 class Buffer:
     """A buffer with one row for each of `rows`: float32, or encoded bytes."""
 
-    width: int  # floats or bytes a row
+    width: int  # floats or bytes per row
     rows: RowKind
     is_encoded: bool
 

@@ -38,7 +38,7 @@ def sigmoid_experts_from_json(keys: ConfigKeys, *, has_bias: bool) -> Experts:
 
 
 def sigmoid_experts_from_gguf(keys: ConfigKeys, *, has_bias: bool) -> Experts:
-    """The same from GGUF metadata; the weights are normalised."""
+    """The experts' configuration from GGUF metadata; the weights are normalised."""
     keys.require_one_of("expert_gating_func", 2)  # sigmoid
     scale = keys.get("expert_weights_scale")
     others = keys.replaced(expert_gating_func=None, expert_weights_scale=None)

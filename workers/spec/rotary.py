@@ -89,7 +89,7 @@ class RotaryTables:
 
     def __init__(self, ropes: Sequence[Rope], max_positions: int) -> None:
         if len({rope.num_pairs for rope in ropes}) > 1:
-            raise ModelFileInvalid("all rotary embeddings of a model must turn equally many lanes")
+            raise ModelFileInvalid("all rotary embeddings of a model must rotate the same number of dimensions")
         self.num_pairs = ropes[0].num_pairs if ropes else 0
         self.max_positions = max_positions
         self.num_covered = 0

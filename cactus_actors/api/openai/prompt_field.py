@@ -42,7 +42,7 @@ def _one_of_many(item: object, path: str) -> Prompt:
             if rest.get("multimodal_data"):
                 raise NotSupported(f"{path} holds media, which a text model does not read", param="prompt")
             return text
-    raise InvalidRequest(f"{path} is no prompt: a string, or a list of token ids and strings", param="prompt")
+    raise InvalidRequest(f"{path} is not a prompt: a string, or a list of token ids and strings", param="prompt")
 
 
 def _mixed(items: list[object], path: str) -> Prompt:
@@ -53,6 +53,6 @@ def _mixed(items: list[object], path: str) -> Prompt:
                 f"{path}[{place}] must be a token id or a string, got {type(item).__name__}", param="prompt"
             )
         if isinstance(item, int) and abs(item) > MAX_CARRIED:
-            raise InvalidRequest(f"{path}[{place}] is {item!s:.40}, which is no token id", param="prompt")
+            raise InvalidRequest(f"{path}[{place}] is {item!s:.40}, which is not a token id", param="prompt")
         parts.append(item)
     return parts

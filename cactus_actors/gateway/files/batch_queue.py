@@ -180,7 +180,7 @@ class BatchQueue:
             return
         ended = [record.batch_id for record in records if record.has_ended]
         if not ended:
-            raise QuotaExceeded(f"this key has {len(records)} open batches, the most that one may")
+            raise QuotaExceeded(f"this key has {len(records)} open batches, the maximum")
         self._forget(ended[-1])
 
     def _forget(self, batch_id: str) -> None:

@@ -24,7 +24,7 @@ class LineSlots:
             yield share
         finally:
             self._shares.remove(share)
-            self.tell()
+            self.notify()
 
     def may_begin(self, share: SlotShare) -> bool:
         """True if a batch may start a line.
@@ -41,7 +41,7 @@ class LineSlots:
             one.is_waiting and one.num_held < even for one in self._shares if one is not share
         )
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Wake the waiting batches."""
         self._changed.set()
         self._changed = asyncio.Event()
@@ -69,8 +69,8 @@ class SlotShare:
                 self.num_held += 1
             finally:
                 self.is_waiting = False
-                self._slots.tell()
+                self._slots.notify()
 
     async def __aexit__(self, *_: object) -> None:
         self.num_held -= 1
-        self._slots.tell()
+        self._slots.notify()

@@ -20,7 +20,7 @@ class FileQuota:
     def check_number(self, num_kept: int) -> None:
         """Raise QuotaExceeded if no further file fits."""
         if num_kept >= self.max_files:
-            raise QuotaExceeded(f"this key keeps {num_kept} files, the most that one may; delete some")
+            raise QuotaExceeded(f"this key keeps {num_kept} files, the maximum; delete some")
 
     def check_bytes(self, num_bytes: int) -> None:
         """Raise QuotaExceeded above the bound."""

@@ -35,7 +35,7 @@ class RecordFiles(Generic[R]):
     """The records of one kind in a directory, by name; all of them are in memory, oldest first."""
 
     def __init__(self, directory: Path, kind: type[R]) -> None:
-        """Read the directory; files that are no records are ignored. Raises StorageFailure."""
+        """Read the directory; files that are not records are ignored. Raises StorageFailure."""
         self._directory = directory
         self._decoder = msgspec.json.Decoder(kind)
         try:

@@ -64,7 +64,7 @@ def accounts_of(keys: Mapping[str, KeyGrants]) -> dict[str, KeyGrants]:
 
 
 def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, KeyGrants]:
-    """The grants, by digest, of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas.
+    """The grants, by digest, of the keys in a file, one per line, and in CACTUS_API_KEYS, separated by commas.
 
     A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are ignored.
     Raises ConfigurationInvalid, which quotes no key.
@@ -76,7 +76,7 @@ def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Ke
         except OSError as error:
             raise _invalid(f"--api-key-file: {path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise _invalid(f"--api-key-file: {path} is no text in UTF-8") from None
+            raise _invalid(f"--api-key-file: {path} is not UTF-8 text") from None
         in_file = [line.strip() for line in lines if not line.lstrip().startswith("#")]
         keys += [(f"--api-key-file: {path}", line) for line in in_file if line]
         if not keys:

@@ -16,7 +16,7 @@ _MAX_FLIGHTS = 10
 def check_certificate(certificate: Path | None, key: Path | None) -> None:
     """Raise ConfigurationInvalid, which names the file, for files that TLS cannot use.
 
-    The same for a certificate that has expired or is not valid yet: no client would accept it.
+    Raises it, too, for a certificate that has expired or is not valid yet: no client would accept it.
     """
     if certificate is None and key is None:
         return
@@ -31,11 +31,11 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
     try:
         return context_of(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        raise _invalid(f"TLS: {certificate} and {key} are no certificate and its key: {reason_of(error)}") from None
+        raise _invalid(f"TLS: {certificate} and {key} are not a certificate and its key: {reason_of(error)}") from None
 
 
 def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
-    """The same; raises OSError and SSLError."""
+    """The TLS context of these files; raises OSError and SSLError."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key, password=_no_password)

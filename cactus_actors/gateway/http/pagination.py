@@ -21,7 +21,7 @@ def page(request: HttpRequest, objects: list[dict[str, Any]]) -> dict[str, Any]:
     if after is not None:
         ids = [one["id"] for one in objects]
         if after not in ids:
-            raise InvalidRequest(f"after names nothing in this list: {after[:64]!r}", param="after")
+            raise InvalidRequest(f"`after`: no object with id {after[:64]!r} in this list", param="after")
         objects = objects[ids.index(after) + 1 :]
     shown = objects[: int(written)]
     return {

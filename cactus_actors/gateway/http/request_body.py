@@ -37,7 +37,7 @@ class WorkQueue(Protocol):
     """Work beside the event loop, round robin by caller."""
 
     async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
-        """Result of `work` on so many characters; raises Overloaded beyond a caller's limit."""
+        """Result of `work` on this number of characters; raises Overloaded beyond a caller's limit."""
         ...
 
 

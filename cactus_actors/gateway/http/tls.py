@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 class ServedCertificate:
     """`context` is for new connections; open ones keep their certificate.
 
-    Raises ConfigurationInvalid for files that are no certificate chain and its key, in PEM.
+    Raises ConfigurationInvalid for files that are not a certificate chain and its key, in PEM.
     """
 
     def __init__(self, certificate: Path, key: Path) -> None:

@@ -76,11 +76,11 @@ class Metrics:
         self._resumed.inc()
 
     def note_first_token(self, seconds: float) -> None:
-        """The first token of a stream arrived so many seconds after the request."""
+        """Record the seconds from a request to the first token of its stream."""
         self._first_token_seconds.observe(seconds)
 
     def note_tokens(self, num_tokens: int, seconds: float) -> None:
-        """Tokens arrived together, so many seconds after the one before: one value, however many they are."""
+        """Record the seconds from the previous token to tokens that arrived together: one value for all of them."""
         self._inter_token_seconds.observe(seconds / num_tokens)
 
     def exposition(self, status: Status | None) -> bytes:

@@ -114,7 +114,7 @@ def _of_jobs(status: Status) -> Iterator[Metric]:
         "failed": jobs.handoffs_failed,
         "suppressed": jobs.handoffs_suppressed,
     }
-    yield counter("handoffs", "Ended jobs of low confidence, by `handoff.status`.", by_name(outcomes), "outcome")
+    yield counter("handoffs", "Ended jobs that failed a gate, by `handoff.status`.", by_name(outcomes), "outcome")
     waiting = jobs.queued + status.held.arrivals
     for state, number in (("running", jobs.running), ("waiting", waiting)):
         yield gauge(f"num_requests_{state}", f"Jobs {state}.", by_name({status.model: number}), "model_name")

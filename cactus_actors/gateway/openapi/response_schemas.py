@@ -33,7 +33,7 @@ def list_of(items: Schema) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """The same, or null."""
+    """A schema that also allows null."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 

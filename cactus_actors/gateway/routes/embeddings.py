@@ -81,7 +81,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
 
 def _jobs(asked: EmbeddingsBody, model: str, identity: Identity) -> list[EncodedSubmit]:
     if asked.dimensions is not None:
-        raise NotSupported("the model's embeddings have one length", param="dimensions")
+        raise NotSupported("dimensions is not supported: this model's embeddings have a fixed size", param="dimensions")
     options = Options(max_tokens=0, user=asked.user)
     return [
         encoded(

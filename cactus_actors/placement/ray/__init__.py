@@ -1,1 +1,1 @@
-"""The `ray` placement: actors on a Ray cluster, or on a private Ray of this service."""
+"""The `ray` placement: actors on a Ray cluster, or on a private Ray instance of this service."""

@@ -1,4 +1,4 @@
-"""A private Ray: `ray start --block` in a process session and a directory of its own."""
+"""A private Ray instance: `ray start --block` in a process session and a directory of its own."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class PrivateRay:
         if self.has_ended():
             return self._output.last_line()[:MAX_REASON] or f"exit status {self._process.returncode}"
         name = exited_child(self._process.pid, PARTS)
-        return f"{name} has ended" if name else ""
+        return f"{name} exited" if name else ""
 
 
 def start_ray(options: list[str], directory: Path, output: RayOutput) -> subprocess.Popen[bytes]:

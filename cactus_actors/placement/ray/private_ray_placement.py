@@ -1,4 +1,4 @@
-"""The `ray` placement on one machine: a private Ray, which is restarted when it ends."""
+"""The `ray` placement on one machine: a private Ray instance, which is restarted when it ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONNECT_ATTEMPTS = 3
 
 
 class PrivateRayPlacement:
-    """Starts a Ray that ends with this process. `prepare_environment` must have been called.
+    """Starts a Ray instance that ends with this process. `prepare_environment` must have been called.
 
     Ray's output goes to a file in `state_dir`. Raises ConfigurationInvalid if a directory is not writable or this
     process is connected to another Ray, and Unavailable if Ray cannot be started.
@@ -29,7 +29,7 @@ class PrivateRayPlacement:
 
     def __init__(self, state_dir: Path, announce: Callable[[str], None]) -> None:
         if ray.is_initialized():
-            raise ConfigurationInvalid("this process is connected to a Ray already: give its address (ray_address)")
+            raise ConfigurationInvalid("this process is connected to Ray already: give its address (ray_address)")
         self._announce = announce
         self._backoff = Backoff()
         self._started_at = float("-inf")
@@ -43,7 +43,7 @@ class PrivateRayPlacement:
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:  # noqa: ARG002  this placement does not reserve CPUs
         if self._ray.has_ended() or not ray_session.is_local_node_alive():
             self._ray.close()
-            raise Unavailable("Ray has ended on this machine; it is restarted")
+            raise Unavailable("Ray exited on this machine; it is restarted")
         here = ray_session.local_node()
         return RayActor(kind, settings, name, where=here, num_cpus=0, has_ended=self._ray.has_ended)
 
@@ -55,7 +55,7 @@ class PrivateRayPlacement:
             return True
         if now < self._backoff.not_before:
             return False
-        self._announce("Ray has ended, and all actors with it; all are restarted")
+        self._announce("Ray exited, and all actors with it; all are restarted")
         self._leave()
         try:
             self._ray = self._started()
@@ -77,7 +77,7 @@ class PrivateRayPlacement:
         self._ray.close()
 
     def _started(self) -> PrivateRay:
-        """Start a Ray and connect to it; a Ray that ends before that is started again."""
+        """Start Ray and connect to it; if Ray ends before that, it is started again."""
         for attempt in range(CONNECT_ATTEMPTS):
             private = PrivateRay(self._output, self._announce)
             try:

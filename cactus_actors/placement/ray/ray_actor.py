@@ -106,8 +106,8 @@ class RayActor:
         try:
             return ActorExit(str(ray.get(self._run)))
         except Exception as error:  # whatever ended the actor, the service continues
-            told = _as_cactus_error(error)
-            return ActorExit(told.message, told)
+            failure = _as_cactus_error(error)
+            return ActorExit(failure.message, failure)
 
     def terminate(self) -> None:
         """A call that Ray lost looks like a dead process: the actor is killed in any case."""

@@ -1,4 +1,4 @@
-"""The private directory of a Ray: short enough for sockets, removed with that Ray.
+"""The private directory of a Ray instance: short enough for sockets, removed with that instance.
 
 Ray sets the mode of its directory to 0777 (`try_to_create_directory` in ray/_private/utils.py). Its directory, OPEN,
 is therefore inside one that only this user can enter.

@@ -70,7 +70,7 @@ def check_token(environment: Mapping[str, str] = os.environ) -> None:
     if environment.get(MODE) != "token":
         raise ConfigurationInvalid(
             f"{MODE} must be token, here and where Ray was started: "
-            "whoever reaches the ports of a Ray without it can run code on every node"
+            "without it, everybody who reaches the ports of Ray can run code on every node"
         )
     _check_file(environment)
 

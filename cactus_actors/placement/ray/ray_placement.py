@@ -17,7 +17,7 @@ from cactus_actors.placement.ray.ray_actor import RayActor
 from cactus_actors.placement.ray.ray_output import RayOutput
 
 NODE_LOST = (
-    "control_plane_down: Ray's process on this machine has ended, and all actors with it; the service ends, "
+    "control_plane_down: Ray's process on this machine exited, and all actors with it; the service ends, "
     "and finds its jobs in the journal when it is started again"
 )
 POLL_INTERVAL_S = PROBE_TIMEOUT_S = 1.0

@@ -1,4 +1,4 @@
-"""This process's connection to a Ray."""
+"""This process's connection to a Ray cluster."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class _Rows:
             if isinstance(leaf, Token):
                 if has_lexemes and not leaf.is_control:
                     raise NotSupported(
-                        f"{leaf.place}: text is possible where this token is, and the token itself has text",
+                        f"{leaf.place}: a token that has text cannot be used where the grammar also allows text",
                         param=PARAM,
                     )
                 places.append(place)

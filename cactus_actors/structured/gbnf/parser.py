@@ -178,7 +178,7 @@ class _Parser:
             return ord(_CONTROLS.get(character, character))
         code_point = int(match["x"] or match["u"] or match["U"], 16)
         if code_point > tree.LAST_CODE_POINT or 0xD800 <= code_point <= 0xDFFF:
-            raise self._invalid("the escape is no character", match.start())
+            raise self._invalid("the escape is not a character", match.start())
         return code_point
 
     def _token(self) -> tree.Node:

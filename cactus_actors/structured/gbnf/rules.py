@@ -103,7 +103,7 @@ def _check_ends(rules: Rules, places: Mapping[str, str]) -> None:
     ending = _closure(rules, _ends)
     for name in rules:
         if name not in ending:
-            raise SchemaUnsatisfiable(f"{places[name]}: no text obeys the rule {name}: it never ends", param=PARAM)
+            raise SchemaUnsatisfiable(f"{places[name]}: no text can match the rule {name}: it never ends", param=PARAM)
 
 
 def _ends(node: tree.Node, names: Container[str]) -> bool:
@@ -129,7 +129,7 @@ def _check_loops(rules: Rules) -> None:
     pending = list(rules.values())
     for node in pending:
         if isinstance(node, tree.Repeat) and node.most is None and not _writes(node.item, writing):
-            raise SchemaInvalid(f"{node.place}: only empty text is repeated without end", param=PARAM)
+            raise SchemaInvalid(f"{node.place}: the repeated item matches only empty text", param=PARAM)
         pending += tree.parts(node)
 
 

@@ -200,7 +200,7 @@ def test_prompt_shapes(given: Any, expected: Any) -> None:
         (5, "a string or a list"),
         ([1, None], r"prompt\[1\] must be a token id or a string"),
         ([1, True], r"prompt\[1\] must be a token id or a string"),
-        ([True], r"prompt\[0\] is no prompt"),
+        ([True], r"prompt\[0\] is not a prompt"),
         ([1, [2]], r"prompt\[1\] must be a token id"),
         (["a", [1.5]], r"prompt\[1\]\[0\] must be a token id"),
         ([{"prompt_string": "a", "multimodal_data": ["x"]}], "holds media"),

@@ -101,7 +101,7 @@ def test_an_unfinished_run_goes_on_with_its_failed_lines_again(
 
 
 def test_there_is_nothing_to_run_again(run: Callable[..., BatchProgress], source: Path) -> None:
-    with pytest.raises(OutputRefused, match="no failed line"):
+    with pytest.raises(OutputRefused, match="no run to retry"):
         run(retry_failed=True)
     source.write_text('{"prompt": "p 0"}\n')
     run()

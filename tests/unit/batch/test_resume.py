@@ -48,7 +48,7 @@ def test_results_that_no_journal_tells_of_are_not_thrown_away(
 ) -> None:
     (tmp_path / name).write_bytes(b'{"custom_id":"job-1"}\n')
     for changes in ({}, {"resume": True}):
-        with pytest.raises(OutputRefused, match=rf"{name}: holds results.*--overwrite"):
+        with pytest.raises(OutputRefused, match=rf"{name}: has results.*--overwrite"):
             run(**changes)
     assert (tmp_path / name).read_bytes() == b'{"custom_id":"job-1"}\n'
     assert run(overwrite=True).num_succeeded == 20

@@ -226,7 +226,7 @@ def test_auth_keeps_a_key_that_nobody_else_reads(cactus: Callable[..., typer.tes
         "\nwarning: [handoff] base_url http://cloud.example/v1 has no TLS"
         in cactus("auth", "--config", "c.toml", input="sk-abcdefghijklmnopqrst\n").stderr
     )
-    assert "forgotten" in cactus("auth", "--forget").stdout
+    assert "was removed" in cactus("auth", "--forget").stdout
     assert not path.exists()
     for nothing in ("\n", ""):
         with pytest.raises(ConfigurationInvalid, match="no key was given"):

@@ -115,8 +115,8 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
         ("new", "bob", "--tenant", ""): "a tenant is",
         ("new", "bob", "--weight", "0"): "a weight is 1 to 1000, got 0",
         ("new", "bob", "--weight", "1001"): "a weight is 1 to 1000, got 1001",
-        ("new", "bob", "--role", "worker", "--weight", "2"): "a worker's key submits no jobs",
-        ("new", "bob", "--role", "worker", "--no-cloud"): "a worker's key submits no jobs",
+        ("new", "bob", "--role", "worker", "--weight", "2"): "do not apply to worker keys, which submit no jobs",
+        ("new", "bob", "--role", "worker", "--no-cloud"): "do not apply to worker keys, which submit no jobs",
         ("revoke", "bob"): "no key is named bob",
     }.items():
         with pytest.raises(ConfigurationInvalid, match=said):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.config import CloudBudget, HandoffSettings, make_config, read_config_file
 from cactus_actors.handoff.metering import Meter, Prices
-from cactus_actors.handoff.spending import MAX_TOLD, Spending, period_at
+from cactus_actors.handoff.spending import MAX_ROWS, Spending, period_at
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.results import Usage
 
@@ -110,23 +110,23 @@ def test_without_budgets_what_was_spent_is_told_and_nothing_is_kept(clock: Clock
     books = spending(clock, path=tmp_path / "spending.json")
     books.add("ann", requests=1, tokens=100, cost=1.0)
     books.add("bob", requests=2, tokens=10, cost=2.0)
-    assert [(row.period, row.tenant, row.requests, row.tokens, row.cost) for row in books.told("EUR")] == [
+    assert [(row.period, row.tenant, row.requests, row.tokens, row.cost) for row in books.report("EUR")] == [
         ("all", None, 3, 110, 3.0),
         ("all", "bob", 2, 10, 2.0),
         ("all", "ann", 1, 100, 1.0),
     ]
-    assert {row.currency for row in books.told("EUR")} == {"EUR"}
+    assert {row.currency for row in books.report("EUR")} == {"EUR"}
     assert books.refusal("ann") is None
     assert [*tmp_path.iterdir()] == []
 
 
 def test_the_router_is_told_of_so_many_tenants_and_no_more(clock: Clock) -> None:
     books = spending(clock, CloudBudget(max_tokens=10**9), CloudBudget(per_tenant=True, max_tokens=10**9))
-    for number in range(MAX_TOLD + 5):
+    for number in range(MAX_ROWS + 5):
         books.add(f"tenant-{number}", tokens=number)
-    told = books.told("USD")
-    assert len(told) == MAX_TOLD
-    assert (told[0].tenant, told[1].tenant) == (None, f"tenant-{MAX_TOLD + 4}")
+    rows = books.report("USD")
+    assert len(rows) == MAX_ROWS
+    assert (rows[0].tenant, rows[1].tenant) == (None, f"tenant-{MAX_ROWS + 4}")
 
 
 @pytest.mark.parametrize("content", [b"", b"[", b"{}", b'[{"period":"all"}]', b"\xff"])

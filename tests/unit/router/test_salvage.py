@@ -376,7 +376,7 @@ def test_a_damaged_journal_that_cannot_be_written_anew_stays_where_it_is(
 
     with monkeypatch.context() as patch:
         patch.setattr("cactus_actors.router.journal.database.refill", full)
-        with pytest.raises(ConfigurationInvalid, match=r"damaged .* cannot be written: .* full"):
+        with pytest.raises(ConfigurationInvalid, match=r"damaged .* cannot be written to a new file: .* full"):
             JobJournal(tmp_path).recover(600.0)
     assert not list(tmp_path.glob("*.damaged-*"))
     assert 0 < len(found(tmp_path)) < len(jobs)

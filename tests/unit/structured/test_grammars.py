@@ -138,12 +138,12 @@ def test_a_response_format_of_text_goes_with_another_form() -> None:
         (
             {"json_schema": {"type": "integer", "minimum": 4, "maximum": 3}},
             SchemaUnsatisfiable,
-            "no value obeys it: minimum (4) is greater than maximum (3)",
+            "no value can match it: minimum (4) is greater than maximum (3)",
         ),
         (
             {"json_schema": {"type": "string", "format": "ipv4", "pattern": "^a$"}},
             SchemaUnsatisfiable,
-            "no text obeys it: its patterns, lengths and formats exclude each other",
+            "no text can match it: its patterns, lengths and formats exclude each other",
         ),
         (
             {"json_schema": {"type": "integer", "multipleOf": 7, "minimum": 1, "maximum": 3}},
