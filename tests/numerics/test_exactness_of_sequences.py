@@ -348,7 +348,7 @@ def test_a_complete_answer_that_comes_again_ends_at_once(models: dict[int, Model
 
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_in_any_company(models: dict[int, Model], expected: list[Outcome], data: st.DataObject) -> None:
+def test_in_any_batch(models: dict[int, Model], expected: list[Outcome], data: st.DataObject) -> None:
     """Dispatches arrive at any time and in any order, others are aborted, and memory may be short."""
     engine = make_engine(
         models[data.draw(st.sampled_from([1, 2]))],

@@ -137,7 +137,7 @@ def test_instruction_sets_agree_to_the_bit(name, shape):
 
 @every_kernel
 @every_format
-def test_a_product_can_be_added_to_what_stands_there(name, instructions):
+def test_a_product_can_be_added_to_the_output(name, instructions):
     chosen = FORMATS[name][instructions]
     weights, source = operands(33, 64)
     before = np.random.default_rng(1).standard_normal((len(source), 33), dtype=np.float32)
@@ -198,7 +198,7 @@ def test_int4_scales_are_chosen_for_the_least_squared_error():
     assert ((chosen - groups) ** 2).sum() < 0.9 * ((plain - groups) ** 2).sum()
 
 
-def test_int4_keeps_what_stands_on_its_levels():
+def test_int4_represents_its_own_levels_exactly():
     levels = np.array(LEVELS, dtype=np.float32)
     scales = np.array([[100, -57, 0, 31], [-100, 100, 90, 80]], dtype=np.float32)
     weights = (scales[:, :, None] * levels).reshape(2, 64) * np.float32(1e20)

@@ -198,7 +198,7 @@ def test_softcap_over_the_whole_range_of_floats():
 
 
 @pytest.mark.parametrize("place", [0, 20, 35])
-def test_what_is_not_a_number_stays_visible(place):
+def test_nan_stays_visible(place):
     values = numbers(40)
     values[place] = math.nan
     for kernel in (gate_silu, gate_gelu):
@@ -317,7 +317,7 @@ def test_gate_head(head_dim):
     assert (row[5 + head_dim :] == NEIGHBOUR).all()
 
 
-def test_growth_of_queries():
+def test_attention_temperature_scaling():
     found = [growth_of_queries(position, 0.1, 16) for position in (0, 15, 16, 31, 160)]
     assert found[:2] == [1, 1]
     np.testing.assert_allclose(found[2:], 1 + 0.1 * np.log([2, 2, 11]), rtol=2e-7)

@@ -126,7 +126,7 @@ def test_decoding_beside_a_prefill_gives_the_same_bits(odd):
     assert (logits[1:] == expected_other).all()
 
 
-def test_what_stands_in_foreign_blocks_and_behind_the_end_is_never_read(odd):
+def test_blocks_of_other_sequences_and_positions_after_the_end_are_never_read(odd):
     token_ids = prompt(odd.config, 21)
     cache = odd.new_cache(4, BLOCK_SIZE)
     for array in cache.arrays:

@@ -51,7 +51,7 @@ def test_a_change_is_seen_and_what_did_not_change_is_not_read_again(tmp_path: Pa
         pytest.param(b"x" * 101, "more than 100 bytes", id="too large"),
     ],
 )
-def test_what_cannot_be_used_is_left_out_with_a_warning(
+def test_unusable_files_are_skipped_with_a_warning(
     tmp_path: Path, content: bytes, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, good_md="good")
@@ -84,6 +84,6 @@ def test_a_corpus_is_bounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     assert "4 chunks; 3 are used" in caplog.text
 
 
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match="not a directory"):
         Corpus(tmp_path / "nothing")

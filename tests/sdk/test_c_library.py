@@ -59,7 +59,7 @@ def test_the_tool_program(library: Path, tmp_path: Path) -> None:
     assert isinstance(call["arguments"]["location"], str)
 
 
-def test_the_edges(library: Path, tmp_path: Path) -> None:
+def test_edge_cases(library: Path, tmp_path: Path) -> None:
     lines = run(programs.EDGES, library, tmp_path, "cactus-sprout", flags=("-Wall", "-Wextra", "-Werror"))
     said = [line.partition(": ")[::2] for line in lines.splitlines()]
     whole = json.loads(dict(said)["answer"])
@@ -107,7 +107,7 @@ def test_the_edges(library: Path, tmp_path: Path) -> None:
         (("sysconfig", "get_config_var", lambda _: None), "libpython"),
     ],
 )
-def test_what_is_missing_is_named(
+def test_missing_files_are_named(
     change: tuple[str, str, object], told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     module, name, value = change

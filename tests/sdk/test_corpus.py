@@ -49,7 +49,7 @@ def answer(model: CactusModel, **options: Any) -> dict[str, Any]:
     return json.loads(cactus_complete(model, QUESTION, {"temperature": 0, "max_tokens": 8, **options}))
 
 
-def test_what_fits_the_question_stands_in_the_prompt_and_is_told(model: CactusModel) -> None:
+def test_matching_pieces_are_in_the_prompt_and_in_the_result(model: CactusModel) -> None:
     result = answer(model)
     assert result["success"] is True
     assert result["sources"][0]["source"] == "ferry.md"
@@ -60,7 +60,7 @@ def test_what_fits_the_question_stands_in_the_prompt_and_is_told(model: CactusMo
     assert result["prompt_tokens"] > without["prompt_tokens"] + 30
 
 
-def test_so_many_documents_as_are_asked_for(model: CactusModel) -> None:
+def test_the_number_of_documents_is_an_option(model: CactusModel) -> None:
     one = answer(model, tool_rag_top_k=1)
     assert [source["source"] for source in one["sources"]] == ["ferry.md"]
     assert answer(model, tool_rag_top_k=2)["prompt_tokens"] > one["prompt_tokens"]
@@ -116,7 +116,7 @@ def test_pieces_of_more_tokens_than_the_context_are_found_all_the_same(tmp_path:
     assert found["source"] == "cats.md"
 
 
-def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_corpus_is_named(tmp_path: Path) -> None:
     with pytest.raises(CallFailed, match="nowhere"):
         cactus_init("cactus-sprout", tmp_path / "nowhere", False, threads=1)
     assert "nowhere" in cactus_get_last_error()

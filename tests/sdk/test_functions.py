@@ -74,7 +74,7 @@ def test_the_callback_gets_every_token_of_the_answer(shared_model: CactusModel) 
     assert shown == cactus_tokenize(shared_model, result["response"])
 
 
-def test_what_the_callback_raises_ends_the_generation_and_is_raised(shared_model: CactusModel) -> None:
+def test_an_exception_of_the_callback_ends_the_generation_and_is_raised(shared_model: CactusModel) -> None:
     calls = []
 
     def on_token(text: str, token_id: int) -> None:
@@ -107,7 +107,7 @@ def test_an_interrupted_step_leaves_nothing_behind(shared_model: CactusModel, mo
     assert answer(shared_model, LONG_STORY)["response"] == expected["response"]
 
 
-def test_stop_ends_the_generation_with_what_there_is(shared_model: CactusModel) -> None:
+def test_stop_ends_the_generation_with_a_partial_answer(shared_model: CactusModel) -> None:
     texts: list[str] = []
 
     def on_token(text: str, token_id: int) -> None:
@@ -186,7 +186,7 @@ def test_unknown_options_are_named(shared_model: CactusModel) -> None:
 
 
 @pytest.mark.parametrize("handle", [None, "cactus-sprout", 7])
-def test_what_is_no_handle_is_misuse(handle: Any) -> None:
+def test_an_invalid_handle_is_misuse(handle: Any) -> None:
     with pytest.raises(RuntimeError) as raised:
         cactus_complete(handle, QUESTION)
     assert cactus_get_last_error() == str(raised.value) != ""
@@ -209,7 +209,7 @@ def test_a_callback_cannot_use_its_own_model(shared_model: CactusModel) -> None:
         cactus_complete(shared_model, QUESTION, GREEDY, None, on_token)
 
 
-def test_a_model_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(RuntimeError, match=r"weights/lfm2-1\.2b"):
         cactus_init("weights/lfm2-1.2b", None, False)

@@ -122,7 +122,7 @@ def test_stop(model: CactusModel) -> None:
     assert result["completion_tokens"] < 900
 
 
-def test_what_the_callback_raises_ends_it(model: CactusModel) -> None:
+def test_an_exception_of_the_callback_ends_the_generation(model: CactusModel) -> None:
     def on_token(text: str, token_id: int) -> None:
         raise LookupError("enough")
 
@@ -147,7 +147,7 @@ def test_documents_of_the_service(model: CactusModel) -> None:
     assert answer(model, question, {"max_tokens": 4, "tool_rag_top_k": 0})["sources"] == []
 
 
-def test_a_service_that_is_not_there_is_named() -> None:
+def test_a_missing_service_is_named() -> None:
     with pytest.raises(CallFailed, match=r"127\.0\.0\.1:9"):
         cactus_init("http://127.0.0.1:9", None, False)
     assert "127.0.0.1:9" in cactus_get_last_error()

@@ -62,7 +62,7 @@ def test_documents_come_back_as_they_were_added(index: CactusIndex) -> None:
     assert (first["id"], first["embedding"]) == (10, [1.0, 0.0, 0.0])
 
 
-def test_what_was_deleted_is_not_found(index: CactusIndex) -> None:
+def test_deleted_documents_are_not_found(index: CactusIndex) -> None:
     cactus_index_delete(index, [10, 999])
     cactus_index_compact(index)
     assert ids(index, [1, 0, 0]) == [30, 20]
@@ -95,7 +95,7 @@ def test_it_is_there_the_next_time(tmp_path: Path) -> None:
         (([-1], ["negative"], VECTORS[:1]), "an id is"),
     ],
 )
-def test_what_cannot_be_added_changes_nothing(index: CactusIndex, arguments: tuple[Any, ...], told: str) -> None:
+def test_invalid_documents_change_nothing(index: CactusIndex, arguments: tuple[Any, ...], told: str) -> None:
     with pytest.raises(CallFailed, match=told):
         cactus_index_add(index, *arguments)
     assert told in cactus_get_last_error()

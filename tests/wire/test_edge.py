@@ -159,7 +159,7 @@ async def test_jobs_end_once_while_the_edge_is_ended_again_and_again(service: Se
     assert (counts.queued, counts.running, counts.failed) == (0, 0, 0)
 
 
-def test_what_is_left_unfinished_is_cut_and_its_memory_given_back(service: Service) -> None:
+def test_unfinished_messages_are_cut_and_their_memory_freed(service: Service) -> None:
     pid = running_edge()
     watch = MemoryGrowth(pid)
     before = service.status().refused.get("unfinished", 0)
@@ -182,7 +182,7 @@ def test_what_is_left_unfinished_is_cut_and_its_memory_given_back(service: Servi
     assert service.status().refused["unfinished"] == before + 2
 
 
-def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service: Service) -> None:
+def test_a_client_that_does_not_read_replies_takes_bounded_memory(service: Service) -> None:
     """The client is cut for its use of memory, or by TCP after three seconds."""
     pid = running_edge()
     client, worker = service.client(), service.worker()
@@ -289,7 +289,7 @@ def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck()
         assert subscriber.receive()
 
 
-def test_rights_are_the_same_behind_the_next_edge(tmp_path: Path) -> None:
+def test_permissions_hold_after_the_edge_process_restarts(tmp_path: Path) -> None:
     with secured_router(tmp_path) as router:
         alice_key, bob_key = router.key("alice"), router.key("bob")
         worker, alice = router.worker(router.key("w", "worker")), router.client(alice_key)

@@ -90,7 +90,9 @@ async def test_a_failure_is_a_finish_with_the_error(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"request": None}, {"emitted_ids": [0, 0]}], ids=["no text", "already begun"])
-async def test_what_a_cloud_cannot_do_is_refused_without_asking_it(stage: Stage, changes: dict[str, Any]) -> None:
+async def test_unsupported_jobs_are_refused_without_a_request_to_the_cloud(
+    stage: Stage, changes: dict[str, Any]
+) -> None:
     async with fake_cloud(fast) as cloud:
         stage.start(cloud)
         await stage.router.welcome()
@@ -153,7 +155,7 @@ async def test_a_welcome_that_was_not_asked_for_voids_everything(stage: Stage) -
         assert router.reports[-1].num_accepted == 1
 
 
-async def test_a_restarted_router_hears_nothing_of_the_past_and_is_greeted(stage: Stage) -> None:
+async def test_a_restarted_router_gets_a_hello_and_no_old_deltas(stage: Stage) -> None:
     async with fake_cloud(stalls, fast) as cloud:
         stage.start(cloud)
         await stage.router.welcome(epoch=1)

@@ -282,7 +282,7 @@ async def test_a_drip_ends_at_the_deadline(asker_of: MakeAsker, job_s: float | N
 @pytest.mark.parametrize(
     "answering", [ends_early, ends_without_reason, sends_broken_json, sends_endless_line, sends_html]
 )
-async def test_what_is_not_the_protocol_is_no_success(asker_of: MakeAsker, answering: Answering) -> None:
+async def test_protocol_violations_are_failures(asker_of: MakeAsker, answering: Answering) -> None:
     async with fake_cloud(answering) as cloud:
         asker = asker_of(cloud, breaker_failures=1)
         assert (await asker.fail()).kind == "cloud_protocol_error"

@@ -60,7 +60,7 @@ def test_it_is_built_from_its_settings_and_answers(placement: LocalPlacement) ->
     assert os.getpgid(actor.pid) == actor.pid
 
 
-def test_its_run_ends_with_what_it_returns(placement: LocalPlacement) -> None:
+def test_its_run_returns_the_actors_result(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     actor.run("and", "gone")
     assert actor.ask("pid").result(SOON_S) == actor.pid
@@ -73,7 +73,7 @@ def test_its_run_ends_with_what_it_returns(placement: LocalPlacement) -> None:
     until(lambda: not is_alive(actor.pid), SOON_S)
 
 
-def test_its_errors_come_typed_and_what_nobody_foresaw_is_shown(placement: LocalPlacement, lines: list[str]) -> None:
+def test_its_errors_are_typed_and_unexpected_ones_are_shown(placement: LocalPlacement, lines: list[str]) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     with pytest.raises(ConfigurationInvalid, match="not this") as caught:
         actor.ask("refuse").result(SOON_S)
@@ -97,7 +97,7 @@ def test_one_that_cannot_be_built_says_why(placement: LocalPlacement) -> None:
     assert isinstance(exit_info.error, ConfigurationInvalid)
 
 
-def test_one_that_is_killed_is_lost_at_once_for_all_who_wait(placement: LocalPlacement) -> None:
+def test_a_killed_actor_is_lost_at_once_for_all_waiting_calls(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     child = actor.ask("child_pid").result(SOON_S)
     actor.run()
@@ -150,7 +150,7 @@ def test_when_its_process_is_killed_nothing_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel")
-def test_what_a_dead_service_left_is_removed_and_what_a_living_one_has_is_not(tmp_path: Path) -> None:
+def test_files_of_a_dead_service_are_removed_and_those_of_a_running_one_are_not(tmp_path: Path) -> None:
     left = tmp_path / "run" / "1-dead"
     left.mkdir(parents=True)
     (left / "workers").touch()

@@ -137,7 +137,7 @@ def test_the_second_time_nobody_is_asked(hub: FakeHub, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("missing", ["model-2.safetensors", "tokenizer.json", "config.json"])
-def test_what_is_missing_in_the_cache_is_downloaded(hub: FakeHub, missing: str) -> None:
+def test_files_missing_in_the_cache_are_downloaded(hub: FakeHub, missing: str) -> None:
     path = resolve_model("owner/shards")
     whole = files_in(path)
     (path / missing).resolve().unlink()
@@ -198,7 +198,7 @@ def test_a_cache_that_was_filled_elsewhere_is_used_offline(cache: Path, monkeypa
         ("owner/gated", "ask at http.*owner/gated, then set HF_TOKEN"),
     ],
 )
-def test_what_cannot_be_served_is_said(hub: FakeHub, name: str, said: str) -> None:
+def test_unsupported_repositories_are_reported(hub: FakeHub, name: str, said: str) -> None:
     with pytest.raises(ModelFileInvalid, match=said):
         resolve_model(name)
     assert name == "owner/gated" or set(hub.downloaded) <= {*TEXT, "model.safetensors.index.json"}

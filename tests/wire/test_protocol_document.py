@@ -76,7 +76,7 @@ def shape(value: Any) -> Any:
     return None
 
 
-def test_a_router_says_what_the_examples_say() -> None:
+def test_a_router_sends_what_the_examples_show() -> None:
     router = RouterHarness(probe=SURE_PROBE)
     router.connect()
     router.submit(1, "Hi!", logprobs=True, top_logprobs=2)

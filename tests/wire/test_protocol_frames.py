@@ -32,7 +32,7 @@ def test_a_message_survives_its_frames(encoding: wire.Encoding) -> None:
 
 
 @pytest.mark.parametrize("header", [b"", b"\x00m", b"\xffj", b"\x01", b"\x01x", b"GET / HTTP/1.1", b"\x01mm"])
-def test_a_foreign_header_names_what_is_spoken(header: bytes) -> None:
+def test_an_unknown_header_names_the_supported_one(header: bytes) -> None:
     with pytest.raises(UnsupportedVersion, match="0x01"):
         DECODER.decode([header, b"\x80"])
 

@@ -231,7 +231,7 @@ def test_health_and_drain_from_other_threads(service: Service) -> None:
     assert service.actor.drain(60.0)
 
 
-def test_stopping_answers_those_who_wait() -> None:
+def test_stopping_answers_waiting_clients() -> None:
     with serving() as service:
         client = service.client()
         client.send(submit(1))

@@ -89,7 +89,7 @@ def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: S
     context.term()
 
 
-async def test_what_was_published_too_fast_is_asked_for_and_nothing_is_missing() -> None:
+async def test_tokens_published_too_fast_are_replayed_and_none_is_missing() -> None:
     num_jobs, num_tokens = 200, 20
     with serving(edge_limits=EdgeLimits(max_unread=10, send_buffer=4096)) as service:
         async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:

@@ -67,7 +67,7 @@ def outcome(work: Any, submit: Submit) -> Any:
 
 
 @pytest.mark.parametrize("submit", [*REQUESTS, *REFUSED])
-def test_the_process_makes_of_a_request_what_this_one_would(process: PreparerProcess, submit: Submit) -> None:
+def test_the_process_prepares_a_request_as_this_one_does(process: PreparerProcess, submit: Submit) -> None:
     model = load_text_model(resolve_model("cactus-sprout"))
     expected = outcome(lambda one: prepare(one, model), submit)
     assert outcome(lambda one: process.prepare(msgspec.msgpack.encode(one)), submit) == expected
@@ -219,7 +219,7 @@ def test_the_router_answers_while_a_request_is_being_prepared() -> None:
         assert isinstance(client.receive(), Accepted | Rejected)
 
 
-def test_who_sends_one_request_need_not_wait_until_another_s_many_are_prepared() -> None:
+def test_a_single_request_does_not_wait_for_the_many_of_another_client() -> None:
     with serving(SlowModel()) as service:
         client, other = service.client(), service.client()
         client.send(Submit(job_id=job_id(1), prompt="slow", options=Options(user="busy")))

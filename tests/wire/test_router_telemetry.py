@@ -86,7 +86,7 @@ def test_an_endpoint_that_is_none_is_named(endpoint: str) -> None:
         actor.start()
 
 
-def test_without_the_extra_it_is_said_what_to_install() -> None:
+def test_without_the_extra_the_error_names_the_package_to_install() -> None:
     program = """
 import sys
 sys.modules["opentelemetry"] = None

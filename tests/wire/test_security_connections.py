@@ -70,7 +70,7 @@ def test_bytes_without_a_handshake_become_no_message(router: SecuredRouter, name
     assert (jobs.accepted, jobs.rejected) == (1, 0)
 
 
-def test_who_says_nothing_is_cut_off(router: SecuredRouter) -> None:
+def test_silent_connections_are_cut_off(router: SecuredRouter) -> None:
     """Silent connections would use up the descriptors."""
     ports = [urlsplit(getattr(router.endpoints, name)).port for name in ("jobs", "stream", "workers")]
     connections = [socket.create_connection(("127.0.0.1", port or 0)) for port in ports for _ in range(20)]
@@ -105,7 +105,7 @@ def test_a_client_of_the_package_is_told_at_once(router: SecuredRouter, tmp_path
     assert time.monotonic() - started < 30  # before any time limit of the client
 
 
-def test_the_package_sends_nothing_with_a_key_to_who_asks_for_none(tmp_path: Path) -> None:
+def test_a_client_with_a_key_sends_nothing_to_a_server_without_keys(tmp_path: Path) -> None:
     credentials = Credentials(KeyPair.generate(), KeyPair.generate().public, "alice")
     write_key_file(tmp_path / "alice.key", credentials, "client", "alice")
     with (
@@ -240,7 +240,7 @@ class Wiretap:
 
 
 @pytest.mark.parametrize("has_keys", [True, False])
-def test_what_is_said_with_keys_cannot_be_overheard(tmp_path: Path, has_keys: bool) -> None:
+def test_connections_with_keys_are_encrypted(tmp_path: Path, has_keys: bool) -> None:
     secret = "the quick brown fox"
     with contextlib.ExitStack() as stack:
         if has_keys:

@@ -28,7 +28,7 @@ def hear(peer: Peer) -> None:
         peer.receive()
 
 
-def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: SecuredRouter) -> None:
+def test_a_subscriber_with_a_revoked_key_gets_no_more_tokens_and_others_do(router: SecuredRouter) -> None:
     laptop, server = router.key("laptop", tenant="team"), router.key("server", tenant="team")
     worker, client = router.worker(router.key("w", "worker")), router.client(laptop)
     assert isinstance(client.ask(submit(1)), Accepted)
@@ -54,7 +54,7 @@ def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: Secu
     until(lambda: job_id(1) not in topics)  # the other's subscription ended with its connection
 
 
-def test_who_waits_with_a_revoked_key_is_told_why_and_is_sent_nothing_else(router: SecuredRouter) -> None:
+def test_a_waiting_client_with_a_revoked_key_gets_the_reason_and_nothing_else(router: SecuredRouter) -> None:
     laptop, server = router.key("laptop", tenant="team"), router.key("server", tenant="team")
     worker, revoked, kept = (
         router.worker(router.key("w", "worker")),

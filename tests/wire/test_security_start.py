@@ -55,7 +55,7 @@ def test_no_socket_is_open_to_others_without_keys(name: str, endpoint: str) -> N
     assert "reach" in refusal  # that others could connect; not that it cannot be bound here
 
 
-def test_the_refusal_says_what_to_do() -> None:
+def test_the_refusal_contains_instructions() -> None:
     with pytest.raises(ConfigurationInvalid) as raised:
         service_keys(ServeConfig(jobs_endpoint="tcp://0.0.0.0:5555"))
     assert "--curve" in raised.value.message

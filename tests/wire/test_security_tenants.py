@@ -123,7 +123,7 @@ def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> 
     until(lambda: not list(topics))
 
 
-def test_a_topic_that_somebody_else_listens_to_is_not_submitted_to(router: SecuredRouter) -> None:
+def test_a_job_id_with_a_foreign_subscriber_is_refused(router: SecuredRouter) -> None:
     """Clients that subscribe before there is a job would receive its tokens."""
     alice, bob_key = router.client(router.key("alice")), router.key("bob")
     nosy = router.subscriber(bob_key, job_id(1))
@@ -183,7 +183,7 @@ def test_a_tenants_prefixes_are_dispatched_under_a_salt_of_its_own(router: Secur
         assert salt_of(foreign, cache_salt=guess) not in (own, salt_of(first, cache_salt="a"))
 
 
-def test_a_stream_is_heard_by_who_submitted_it(router: SecuredRouter) -> None:
+def test_the_submitter_receives_its_stream(router: SecuredRouter) -> None:
     """The package's own client subscribes first and submits then."""
     from cactus_actors import Client
 
@@ -220,7 +220,7 @@ def test_tenants_that_wait_are_served_by_the_weights_of_their_keys(tmp_path: Pat
         assert 29 <= num_heavy <= 31
 
 
-def test_another_weight_holds_for_what_comes_next_and_cuts_no_connection(tmp_path: Path) -> None:
+def test_a_changed_weight_applies_to_later_jobs_and_cuts_no_connection(tmp_path: Path) -> None:
     with secured_router(tmp_path, on_deck=0) as router:
         alice = router.client(router.key("alice"))
         assert isinstance(alice.ask(submit(1)), Accepted)

@@ -67,7 +67,7 @@ def test_a_worker_computes_no_further_ahead_of_the_router_than_it_may(router: Fa
     assert [token for delta in router.deltas_of(2) for token in delta.token_ids] == expected
 
 
-def test_hello_says_what_the_worker_has(router: FakeRouter) -> None:
+def test_hello_describes_the_worker(router: FakeRouter) -> None:
     hello = router.greet()
     assert (hello.worker_id, hello.kind, hello.model) == ("w", "local", "random")
     assert (hello.num_slots, hello.num_blocks, hello.block_size) == (2, 256, 16)
@@ -76,7 +76,7 @@ def test_hello_says_what_the_worker_has(router: FakeRouter) -> None:
     assert hello.kernels
 
 
-def test_a_refused_worker_ends_and_says_why(router: FakeRouter) -> None:
+def test_a_refused_worker_ends_with_the_reason(router: FakeRouter) -> None:
     router.receive_until(Hello)
     router.send(Refused("weights", "its weights are in int8, not in int4"))
     router.thread.join(DEADLINE_S)
@@ -136,7 +136,7 @@ def test_an_idle_worker_reports_once_a_second(router: FakeRouter) -> None:
     assert 1.0 < time.monotonic() - started < 60.0
 
 
-def test_a_worker_tells_what_its_prefix_cache_holds_and_all_of_it_to_a_new_router(
+def test_a_worker_reports_its_cached_prefixes_and_all_of_them_to_a_new_router(
     router: FakeRouter,
 ) -> None:
     router.greet()
@@ -172,7 +172,7 @@ def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router
     assert {delta.dispatch_id for report in after for delta in report.deltas} == {2}
 
 
-def test_a_continued_dispatch_says_only_what_is_new(router: FakeRouter) -> None:
+def test_a_continued_dispatch_reports_only_new_tokens(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1))
     whole = router.deltas_of(1)

@@ -46,7 +46,7 @@ def of_a_client() -> int:
 
 
 @pytest.mark.parametrize("drawn", [of_a_resolved_job, of_a_body, of_a_client])
-def test_a_drawn_seed_is_read_alike_by_everybody(drawn: Callable[[], int]) -> None:
+def test_a_drawn_seed_is_exact_in_every_json_reader(drawn: Callable[[], int]) -> None:
     seeds = [drawn() for _ in range(400)]
     assert max(seeds) <= MAX_EXACT
     assert max(seeds) > MAX_EXACT // 4  # all bits are drawn
@@ -73,7 +73,7 @@ def test_a_seed_may_be_its_digits(name: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "seven", "-2", "1e3", "0x1", "٣", "1" * 21])
-def test_what_is_no_seed_is_refused_by_name(wrong: str) -> None:
+def test_an_invalid_seed_is_refused_by_name(wrong: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         request_from_body("/v1/completions", {"prompt": "a", "seed": wrong}, lambda _: "0" * 32)
     assert refused.value.param == "seed"
@@ -98,7 +98,7 @@ def told(seed: int, text: str = "", tools: list[dict[str, Any]] | None = None) -
     return [encode(reply, JSON)[1] for _, reply in router.replies], router.result(1)
 
 
-def test_a_large_seed_is_told_as_text_too() -> None:
+def test_a_large_seed_is_also_given_as_text() -> None:
     accepted, finished = [json.loads(reply) for reply in told(LARGEST)[0]]
     assert (accepted["seed"], accepted["seed_text"]) == (LARGEST, str(LARGEST))
     assert (finished["result"]["seed"], finished["result"]["seed_text"]) == (LARGEST, str(LARGEST))
@@ -107,7 +107,7 @@ def test_a_large_seed_is_told_as_text_too() -> None:
     assert finished["result"]["seed_text"] is None
 
 
-def test_a_large_seed_is_told_as_text_too_by_every_surface() -> None:
+def test_a_large_seed_is_also_given_as_text_by_every_api() -> None:
     result = told(LARGEST)[1]
     request = BodyRequest(endpoint="chat", submits=[Submit(job_id=job_id(1), messages=[])])
     body = completion_body(request, [result], completion_id="c", created=1)
@@ -126,7 +126,7 @@ def test_arguments_of_calls_are_told_as_text_too_where_they_are_large() -> None:
     assert json.loads(render(result))["tool_calls"][1]["arguments_text"] == '{"account":[9007199254740993]}'
 
 
-def test_whatever_else_is_told_is_read_alike() -> None:
+def test_all_other_integers_are_exact() -> None:
     assert [inexact_integers(reply) for reply in told(MAX_EXACT)[0]] == [[], []]
     router = RouterHarness()
     worker = router.connect()

@@ -51,7 +51,7 @@ def token(text: str, logprob: float | None = -0.5, **top: float) -> TokenLogprob
     )
 
 
-def test_a_chat_completion_with_what_we_tell_beyond() -> None:
+def test_a_chat_completion_with_our_own_fields() -> None:
     result = Result(
         text="Paris",
         finish_reason="length",

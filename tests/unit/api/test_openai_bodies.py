@@ -156,7 +156,7 @@ def test_the_endpoints_have_profiles_of_their_own_and_take_another() -> None:
         request_from_body(COMPLETIONS, body, numbered, profile="cerebras")
 
 
-def test_content_of_every_kind_travels_and_what_answers_hold_beyond_ours_is_left_out() -> None:
+def test_content_of_every_kind_is_kept_and_unknown_fields_of_answers_are_dropped() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "data:"}}]
     answer = {"role": "assistant", "content": None, "refusal": None, "tool_calls": [{"id": "1"}]}
     request = chat(messages=[{"role": "user", "content": parts}, answer | {"prefix": True}])
@@ -206,7 +206,7 @@ def test_prompt_shapes(given: Any, expected: Any) -> None:
         ([{"prompt_string": "a", "multimodal_data": ["x"]}], "holds media"),
     ],
 )
-def test_what_is_no_prompt_is_told_by_place(prompt: Any, message: str) -> None:
+def test_an_invalid_prompt_is_reported_by_its_position(prompt: Any, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message) as caught:
         prompts(prompt)
     assert caught.value.param == "prompt"
@@ -284,7 +284,7 @@ def test_a_wrong_type_or_value_names_its_field(fields: dict[str, Any], param: st
 @pytest.mark.parametrize(
     "fields", [{"best_of": 2}, {"audio": {}}, {"modalities": ["audio"]}, {"functions": [{"name": "f"}]}]
 )
-def test_what_is_not_here_is_refused_by_name_and_not_left_out(fields: dict[str, Any]) -> None:
+def test_unsupported_features_are_refused_by_name_and_not_ignored(fields: dict[str, Any]) -> None:
     with pytest.raises(NotSupported) as caught:
         chat(**fields)
     assert caught.value.param == next(iter(fields))

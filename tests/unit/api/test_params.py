@@ -80,7 +80,7 @@ def test_absent_options_take_the_profile(profile: ProfileName, defaults: tuple[f
         ("stop", ["a", "b"], ("a", "b")),
     ],
 )
-def test_a_parameter_is_what_was_asked_for(field: str, value: Any, resolved: Any) -> None:
+def test_a_parameter_has_the_requested_value(field: str, value: Any, resolved: Any) -> None:
     assert getattr(params_of(**{field: value}), field) == resolved
 
 
@@ -98,7 +98,7 @@ def test_a_parameter_is_what_was_asked_for(field: str, value: Any, resolved: Any
         ("user", "someone", "user", "someone"),
     ],
 )
-def test_a_policy_is_what_was_asked_for(field: str, value: Any, name: str, resolved: Any) -> None:
+def test_a_policy_has_the_requested_value(field: str, value: Any, name: str, resolved: Any) -> None:
     assert getattr(policy_of(**{field: value}), name) == resolved
 
 
@@ -214,7 +214,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "param"), BAD)
-def test_what_is_out_of_range_is_named(options: dict[str, Any], param: str) -> None:
+def test_values_out_of_range_are_named(options: dict[str, Any], param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         params_of(**options)
     assert caught.value.param == param

@@ -65,7 +65,7 @@ def from_chat(**fields: Any) -> Options:
         ),
     ],
 )
-def test_what_the_options_say_together(
+def test_combined_reasoning_options(
     options: dict[str, Any], enabled: bool | None, budget: int, variables: dict[str, Any]
 ) -> None:
     assert asked(**options) == ReasoningRequest(enabled, budget, variables)
@@ -99,7 +99,7 @@ def test_what_the_options_say_together(
         ),
     ],
 )
-def test_what_is_refused_names_its_field(options: dict[str, Any], param: str) -> None:
+def test_refusals_name_their_field(options: dict[str, Any], param: str) -> None:
     error = refused(**options)
     assert (error.param, error.status) == (param, 400)
 
@@ -158,7 +158,7 @@ def test_a_chat_body_that_is_refused_names_its_field(fields: dict[str, Any], par
         ({"reasoning": {"exclude": True}}, "hidden"),
     ],
 )
-def test_where_reasoning_is_to_stand(fields: dict[str, Any], form: str) -> None:
+def test_reasoning_formats(fields: dict[str, Any], form: str) -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], **fields}
     assert request_from_chat(body, lambda _: "0" * 32, strict=True).reasoning_format == form
 

@@ -74,7 +74,7 @@ def test_zeromq_names_the_field(encoding: Encoding, change: dict[str, Any], para
     assert "Expected" not in error.message
 
 
-def test_what_is_no_object_has_no_field() -> None:
+def test_a_value_that_is_not_an_object_has_no_field() -> None:
     error = refusal_of(b"[]", JSON)
     assert (error.param, error.message) == (None, "the value must be an object, not a list")
     error = refusal_of(b"{}", JSON)

@@ -43,7 +43,7 @@ def test_a_key_set_is_a_set(added: list[int], asked: list[int]) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"\0\0\0\0\n", b"{}\n", b'{"custom_id":', b"\xff\n"])
-def test_damage_in_the_middle_costs_only_what_it_hit(tmp_path: Path, damage: bytes) -> None:
+def test_damage_in_the_middle_loses_only_the_damaged_lines(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "out.jsonl.partial"
     written(path, "a", "b", "c", "d")
     lines = path.read_bytes().splitlines(keepends=True)
@@ -82,7 +82,7 @@ def test_a_result_file_has_one_writer(tmp_path: Path) -> None:
     assert len(opened_and_closed(path)) == 2
 
 
-def test_what_a_failed_fsync_leaves_in_doubt_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_a_failed_fsync_are_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out.jsonl.partial"
     file = ResultFile(path)
     file.append(result("a"))
@@ -146,7 +146,7 @@ def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_comp
     assert num_refused > len(content) // 2  # the other bits only change names of fields with default values
 
 
-def test_a_journal_that_the_disk_does_not_take_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_cannot_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out.jsonl.journal"
     write = os.pwrite
 

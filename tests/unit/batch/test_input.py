@@ -111,7 +111,7 @@ def test_format(tmp_path: Path, name: str, content: bytes, form: str) -> None:
         (b"hello\0", "offset 5"),
     ],
 )
-def test_what_is_not_text_is_refused(tmp_path: Path, head: bytes, what: str) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path, head: bytes, what: str) -> None:
     with pytest.raises(InputInvalid, match=f"not_text.*{what}"):
         read(write(tmp_path, head))
 
@@ -145,7 +145,7 @@ def test_a_packed_file_that_is_damaged_is_refused(tmp_path: Path, damage: Callab
 
 
 @pytest.mark.parametrize("content", [b"\x8a\x03random", b"plain text\n", b""])
-def test_a_name_in_gz_is_a_promise(tmp_path: Path, content: bytes) -> None:
+def test_a_gz_file_must_be_gzip(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InputInvalid, match=r"a\.jsonl\.gz: not_gzip: "):
         read(write(tmp_path, content, "a.jsonl.gz"))
 
@@ -162,12 +162,12 @@ def test_a_packed_file_that_is_cut_short_tells_what_was_whole(tmp_path: Path) ->
         read(write(tmp_path, packed[:12], "a.txt.gz"))
 
 
-def test_what_is_packed_is_text_too(tmp_path: Path) -> None:
+def test_compressed_content_must_be_text(tmp_path: Path) -> None:
     with pytest.raises(InputInvalid, match="zero byte"):
         read(write(tmp_path, gzip.compress(b"a\0b")))
 
 
-def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     listener = socket.socket(socket.AF_UNIX)
@@ -248,7 +248,7 @@ async def test_a_repeated_custom_id_is_found_far_behind(tmp_path: Path) -> None:
         await scanned(path)
 
 
-async def test_what_nothing_was_written_to_is_refused_before_all_of_it_is_read(tmp_path: Path) -> None:
+async def test_a_tail_of_zero_bytes_is_refused_before_all_of_it_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, b'"a"\n' * 2000)
     with path.open("r+b") as file:
         file.truncate(100 << 30)
@@ -333,7 +333,7 @@ def test_an_unknown_field_is_named(text: str, message: str) -> None:
     assert caught.value.message == message
 
 
-def test_what_the_service_lacks_is_said() -> None:
+def test_features_that_the_service_lacks_are_named() -> None:
     with pytest.raises(NotSupported, match="best_of"):
         submit_of('{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","best_of":3}}')
 

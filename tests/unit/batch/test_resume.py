@@ -69,7 +69,7 @@ def test_errors_of_an_earlier_run_do_not_outlive_one_without_any(
     assert run(retry_failed=True).num_resumed == 20
 
 
-def test_what_a_resumed_run_was_given_otherwise_is_told(
+def test_changed_options_of_a_resumed_run_are_reported(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path
 ) -> None:
     run(options=Options(max_tokens=16, seed=3), system="Be brief.")
@@ -149,7 +149,7 @@ def test_another_file_into_an_output_without_a_journal_is_refused(
         run(resume=True)
 
 
-def test_resume_runs_only_what_is_not_done(
+def test_resume_runs_only_unfinished_lines(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
     interrupted(run, router, after=7)

@@ -239,7 +239,7 @@ def doubtful_answers(count: int = 400) -> tuple[list[tuple[float, ...]], list[bo
     return features, right
 
 
-def test_a_fitted_probe_finds_what_decides() -> None:
+def test_a_fitted_probe_finds_the_decisive_features() -> None:
     features, right = doubtful_answers()
     probe = fitted_probe(features, right)
     assert probe is not None
@@ -292,7 +292,7 @@ def test_a_calibration_ranks_signals_and_grants_the_wish() -> None:
     assert aurocs == sorted(aurocs, reverse=True)
 
 
-def test_a_second_service_answers_what_is_handed_off() -> None:
+def test_a_second_service_answers_the_handed_off_questions() -> None:
     own = outcomes()
     second = [judged(place % 4 != 0, 0.1) for place in range(len(own))]
     calibration = Calibration.of(own, ThresholdTarget(share=0.3), second)

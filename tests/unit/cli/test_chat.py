@@ -101,7 +101,7 @@ def test_a_conversation_is_saved_as_messages(
     assert "No such file" in result.stderr
 
 
-def test_what_is_pasted_at_a_terminal_is_one_message_and_comes_back(router: ScriptedRouter, tmp_path: Path) -> None:
+def test_pasted_text_is_one_message_and_is_echoed(router: ScriptedRouter, tmp_path: Path) -> None:
     environment = os.environ | {
         "CACTUS_ENDPOINT": router.endpoint,
         "CACTUS_STREAM_ENDPOINT": router.stream_endpoint,
@@ -159,7 +159,7 @@ def test_words_stay_whole(pieces: list[str], width: int) -> None:
 
 
 @given(words, st.data())
-def test_how_a_text_is_cut_into_pieces_changes_nothing_within_lines(text: str, data: st.DataObject) -> None:
+def test_the_split_of_a_text_into_pieces_changes_no_line(text: str, data: st.DataObject) -> None:
     whole = WordWrapper(1000)
     cut = WordWrapper(1000)
     at = data.draw(st.integers(0, len(text)))
@@ -172,7 +172,7 @@ def wide(text: str) -> int:
     return cell_len(text)
 
 
-def test_what_is_typed_during_an_answer_does_not_show_in_it() -> None:
+def test_input_typed_during_an_answer_does_not_appear_in_it() -> None:
     program = "import sys; from cactus_actors.cli.chat_input import unechoed\n"
     program += "with unechoed():\n    print('answering', flush=True)\n    line = input()\n"
     program += "print('read ' + line, flush=True)\nprint('again ' + input(), flush=True)\n"

@@ -36,7 +36,7 @@ def test_operators_see_what_each_tenant_spent_and_clients_what_all_did() -> None
     assert told(router, A_CLIENT).workers[0].spent == [ALL]
 
 
-def test_what_is_told_anew_takes_the_place_of_what_was() -> None:
+def test_a_new_report_replaces_the_last_one() -> None:
     router = spender()
     [cloud] = router.workers.values()
     router.say(cloud, msgspec.structs.replace(cloud.report(), spent=[ALL]))

@@ -16,7 +16,7 @@ from cactus_actors.protocol.messages import Cancel, Rejected, Submit
 from tests.support.router.scripted_router import ScriptedRouter, until
 
 
-def test_a_chat_remembers_what_was_thought(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+def test_a_chat_keeps_earlier_reasoning(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     router.num_reasoning_tokens = 2
     result = cactus("chat", "--think", "--show-reasoning", input="one\ntwo\n")
     assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\n"

@@ -56,7 +56,7 @@ def page(status: Status, width: int) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-def test_what_a_script_reads_has_one_row_a_worker(
+def test_output_for_scripts_has_one_row_per_worker(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
     status = router.status

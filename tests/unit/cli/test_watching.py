@@ -24,7 +24,7 @@ def status_with(**changes: object) -> Status:
     return msgspec.structs.replace(status, **changes)
 
 
-def test_rates_are_of_the_time_between_two_looks() -> None:
+def test_rates_are_those_between_two_polls() -> None:
     before = status_with(jobs=JobCounts(finished=10, failed=1))
     assert before.totals is not None
     totals = msgspec.structs.replace(before.totals, generated_tokens=before.totals.generated_tokens + 500)
@@ -40,7 +40,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
     assert changes_of(msgspec.structs.replace(before, totals=None), now, 2.0) == {}
 
 
-def test_latencies_are_of_what_ended_since() -> None:
+def test_latencies_are_those_of_jobs_that_ended_since_the_last_poll() -> None:
     old, new = RouterCounters().totals(), RouterCounters().totals()
     assert latencies_of(old, new) == {}
     bounds = new.first_token_seconds.bounds
@@ -58,7 +58,7 @@ def test_latencies_are_of_what_ended_since() -> None:
     assert found.keys() == {"first token"}
 
 
-def test_what_is_above_all_bounds_counts_as_the_highest() -> None:
+def test_values_above_all_bounds_count_as_the_highest() -> None:
     totals = RouterCounters().totals()
     bounds = totals.queue_seconds.bounds
     counts = (*[0] * len(bounds), 7)

@@ -83,7 +83,7 @@ def test_a_submission_that_was_not_answered_is_sent_over_the_new_connection() ->
     assert follower.outbox == [submit]
 
 
-def test_nothing_is_asked_about_what_has_ended() -> None:
+def test_ended_jobs_cause_no_requests() -> None:
     follower = make_follower(streamed=False)
     follower.outbox.clear()
     follower.on_message(Finished(job_id=JOB, length=0, result=Result()), 0.0)
@@ -91,7 +91,7 @@ def test_nothing_is_asked_about_what_has_ended() -> None:
     assert follower.outbox == []
 
 
-def test_a_cancellation_that_was_lost_is_said_again() -> None:
+def test_a_lost_cancellation_is_sent_again() -> None:
     follower = make_follower()
     follower.abandon()
     follower.outbox.clear()

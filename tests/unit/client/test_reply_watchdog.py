@@ -5,7 +5,7 @@ from __future__ import annotations
 from cactus_actors.client.reply_watchdog import MIN_LINK_BYTES_PER_S, REPLY_TIMEOUT_S, ReplyWatchdog
 
 
-def test_who_asks_nothing_misses_nothing() -> None:
+def test_without_requests_there_is_no_timeout() -> None:
     watchdog = ReplyWatchdog()
     assert not watchdog.has_expired(1e9)
     watchdog.on_sent(10, 5.0)
@@ -32,7 +32,7 @@ def test_a_slow_link_has_the_time_that_it_needs() -> None:
     assert watchdog.has_expired(REPLY_TIMEOUT_S + 10.1)
 
 
-def test_each_time_in_vain_is_waited_for_twice_as_long_until_there_is_an_answer() -> None:
+def test_the_timeout_doubles_after_each_reconnection() -> None:
     watchdog, now, waits = ReplyWatchdog(), 0.0, []
     watchdog.on_sent(0, now)
     for _ in range(3):

@@ -43,7 +43,7 @@ def test_nothing_given_is_the_default() -> None:
         ("[handoff]\nurl = 'x'", "url|base_url"),
     ],
 )
-def test_a_wrong_file_is_named_with_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+def test_an_invalid_file_is_named_with_the_error(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "cactus.toml"
     path.write_text(text)
     with pytest.raises(ConfigurationInvalid, match=words) as caught:

@@ -6,7 +6,7 @@ from cactus_actors.fleet.fleet import REPLACEMENT_TIMEOUT_S, DrainWorker, Fleet,
 from cactus_actors.process.backoff import MAX_BACKOFF_S, STABLE_AFTER_S
 
 
-def test_it_starts_what_is_missing_once() -> None:
+def test_it_starts_missing_workers_once() -> None:
     fleet = Fleet(desired=2)
     assert fleet.plan(0.0) == [StartWorker("worker-1"), StartWorker("worker-2")]
     assert fleet.plan(0.1) == []

@@ -21,13 +21,13 @@ def taken(shares: CallerShares, caller: Hashable, num_units: int = 1) -> int:
         count += 1
 
 
-def test_a_caller_alone_gets_half_and_each_next_one_half_of_what_is_free() -> None:
+def test_a_single_caller_gets_half_and_each_next_one_half_of_the_rest() -> None:
     shares = CallerShares(100, 1, "requests are open already")
     assert [taken(shares, caller) for caller in "abcd"] == [50, 25, 12, 6]
 
 
 @pytest.mark.parametrize("max_units", [1, 2, 3])
-def test_whoever_comes_first_gets_one(max_units: int) -> None:
+def test_the_first_caller_always_gets_one_unit(max_units: int) -> None:
     shares = CallerShares(max_units, 1, "requests are open already")
     assert taken(shares, "a") >= 1
 

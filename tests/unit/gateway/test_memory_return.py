@@ -10,7 +10,7 @@ from cactus_actors.gateway.memory_trimming import MUCH_BYTES, MemoryTrimmer
 from cactus_actors.process.resident_memory import STATM, give_back_memory, resident_bytes
 
 
-def test_it_looks_after_much_growth_and_no_more_for_what_is_in_use() -> None:
+def test_it_checks_after_much_growth_and_not_again_for_memory_in_use() -> None:
     memory = MemoryTrimmer(1000 * MUCH_BYTES)
     assert not memory.is_due(100 * MUCH_BYTES)
     assert not memory.is_due(101 * MUCH_BYTES - 1)
@@ -22,7 +22,7 @@ def test_it_looks_after_much_growth_and_no_more_for_what_is_in_use() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not STATM.exists(), reason="the system does not tell it")
-def test_what_was_freed_leaves_the_process() -> None:
+def test_freed_memory_is_returned_to_the_system() -> None:
     # Below the size from which the C library allocates each block from the system separately.
     pieces = [bytes([1]) * 60_000 for _ in range(2000)]
     kept = pieces[-1]

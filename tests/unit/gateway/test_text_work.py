@@ -47,7 +47,7 @@ async def begun(text_work: TextQueue, asker: str, thread: Thread) -> asyncio.Tas
     return task
 
 
-async def test_who_asks_once_is_next_whatever_another_has_asked_before() -> None:
+async def test_a_client_with_one_request_is_served_before_the_rest_of_a_flood() -> None:
     text_work, thread = TextQueue(), Thread()
     flood = [await begun(text_work, "flooder", thread) for _ in range(MAX_OF_ONE)]
     neighbour = await begun(text_work, "neighbour", thread)
@@ -85,7 +85,7 @@ async def test_characters_of_one_asker_are_bounded_and_a_text_alone_is_taken() -
     assert await first == "a"
 
 
-async def test_who_leaves_makes_room_and_what_runs_is_still_alone() -> None:
+async def test_a_cancelled_request_frees_its_place_and_running_work_stays_alone() -> None:
     text_work, thread = TextQueue(), Thread()
     tasks = [await begun(text_work, "a", thread) for _ in range(5)]
     for task in tasks[:4]:
@@ -98,7 +98,7 @@ async def test_who_leaves_makes_room_and_what_runs_is_still_alone() -> None:
     assert await text_work.result("a", LENGTH, thread.work("a")) == "a"
 
 
-async def test_what_fails_fails_for_its_asker_alone() -> None:
+async def test_a_failure_affects_its_own_request_only() -> None:
     def fail() -> str:
         raise ValueError("broken")
 

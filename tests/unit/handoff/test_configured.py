@@ -29,7 +29,7 @@ def test_a_setting_of_the_actor_configures_one(settings: HandoffSettings, tmp_pa
     assert is_cloud_configured(settings, {"CACTUS_HOME": str(tmp_path)})
 
 
-def test_what_only_the_router_reads_configures_none(tmp_path: Path) -> None:
+def test_settings_of_the_router_alone_configure_no_cloud(tmp_path: Path) -> None:
     settings = HandoffSettings(confidence_signal="answer_prob", max_share=0.5, max_wait_s=1.0)
     assert not is_cloud_configured(HandoffSettings(), {"CACTUS_HOME": str(tmp_path)})
     assert not is_cloud_configured(settings, {"CACTUS_HOME": str(tmp_path)})

@@ -106,7 +106,7 @@ def test_a_restart_forgets_nothing(clock: Clock, tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_without_budgets_what_was_spent_is_told_and_nothing_is_kept(clock: Clock, tmp_path: Path) -> None:
+def test_without_budgets_spending_is_reported_and_not_stored(clock: Clock, tmp_path: Path) -> None:
     books = spending(clock, path=tmp_path / "spending.json")
     books.add("ann", requests=1, tokens=100, cost=1.0)
     books.add("bob", requests=2, tokens=10, cost=2.0)
@@ -159,7 +159,7 @@ def test_a_disk_that_cannot_be_written_is_said_once(
         max_size=30,
     )
 )
-def test_no_period_and_no_tenant_gets_more_than_its_budget_and_what_was_under_way(
+def test_spending_exceeds_a_budget_by_at_most_the_requests_in_flight(
     asked: list[tuple[str, int, float, bool]],
 ) -> None:
     clock = Clock()
@@ -203,7 +203,7 @@ def test_money_needs_both_prices(settings: HandoffSettings) -> None:
         Prices.of(settings)
 
 
-def test_what_a_job_cost_is_booked_once(clock: Clock) -> None:
+def test_the_cost_of_a_job_is_booked_once(clock: Clock) -> None:
     books = spending(clock, CloudBudget(per_tenant=True, max_tokens=1000))
     prices = Prices(1.0, 2.0, "USD")
     told = Meter(books, "ann", 10)

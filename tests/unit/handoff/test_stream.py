@@ -121,7 +121,7 @@ def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
         ),
     ],
 )
-def test_what_is_no_whole_answer_fails(events: list[bytes], kind: str) -> None:
+def test_an_incomplete_answer_fails(events: list[bytes], kind: str) -> None:
     with pytest.raises(CloudFailure) as caught:
         read_all(events)
     assert caught.value.kind == kind
@@ -145,7 +145,7 @@ def test_what_is_no_whole_answer_fails(events: list[bytes], kind: str) -> None:
         (504, "cloud_server_error", "failure", True),
     ],
 )
-def test_what_a_status_means(status: int, kind: str, outcome: str, retriable: bool) -> None:
+def test_the_meaning_of_http_statuses(status: int, kind: str, outcome: str, retriable: bool) -> None:
     failure = status_failure(status, "detail")
     assert (failure.kind, failure.outcome, failure.retriable) == (kind, outcome, retriable)
 

@@ -25,13 +25,13 @@ from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o500])
-def test_what_only_this_user_can_change_is_private(tmp_path: Path, mode: int) -> None:
+def test_a_directory_that_only_this_user_can_change_is_private(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
     check_private(tmp_path)
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
-def test_what_others_can_write_in_is_not(tmp_path: Path, mode: int) -> None:
+def test_a_directory_that_others_can_write_is_not_private(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
     with pytest.raises(ConfigurationInvalid, match=rf"others can write in {tmp_path} \(mode {mode:04o}\)"):
         check_private(tmp_path)
@@ -52,7 +52,7 @@ def test_a_group_of_this_user_alone_may_write(
     assert not is_own_group(0)
 
 
-def test_nor_is_what_lies_where_others_can_rename_it(tmp_path: Path) -> None:
+def test_a_directory_that_others_can_rename_is_not_private(tmp_path: Path) -> None:
     directory = tmp_path / "open" / "private"
     directory.mkdir(parents=True, mode=0o700)
     (tmp_path / "open").chmod(0o777)
@@ -63,7 +63,7 @@ def test_nor_is_what_lies_where_others_can_rename_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_nor_is_what_belongs_to_another_user(tmp_path: Path) -> None:
+def test_a_directory_of_another_user_is_not_private(tmp_path: Path) -> None:
     directory = tmp_path / "theirs" / "private"
     directory.mkdir(parents=True)
     os.chown(tmp_path / "theirs", 1234, 1234)
@@ -116,7 +116,7 @@ def keep_ray_output(state_dir: Path) -> None:
 @pytest.mark.parametrize(
     "make", [make_records, make_journal, make_sockets, make_job_log, keep_clock, keep_key, keep_ray_output]
 )
-def test_whoever_makes_the_state_directory_makes_it_private(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_the_state_directory_is_made_private_by_every_creator(tmp_path: Path, make: Callable[[Path], None]) -> None:
     before = os.umask(0o022)
     try:
         make(tmp_path / "state")

@@ -95,7 +95,7 @@ def test_a_secret_key_does_not_leave_its_process() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "é" * 40, "0" * 39, '"' * 40, "0" * 41])
-def test_what_is_no_key(text: str) -> None:
+def test_invalid_keys_are_refused(text: str) -> None:
     assert not is_public_key(text)
     with pytest.raises(ConfigurationInvalid, match="40 characters"):
         KeyPair(text)

@@ -68,7 +68,7 @@ def test_of_large_weights_pieces_everywhere_are_read(tmp_path: Path) -> None:
     assert model_fingerprint(path) != before
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").symlink_to(tmp_path / "gone")
     with pytest.raises(ModelFileInvalid, match=r"model\.safetensors"):

@@ -53,7 +53,7 @@ def test_a_dump_is_whole_in_a_private_file_and_one_line_for_people(printed: Prin
     assert stat.S_IMODE(printed.output.path.stat().st_mode) == 0o600
 
 
-def test_what_other_threads_print_is_printed(printed: Printed) -> None:
+def test_output_of_other_threads_is_printed(printed: Printed) -> None:
     with contextlib.redirect_stdout(printed.output):
         print("(raylet) is a word of ours")
         with printed.output.captured():

@@ -68,7 +68,7 @@ def test_a_session_that_is_reaped_leaves_neither_process_nor_directory(tmp_path:
     reaper.reap()
 
 
-def test_so_does_one_whose_parent_is_killed(tmp_path: Path) -> None:
+def test_a_session_whose_parent_is_killed_leaves_nothing_either(tmp_path: Path) -> None:
     (tmp_path / "ray" / "logs").mkdir(parents=True)
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, LEADER, str(tmp_path / "ray")], stdout=subprocess.PIPE, text=True
@@ -85,7 +85,7 @@ def test_so_does_one_whose_parent_is_killed(tmp_path: Path) -> None:
         time.sleep(0.02)
 
 
-def test_who_outlives_the_leader_is_found(tmp_path: Path) -> None:
+def test_processes_that_outlive_their_session_leader_are_found(tmp_path: Path) -> None:
     leader, (here, elsewhere) = started()
     start = start_of(leader.pid)
     leader.kill()

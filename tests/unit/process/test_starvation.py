@@ -62,19 +62,19 @@ def test_the_seconds_of_a_process_that_spins_count(write_thread: WriteThread) ->
     assert fair.look(0.5) == 0.5
 
 
-def test_who_waits_for_a_disk_is_not_dead(write_thread: WriteThread) -> None:
+def test_a_process_that_waits_for_a_disk_is_not_dead(write_thread: WriteThread) -> None:
     write_thread(PID, 1.0, 5.0, "D")
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
     assert fair.look(0.5) == 0.0
 
 
-def test_who_looks_late_may_not_accuse_others(write_thread: WriteThread) -> None:
+def test_a_late_observation_counts_at_most_one_step(write_thread: WriteThread) -> None:
     write_thread(PID, 1.0, 5.0, "S")
     fair = FairSeconds(PID, 0.0, max_step_s=0.5)
     assert fair.look(60.0) == 0.5
 
 
-def test_what_cannot_be_seen_is_judged_by_the_pressure_on_the_machine(
+def test_unobservable_processes_are_judged_by_the_load_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starvation, "PRESSURE_FILES", (pressure_file(tmp_path, 100.0),))

@@ -74,7 +74,7 @@ def test_a_vocabulary_alone_is_that_of_a_brother_that_reasons(tmp_path: Path) ->
         (TURNS + PROMPT + "{% endif %}", True, "\n", "undecided", False),
     ],
 )
-def test_where_the_model_begins(
+def test_the_state_in_which_the_model_begins(
     tmp_path: Path, template: str, thinking: bool | None, end: str, start: str, thinks: bool
 ) -> None:
     text, prompt = asked(load_model(tmp_path, template=template), thinking=thinking)
@@ -107,7 +107,7 @@ def test_an_answer_that_has_begun_is_behind_the_reasoning(tmp_path: Path, templa
         (ALWAYS, "\n<think>\nso\n</think>\n\nIt"),
     ],
 )
-def test_what_was_thought_before_a_begun_answer_stands_there(tmp_path: Path, template: str, end: str) -> None:
+def test_reasoning_before_a_begun_answer_is_in_the_prompt(tmp_path: Path, template: str, end: str) -> None:
     model = load_model(tmp_path, template=template)
     text, prompt = asked(model, answer_begins="It", answer_reasoning="so")
     assert (text, prompt.start) == (end, "answer")
@@ -183,7 +183,7 @@ def test_past_reasoning_may_be_a_block_of_the_content() -> None:
     assert past.given(HELLO) == HELLO
 
 
-def test_a_template_that_refuses_what_was_thought_is_asked_without(tmp_path: Path) -> None:
+def test_a_template_that_refuses_reasoning_is_rendered_without_it(tmp_path: Path) -> None:
     template = (
         "{% for m in messages %}{% if m.thinking and m.content %}{{ raise_exception('not both') }}{% endif %}"
         "{{ m.thinking }}{{ m.content }};{% endfor %}"

@@ -45,7 +45,7 @@ def test_other_spellings(name: str, text: str, told: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", TAGGED)
-def test_what_the_prompt_opened_is_closed(name: str) -> None:
+def test_reasoning_opened_by_the_prompt_is_closed(name: str) -> None:
     text = written(name, "so", "Hi")
     behind_the_mark = text.removeprefix(MARKUPS[name].opens[0])
     assert split(name, behind_the_mark, start="reasoning") == ("so", "Hi")
@@ -129,7 +129,7 @@ def test_nothing_of_an_answer_is_lost(text: str, reasoning: str) -> None:
         assert split("think", written("think", reasoning, text)) == (reasoning, text)
 
 
-def test_what_comes_next_is_known_at_every_place() -> None:
+def test_the_next_part_is_known_at_every_position() -> None:
     splitter = splitter_of("think")
     states = []
     for chunk in ["", "\n", "<think>", "a", "</think>", "\n", "b"]:

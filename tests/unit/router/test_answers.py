@@ -156,7 +156,7 @@ def test_calls_leave_the_text_and_are_the_reason(router: RouterHarness) -> None:
 
 
 @pytest.mark.parametrize("text", ["plain", "<tool_call>{bro</tool_call>"])
-def test_what_is_no_call_stays_text(router: RouterHarness, text: str) -> None:
+def test_text_that_is_not_a_call_stays_text(router: RouterHarness, text: str) -> None:
     ask(router, chat=True, tools=TOOLS)
     router.generate(1, text, finish=STOP)
     result = router.result(1)
@@ -164,7 +164,7 @@ def test_what_is_no_call_stays_text(router: RouterHarness, text: str) -> None:
     assert result.stream_text is None
 
 
-def test_nobody_looks_for_calls_where_no_tools_were_offered(router: RouterHarness) -> None:
+def test_calls_are_parsed_only_if_tools_were_offered(router: RouterHarness) -> None:
     accepted = ask(router, chat=True)
     assert accepted.tool_markup is None
     router.generate(1, CALL, finish=STOP)

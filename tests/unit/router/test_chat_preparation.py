@@ -109,7 +109,7 @@ def test_prompt_mode_asks_the_template_for_reasoning() -> None:
 
 
 @pytest.mark.parametrize("field", ["echo", "suffix"])
-def test_what_goes_with_a_prompt_does_not_go_with_messages(field: str) -> None:
+def test_options_of_raw_prompts_are_refused_with_messages(field: str) -> None:
     assert refused(**{field: {"echo": True, "suffix": ""}[field]}).param == field
 
 

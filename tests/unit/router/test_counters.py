@@ -117,7 +117,7 @@ def test_how_dispatches_ended_and_why_workers_went() -> None:
     assert happened(totals_of(router).ended) == {"error": 1, "cancelled": 1}
 
 
-def test_what_the_cloud_was_asked() -> None:
+def test_requests_to_the_cloud_are_counted() -> None:
     router = RouterHarness()
     router.connect("w1", num_slots=3)
     cloud = router.connect("cloud", kind="cloud", num_slots=3)
@@ -131,7 +131,7 @@ def test_what_the_cloud_was_asked() -> None:
     assert totals_of(router).cloud_attempts == {"completed": 1, "failed": 1, "aborted": 1}
 
 
-def test_what_a_worker_says_of_void_dispatches_is_counted() -> None:
+def test_late_deltas_of_ended_dispatches_are_counted() -> None:
     router = RouterHarness()
     worker = router.connect("w1")
     router.submit(1)
@@ -194,7 +194,7 @@ def test_counts_of_jobs_never_fall_when_the_disk_does() -> None:
     assert totals_of(router).rejected == {"storage_error": 1}
 
 
-def test_what_is_held_is_let_go() -> None:
+def test_held_resources_return_to_zero() -> None:
     router = RouterHarness(retention_s=60.0)
     router.connect("w1", num_slots=2)
     for number in (1, 2, 3):

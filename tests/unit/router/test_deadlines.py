@@ -68,7 +68,7 @@ def test_a_user_with_nothing_waiting_is_let_in_beside_a_flood() -> None:
     forecast.check(reserved("somebody else", 1, 226.0), TIMEOUT_S)
 
 
-def test_who_must_generate_more_than_others_do_is_not_taken_for_one_of_them() -> None:
+def test_a_job_with_min_tokens_is_forecast_by_its_own_length() -> None:
     simulation = Simulation(TIMEOUT_S, num_users=7)
     usual = [(number / 100, Request(50, 10, 512)) for number in range(1000)]
     long = [(20.0 + number / 1e4, Request(50, 2000, 2500, min_tokens=2000)) for number in range(400)]
@@ -83,7 +83,7 @@ def test_who_must_generate_more_than_others_do_is_not_taken_for_one_of_them() ->
 
 @pytest.mark.parametrize("num_users", [1, 7])
 @pytest.mark.parametrize("pause_s", [0.0001, 0.05])
-def test_what_runs_delays_what_comes(num_users: int, pause_s: float) -> None:
+def test_running_jobs_delay_new_jobs(num_users: int, pause_s: float) -> None:
     """400 jobs, each of which needs more than half of its timeout, and 16 slots."""
     simulation = Simulation(5.0, num_users)
     usual = [(number / 50, Request(50, 40, 40, 40)) for number in range(300)]

@@ -49,7 +49,7 @@ def prepared(documents: Documents, submit: Submit) -> tuple[str, list[str]]:
     return LetterModel().tokenizer.decode(ids), [source.source for source in sources]
 
 
-def test_what_fits_the_question_stands_before_it(documents: Documents) -> None:
+def test_matching_pieces_precede_the_question(documents: Documents) -> None:
     prompt, sources = prepared(documents, chat())
     assert FERRY in prompt
     assert prompt.endswith("|When does the ferry leave?")
@@ -117,6 +117,6 @@ def test_after_a_restart_a_job_has_the_documents_that_it_had(documents: Document
     assert "New." not in prompt
 
 
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match="nowhere"):
         Documents(tmp_path / "nowhere", LetterModel())

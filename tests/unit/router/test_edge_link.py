@@ -35,7 +35,7 @@ def ends() -> Iterator[Ends]:
     edge_end.close()
 
 
-def test_what_is_put_arrives_in_its_order_and_equal(ends: Ends) -> None:
+def test_messages_arrive_in_order_and_unchanged(ends: Ends) -> None:
     router_end, edge_end = ends
     sent = [ClientReply(b"\0\1", [b"\1m", b"x"]), Publications([b"t", b"h", b"p"] * 100), ClientReply(b"", [])]
     for message in sent:
@@ -64,7 +64,7 @@ def test_callers_and_revocations_arrive_as_they_were(ends: Ends) -> None:
     assert received[0].caller.grants == ALICE.grants  # a field that comparisons of callers ignore
 
 
-def test_room_for_what_waits_wakes_who_polls(ends: Ends) -> None:
+def test_free_buffer_space_wakes_the_poller(ends: Ends) -> None:
     """Otherwise a large reply would continue at the next tick only, one socket buffer at a time."""
     router_end, edge_end = ends
     poller = zmq.Poller()
@@ -91,7 +91,7 @@ def test_messages_larger_than_the_socket_s_buffer_arrive_whole(ends: Ends) -> No
     assert router_end.events == zmq.POLLIN
 
 
-def test_who_is_far_behind_is_known(ends: Ends) -> None:
+def test_a_receiver_that_is_far_behind_is_known(ends: Ends) -> None:
     router_end, edge_end = ends
     num_put = 0
     while not router_end.is_congested:
@@ -106,14 +106,14 @@ def test_who_is_far_behind_is_known(ends: Ends) -> None:
     assert not router_end.is_congested
 
 
-def test_an_end_that_is_gone_is_noticed_by_who_listens(ends: Ends) -> None:
+def test_the_receiver_detects_a_closed_end(ends: Ends) -> None:
     router_end, edge_end = ends
     edge_end.close()
     with pytest.raises(EOFError):
         router_end.receive()
 
 
-def test_an_end_that_is_gone_is_noticed_by_who_speaks(ends: Ends) -> None:
+def test_the_sender_detects_a_closed_end(ends: Ends) -> None:
     router_end, edge_end = ends
     edge_end.close()
     router_end.put(ClientReply(b"", [b"x"]))

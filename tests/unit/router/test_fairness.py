@@ -86,7 +86,9 @@ def tenant(name: str, weight: int = 1) -> Caller:
     weights=st.tuples(st.integers(1, 20), st.integers(1, 20)),
     sizes=st.tuples(*[st.lists(st.integers(1, 512), min_size=30, max_size=30)] * 2),
 )
-def test_who_always_waits_is_served_by_weight(weights: tuple[int, int], sizes: tuple[list[int], list[int]]) -> None:
+def test_users_with_waiting_jobs_are_served_by_weight(
+    weights: tuple[int, int], sizes: tuple[list[int], list[int]]
+) -> None:
     """Goyal's bound: shares by weight differ by at most one job of each, at any time."""
     router = RouterHarness(on_deck=0)
     cost: dict[int, tuple[int, float]] = {}  # of each job: its user, and its cost
@@ -134,7 +136,7 @@ def test_a_pause_saves_nothing_up_for_a_heavy_tenant_either() -> None:
     assert 29 <= first_of(router, users, 40)["back"] <= 31
 
 
-def test_an_api_key_has_its_share_whatever_users_it_names_and_nobody_else_takes_it() -> None:
+def test_the_share_of_an_api_key_does_not_depend_on_user_names() -> None:
     gateway = tenant("gateway")
     router = RouterHarness(on_deck=0, accounts={"ann": KeyGrants(weight=3), "bob": KeyGrants()})
     users: dict[int, str] = {}
@@ -172,7 +174,7 @@ def test_priority_goes_before_turns() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 512)), min_size=1, max_size=40))
-def test_every_job_is_served_whoever_sent_it(jobs: list[tuple[str, int]]) -> None:
+def test_every_job_of_every_user_is_served(jobs: list[tuple[str, int]]) -> None:
     router = RouterHarness(on_deck=0)
     for number, (user, max_tokens) in enumerate(jobs, 1):
         router.submit(number, user=user, max_tokens=max_tokens)
@@ -185,7 +187,7 @@ def kill_twice(router: RouterHarness, num_slots: int = 2) -> None:
         router.lose(router.connect(name, num_slots=num_slots))
 
 
-def test_what_two_workers_died_of_runs_alone_and_its_neighbours_survive() -> None:
+def test_a_job_that_two_workers_died_of_runs_alone_and_other_jobs_survive() -> None:
     router = RouterHarness(on_deck=0)
     for number in (1, 2):
         router.submit(number)

@@ -138,7 +138,7 @@ class StuckSink:
         pass
 
 
-def test_nobody_waits_for_a_sink_that_is_stuck() -> None:
+def test_a_blocked_sink_delays_no_job() -> None:
     stuck = StuckSink()
     kept = JobReporter([stuck], max_waiting=3)
     started = time.monotonic()

@@ -101,7 +101,7 @@ def test_lost_workers_and_failures_of_the_model_are_told() -> None:
     assert report.completion_tokens == 0
 
 
-def test_what_a_job_asks_for_is_its_operation() -> None:
+def test_the_operation_of_a_job_follows_from_its_task() -> None:
     router = RouterHarness()
     router.connect("w1", num_slots=3)
     router.client(Submit(job_id=job_id(1), messages=[ChatMessage(role="user", content="hi")]))

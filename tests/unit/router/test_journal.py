@@ -44,7 +44,7 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
     writer.journal.close()
 
 
-def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: Path) -> None:
+def test_written_records_are_recovered_by_the_next_router(writer: Writer, tmp_path: Path) -> None:
     assert writer.accept("one") == (["one"], "")
     writer.accept("two")
     end = ended("two")
@@ -56,7 +56,7 @@ def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: 
     }
 
 
-def test_what_is_said_to_be_written_is_in_the_file_already(writer: Writer, tmp_path: Path) -> None:
+def test_confirmed_records_are_in_the_file(writer: Writer, tmp_path: Path) -> None:
     writer.accept("one")
     (tmp_path / "copy").mkdir()
     for name in ("jobs.sqlite", "jobs.sqlite-wal"):  # as after a kill
@@ -180,7 +180,7 @@ def test_on_a_full_disk_jobs_are_refused_and_ends_are_written_later(writer: Writ
     }
 
 
-def test_what_has_not_ended_or_is_not_there_is_not_read_back(writer: Writer, tmp_path: Path) -> None:
+def test_unknown_and_unfinished_jobs_have_no_stored_result(writer: Writer, tmp_path: Path) -> None:
     writer.accept("waiting")
     writer.accept("over")
     writer.journal.add(WriteEnded("over", end := ended("over")))

@@ -71,5 +71,5 @@ def test_the_job_of_a_message_is_found_without_decoding_it(encoding: Encoding) -
 
 
 @pytest.mark.parametrize("content", [b"", b"job_id", b'"job_id":"abc"', b'"job_id":"' + b"a" * 33 + b'"', bytes(9000)])
-def test_what_names_no_job_is_no_job(content: bytes) -> None:
+def test_messages_without_a_job_id_have_no_job(content: bytes) -> None:
     assert job_id_within(memoryview(content)) is None

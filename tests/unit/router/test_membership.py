@@ -36,7 +36,7 @@ def names(router: RouterHarness) -> list[str]:
         ("kernels", "portable", "its kernels are portable, the service's avx2"),
     ],
 )
-def test_who_differs_from_the_first_worker_is_refused_by_name(field: str, value: str, words: str) -> None:
+def test_a_worker_that_differs_from_the_first_one_is_refused_by_name(field: str, value: str, words: str) -> None:
     router = RouterHarness()
     assert hello(router, "w1") == [Welcome(7)]
     [refused] = hello(router, "w2", **{field: value})
@@ -112,7 +112,7 @@ def test_a_cloud_worker_has_no_model_of_ours() -> None:
     assert hello(router, "cloud", kind="cloud", fingerprint="", weights="", kernels="") == [Welcome(7)]
 
 
-def test_it_is_said_once_to_who_runs_the_service_and_not_told_again_within_a_second() -> None:
+def test_a_refusal_is_logged_once_and_not_sent_again_within_a_second() -> None:
     router = RouterHarness()
     hello(router, "w1")
     said = make_hello("w2", **{**OURS, "weights": "int4"})

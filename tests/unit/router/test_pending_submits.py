@@ -92,7 +92,7 @@ def test_a_request_that_cannot_be_prepared_is_refused_to_all_who_sent_it(router:
     assert len(router.waiting) == 1
 
 
-def test_who_asks_again_and_again_meanwhile_is_told_to_wait(router: SlowRouter) -> None:
+def test_too_many_requests_about_a_job_in_preparation_are_refused(router: SlowRouter) -> None:
     router.hear(submit(1))
     for _ in range(MAX_DEFERRED):
         router.hear(Fetch(job_id=job_id(1), wait=False))
@@ -111,7 +111,7 @@ def test_of_many_who_send_a_job_the_last_are_answered(router: SlowRouter) -> Non
     assert [identity for identity, _ in router.replies] == [b"%d" % n for n in range(1, MAX_ATTACHED + 1)]
 
 
-def test_what_is_asked_about_a_job_meanwhile_is_answered_when_it_is_known(router: SlowRouter) -> None:
+def test_requests_about_a_job_in_preparation_are_answered_after_it(router: SlowRouter) -> None:
     router.hear(submit(1))
     router.hear(Fetch(job_id=job_id(1), wait=False))
     router.hear(Resume(job_id=job_id(1)))
@@ -123,7 +123,7 @@ def test_what_is_asked_about_a_job_meanwhile_is_answered_when_it_is_known(router
     assert router.replies[-1][1].state == "cancelled"
 
 
-def test_what_is_asked_about_a_job_that_is_refused_is_not_found(router: SlowRouter) -> None:
+def test_requests_about_a_refused_job_are_answered_with_not_found(router: SlowRouter) -> None:
     router.hear(submit(1))
     router.hear(Cancel(job_id=job_id(1)), b"other")
     router.prepare_next(InvalidRequest("no"))
@@ -133,7 +133,7 @@ def test_what_is_asked_about_a_job_that_is_refused_is_not_found(router: SlowRout
     ]
 
 
-def test_the_queue_is_full_with_what_is_on_its_way_into_it() -> None:
+def test_jobs_in_preparation_count_towards_the_full_queue() -> None:
     router = SlowRouter(max_queued_jobs=3)
     for number in range(1, 5):
         router.hear(submit(number))
@@ -164,7 +164,7 @@ def test_finished_and_pending_are_what_a_cancel_gets(router: SlowRouter) -> None
     assert [type(reply) for _, reply in router.replies[1:]] == [Finished, Pending]
 
 
-def test_who_waits_with_a_revoked_key_is_refused_and_others_get_the_job(router: SlowRouter) -> None:
+def test_a_waiting_client_with_a_revoked_key_is_refused_and_others_get_the_job(router: SlowRouter) -> None:
     router.hear(submit(1), b"revoked")
     router.hear(submit(1), b"kept")
     router.hear(Fetch(job_id=job_id(1)), b"revoked")
@@ -177,7 +177,7 @@ def test_who_waits_with_a_revoked_key_is_refused_and_others_get_the_job(router: 
     assert {asker for asker, _ in router.replies[1:]} == {b"kept"}
 
 
-def test_what_a_tenant_without_a_key_sent_is_not_run(router: SlowRouter) -> None:
+def test_jobs_of_a_tenant_without_keys_do_not_run(router: SlowRouter) -> None:
     router.hear(submit(1), b"revoked")
     router.revoke(b"revoked", is_last=True)
     router.prepare_next()

@@ -79,7 +79,7 @@ def test_a_job_cancelled_before_it_is_on_disk_ends_once(disk: Disk) -> None:
     assert len(router.finished(1)) == 1
 
 
-def test_the_next_router_runs_what_was_accepted_with_the_seed_that_it_was_given(disk: Disk) -> None:
+def test_the_next_router_runs_accepted_jobs_with_their_seeds(disk: Disk) -> None:
     first = RouterHarness(disk=disk)
     first.client(submit(1, "once"))
     first.client(submit(2, "twice", max_tokens=7))
@@ -149,7 +149,7 @@ def test_an_end_that_was_not_written_is_reached_again(disk: Disk) -> None:
     assert second.is_running(1)
 
 
-def test_a_deadline_counts_from_the_acceptance_whoever_accepted(disk: Disk) -> None:
+def test_a_deadline_counts_from_the_acceptance_by_any_router(disk: Disk) -> None:
     first = RouterHarness(disk=disk)
     first.client(submit(1, timeout_ms=5000))
     first.write_to_disk()
@@ -172,7 +172,7 @@ def test_a_job_that_the_next_router_cannot_prepare_ends_with_the_reason(disk: Di
     assert not finished.result.success
 
 
-def test_what_is_forgotten_here_is_forgotten_there(disk: Disk) -> None:
+def test_forgotten_jobs_are_removed_from_the_journal(disk: Disk) -> None:
     router = RouterHarness(disk=disk, retention_s=10.0)
     router.connect()
     router.client(submit(1))

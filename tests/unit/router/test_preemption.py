@@ -82,7 +82,7 @@ def test_a_job_goes_on_behind_its_last_token_when_its_turn_comes() -> None:
     assert router.result(1).attempts == 2
 
 
-def test_what_gave_way_comes_before_its_likes() -> None:
+def test_a_preempted_job_precedes_jobs_of_its_priority() -> None:
     router = full_of_background(num_slots=1, num_jobs=3, on_deck=0)
     router.submit(100)
     router.generate(100, "x", finish=STOP)
@@ -125,7 +125,7 @@ def test_blocks_are_made_free_too() -> None:
     assert running(worker) == [1, 100, 2]  # the last one waits on deck
 
 
-def test_where_no_room_can_be_made_nobody_loses_his() -> None:
+def test_no_job_is_preempted_if_that_makes_no_room() -> None:
     router = RouterHarness(on_deck=0)
     worker = router.connect(num_slots=2, num_blocks=8)
     router.submit(1, "x" * 60)  # a client waits for this one
@@ -169,7 +169,7 @@ def test_a_user_who_comes_to_a_full_service_need_not_wait_for_anothers_jobs_to_e
     assert len(worker.aborted) == 1
 
 
-def test_what_gave_way_to_another_user_is_not_lost_and_not_run_twice() -> None:
+def test_a_job_preempted_for_another_user_is_not_lost_and_not_run_twice() -> None:
     router = RouterHarness(on_deck=0)
     router.connect(num_slots=2)
     for number in (1, 2):
@@ -184,7 +184,7 @@ def test_what_gave_way_to_another_user_is_not_lost_and_not_run_twice() -> None:
     assert router.result(2).text == "abc"
 
 
-def test_who_runs_one_job_alone_keeps_it() -> None:
+def test_the_only_job_of_a_user_is_not_preempted() -> None:
     router = RouterHarness(on_deck=0)
     worker = router.connect(num_slots=3)
     for number, user in enumerate("abcdef", 1):

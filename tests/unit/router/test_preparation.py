@@ -217,7 +217,7 @@ def test_the_contexts_end_is_a_reason_for_mistral_only() -> None:
         ({}, {"regex": "a"}),
     ],
 )
-def test_what_a_cloud_cannot_do_stays_here(fields: dict[str, Any], options: dict[str, Any]) -> None:
+def test_jobs_that_a_cloud_cannot_do_stay_local(fields: dict[str, Any], options: dict[str, Any]) -> None:
     kept = prepare(make_submit(prompt="x", options=Options(**options), **fields), LetterModel())
     assert kept.cloud_refusal is not None
     assert not kept.policy.allow_cloud
@@ -240,7 +240,7 @@ LONG = "x" * (LetterModel.max_context * 64 + 1)
         ({"messages": [ChatMessage(role="user", content="x")], "tools": [{"a": {LONG: 1}}]}, "tools"),
     ],
 )
-def test_what_cannot_fit_is_refused_before_it_is_tokenised(fields: dict[str, Any], param: str) -> None:
+def test_oversized_texts_are_refused_before_tokenization(fields: dict[str, Any], param: str) -> None:
     model = LetterModel()
     model.tokenizer = None  # type: ignore[assignment]
     with pytest.raises(ContextExceeded) as refused:

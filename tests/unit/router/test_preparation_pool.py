@@ -145,7 +145,7 @@ def test_a_user_s_small_requests_do_not_wait_for_his_large_ones(scene: Scene) ->
     assert scene.answered() == held
 
 
-def test_who_was_slow_is_not_let_past_another_who_is(scene: Scene) -> None:
+def test_a_slow_user_does_not_overtake_another_slow_user(scene: Scene) -> None:
     own = scene.hold("slow")
     time.sleep(1.2 * PATIENT.slow_s)
     scene.first.is_let.set()
@@ -161,7 +161,7 @@ def test_who_was_slow_is_not_let_past_another_who_is(scene: Scene) -> None:
     assert [scene.answered(), scene.answered()] == [held, waiting]
 
 
-def test_whoever_is_slow_beside_it_keeps_his_order_too(scene: Scene) -> None:
+def test_the_order_of_each_slow_user_is_kept(scene: Scene) -> None:
     held = scene.hold("slow")
     beside, after = scene.send("unknown", SLOW), scene.send("unknown", "x")
     assert scene.spare.has_begun.wait(PATIENCE_S)
@@ -172,7 +172,7 @@ def test_whoever_is_slow_beside_it_keeps_his_order_too(scene: Scene) -> None:
     assert [scene.answered(), scene.answered()] == [beside, after]
 
 
-def test_while_nobody_is_slow_the_spare_one_does_nothing_and_rests() -> None:
+def test_without_slow_requests_the_spare_process_is_idle_and_rests() -> None:
     with running(PoolTiming(slow_s=PATIENCE_S, rest_after_s=0.1)) as scene:
         for number in range(200):
             scene.send(str(number % 7), "x")
@@ -184,7 +184,7 @@ def test_while_nobody_is_slow_the_spare_one_does_nothing_and_rests() -> None:
         assert scene.spare.prepared == []
 
 
-def test_who_could_overtake_does_not_wait_for_the_spare_one_to_get_ready(scene: Scene) -> None:
+def test_requests_do_not_wait_for_the_start_of_the_spare_process(scene: Scene) -> None:
     scene.spare.is_ready.clear()
     held = scene.hold("slow")
     other = scene.send("other", "x")
@@ -194,7 +194,7 @@ def test_who_could_overtake_does_not_wait_for_the_spare_one_to_get_ready(scene: 
     scene.spare.is_ready.set()
 
 
-def test_what_waits_at_the_end_is_prepared() -> None:
+def test_waiting_requests_are_prepared_at_the_end() -> None:
     with running(PATIENT) as scene:
         held = scene.hold("slow")
         waiting = scene.send("slow", "x")

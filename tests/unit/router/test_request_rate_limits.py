@@ -72,7 +72,7 @@ def test_other_kinds_of_messages_are_counted_apart() -> None:
     rates.check("a", StatusRequest(), 0.0)
 
 
-def test_whoever_floods_is_not_forgotten_among_many_others() -> None:
+def test_a_flooder_is_remembered_among_many_other_clients() -> None:
     rates, many = RequestRateLimits(), Scale(num_workers=1, request_id="r")
     for _ in range(int(RATE_LIMITS[Scale].burst)):
         rates.check("flooder", many, 0.0)
@@ -97,7 +97,7 @@ def test_the_refusal_names_the_kind_and_the_request() -> None:
     assert isinstance(router.client(asked, NEIGHBOUR)[0], Status)
 
 
-def test_connections_of_one_key_share_what_it_may_ask() -> None:
+def test_connections_of_one_key_share_its_rate() -> None:
     router = RouterHarness()
     for number in range(int(RATE_LIMITS[StatusRequest].burst)):
         router.client(StatusRequest(), bytes([number % 7]), ALICE)
@@ -125,7 +125,7 @@ class Edge:
         self.num_taken.append(message.num_requests)
 
 
-def test_who_asks_once_is_answered_next_whatever_others_have_asked_before() -> None:
+def test_a_single_request_is_answered_before_the_rest_of_a_flood() -> None:
     frames = encode(StatusRequest())
     flood = [ClientRequest(bytes([number]), ANONYMOUS, frames) for number in range(3) for _ in range(200)]
     edge = Edge([*flood, ClientRequest(NEIGHBOUR, ANONYMOUS, frames)])
@@ -206,7 +206,7 @@ def test_the_same_result_waits_for_no_flood_that_asked_for_it_first() -> None:
     assert len(archive.replies) == 101
 
 
-def test_what_is_asked_again_while_it_is_read_is_answered_once() -> None:
+def test_repeated_requests_during_a_read_are_answered_once() -> None:
     archive = Archive(1)
     for _ in range(1000):
         archive.ask(FLOODER, Fetch(job_id=job_id(0)))

@@ -42,7 +42,7 @@ def test_one_long_job_delays_nobody_behind_it_for_its_whole_time() -> None:
     assert places.work_until_free(NUM_SLOTS, 3, 2.0) == (3 * 2.0 + 1003.0) / NUM_SLOTS
 
 
-def test_what_waits_at_a_worker_goes_first() -> None:
+def test_jobs_that_wait_at_a_worker_run_first() -> None:
     places = places_of([3.0, 5.0, 7.0, 9.0, 20.0])
     assert places.work_until_free(NUM_SLOTS, 0, 10.0) == 5.0
     places.on_stopped(make_assignment(0, 3.0))

@@ -35,7 +35,7 @@ def test_a_key_has_so_many_topics() -> None:
     assert topics.subscribe("e", ALICE) is None
 
 
-def test_an_unsubscription_of_who_never_subscribed_changes_nothing() -> None:
+def test_an_unsubscription_without_a_subscription_changes_nothing() -> None:
     topics = Topics()
     topics.subscribe("t", ALICE)
     topics.unsubscribe("t", BOB)
@@ -45,7 +45,7 @@ def test_an_unsubscription_of_who_never_subscribed_changes_nothing() -> None:
     assert "t" not in topics
 
 
-def test_who_was_refused_cannot_silence_who_listens() -> None:
+def test_a_refused_connection_cannot_end_a_subscription() -> None:
     topics = Topics()
     topics.subscribe("t", ALICE)
     topics.subscribe("t", BOB)
@@ -57,7 +57,7 @@ def test_who_was_refused_cannot_silence_who_listens() -> None:
     assert topics.is_free("t", "bob")
 
 
-def test_who_listens_is_heard_while_it_may_be_the_other_who_left() -> None:
+def test_a_subscriber_counts_as_present_while_another_connection_may_have_left() -> None:
     topics = Topics()
     topics.subscribe("t", ALICE)
     topics.subscribe("t", BOB)
@@ -81,7 +81,7 @@ subscriptions = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([*C
 
 
 @given(subscriptions, st.data())
-def test_who_listens_is_heard_and_nothing_is_left_at_the_end(
+def test_subscribers_count_as_present_and_no_topic_is_left_at_the_end(
     wishes: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     """Connections leave in any order, and some without naming themselves."""

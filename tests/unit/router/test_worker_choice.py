@@ -49,7 +49,7 @@ def test_nothing_to_place_or_nowhere_to_go() -> None:
     assert choose_worker([other()], FreeCapacity(), prefixes()) is None
 
 
-def test_without_a_prefix_the_emptiest_worker_is_served_first_and_then_who_came_first() -> None:
+def test_without_a_prefix_the_emptiest_worker_is_chosen_and_then_the_first_one() -> None:
     assert choose_worker([other()], offers(1, 5), prefixes(a=9)) == WorkerChoice(0, "b", 0)
     assert choose_worker([other()], offers(5, 5), prefixes()) == WorkerChoice(0, "a", 0)
 
@@ -132,7 +132,7 @@ def test_the_index_knows_leading_blocks_of_each_worker() -> None:
     assert index.longest([]) == (0, [])
 
 
-def test_the_index_knows_what_was_evicted_and_who_is_gone() -> None:
+def test_the_index_forgets_evicted_blocks_and_lost_workers() -> None:
     index = prefixes(a=3, b=2)
     index.update("a", [], [2, 3, 99])
     assert index.longest([1, 2, 3]) == (2, ["b"])

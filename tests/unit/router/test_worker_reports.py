@@ -34,7 +34,7 @@ def idle(num_running: int = 0) -> Report:
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 7, 32])
-def test_a_worker_is_told_what_was_taken_before_it_has_to_wait(ahead: int) -> None:
+def test_reports_are_acknowledged_before_a_worker_has_to_wait(ahead: int) -> None:
     router = RouterHarness()
     worker = greet(router, "w", ahead)
     may_send, num_told = ahead, 0
@@ -109,7 +109,7 @@ def test_tokens_that_come_alone_are_published_alone() -> None:
     assert pieces == {job_id(0): [(index, "abcdef"[index]) for index in range(NUM_TOKENS)]}
 
 
-def test_what_may_be_handed_off_is_shown_token_by_token() -> None:
+def test_jobs_that_may_be_handed_off_are_published_token_by_token() -> None:
     """Tokens that a client has seen decide about the rest, in reports of any size."""
     router = RouterHarness()
     worker, dispatches = running(router, 1, cloud_handoff_threshold=0.5)

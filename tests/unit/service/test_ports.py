@@ -51,5 +51,5 @@ def test_a_port_of_a_service_that_is_just_ending_is_waited_for(listener: socket.
     "endpoint",
     ["ipc:///tmp/x", "tcp://nowhere.invalid:5555", "tcp://a..b:5555", "tcp://127.0.0.1:70000", "x"],
 )
-def test_what_cannot_be_told_is_left_to_whoever_listens(endpoint: str) -> None:
+def test_undecidable_ports_are_left_to_the_binding_process(endpoint: str) -> None:
     check_ports(ServeConfig(**{**ANY, "jobs_endpoint": endpoint}))

@@ -42,7 +42,7 @@ def refusal_of(**settings: object) -> str:
 
 @pytest.mark.parametrize("endpoint", ["foo", "tcp://foo", "tcp://:5", "tcp://a:65536", "ipc://", "udp://a:1", ""])
 @pytest.mark.parametrize("name", ["jobs_endpoint", "stream_endpoint", "workers_endpoint"])
-def test_what_is_no_endpoint_is_named_with_its_option(name: str, endpoint: str) -> None:
+def test_an_invalid_endpoint_is_named_with_its_option(name: str, endpoint: str) -> None:
     message = refusal_of(**{name: endpoint})
     assert message.startswith(f"--{name.replace('_', '-')}: {endpoint!r} is not an endpoint")
     assert "--curve" not in message
@@ -61,7 +61,7 @@ def test_endpoints_that_are_some() -> None:
         ({"base_url": "ftp://cloud.example"}, "handoff base_url must be http(s)://host/path without a user name"),
     ],
 )
-def test_what_the_handoff_actor_would_refuse(handoff: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_settings_that_the_handoff_actor_would_refuse(handoff: dict[str, object], words: str, tmp_path: Path) -> None:
     settings = {"handoff": handoff, "state_dir": str(tmp_path / "state"), "http": ""}
     assert refusal_of(**settings) == words
     lines: list[str] = []

@@ -36,7 +36,7 @@ def opened(directory: Path) -> list[str]:
     return lines
 
 
-def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(tmp_path: Path) -> None:
+def test_a_second_service_gets_the_owner_and_the_next_one_takes_it_at_once(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -87,7 +87,7 @@ def test_an_old_one_that_others_can_enter_is_tightened(tmp_path: Path) -> None:
     assert opened(tmp_path) == []
 
 
-def test_what_has_more_in_it_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_left_unchanged(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     tmp_path.chmod(0o755)
     (line,) = opened(tmp_path)
@@ -95,7 +95,7 @@ def test_what_has_more_in_it_is_left_as_it_is(tmp_path: Path) -> None:
     assert mode_of(tmp_path) == 0o755
 
 
-def test_what_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationInvalid, match=rf"state directory {tmp_path}/file cannot be used: .*--state"):
         opened(tmp_path / "file")

@@ -173,7 +173,7 @@ def texts_of(rules: Mapping[str, Node]) -> frozenset[str]:
     return known["root"]
 
 
-def test_gbnf_means_what_it_says() -> None:
+def test_gbnf_grammars_agree_with_the_definition() -> None:
     """Random grammars compared with the definition, for every text of three letters up to a length."""
     candidates = ["".join(one) for n in range(LONGEST + 1) for one in itertools.product(LETTERS, repeat=n)]
     num_compared = 0

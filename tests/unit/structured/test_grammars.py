@@ -184,7 +184,7 @@ def test_refusals_are_in_the_words_of_the_request(
     assert refused.value.param == param
 
 
-def test_what_nobody_foresaw_is_told_without_the_words_of_the_compiler() -> None:
+def test_unexpected_errors_are_reported_without_the_compilers_text() -> None:
     for said in ("thread panicked at src/earley/parser.rs:17", "T0: (/a/){0,0}", ""):
         assert error_of(said, "grammar").message == "it cannot be compiled"
     assert error_of("lexer fuel exceeded at T0", "regex").message == "it is too complex to be compiled"

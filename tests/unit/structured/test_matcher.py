@@ -333,7 +333,7 @@ def test_a_grammar_that_is_only_large_passes(text_model: TextModel, pattern: str
     try_grammar(grammar_of(text_model, regex=pattern), text_model.tokenizer)
 
 
-def test_what_costs_too_much_all_the_same_is_the_requests_fault(text_model: TextModel) -> None:
+def test_exceeded_limits_are_an_error_of_the_request(text_model: TextModel) -> None:
     """A worker that exceeds its limits names the field, in the terms of the request."""
     matcher = Matchers(text_model.tokenizer, text_model.eos_ids)(grammar_of(text_model, regex=HARD))
     bits = np.unpackbits(matcher.bitmask().view(np.uint8), bitorder="little")

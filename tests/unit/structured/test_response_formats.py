@@ -72,7 +72,7 @@ TOOL = {"type": "function", "function": {"name": "t", "parameters": {"type": "ob
         ),
     ],
 )
-def test_who_likes_white_space_comes_to_an_end(grammar: str, text: str) -> None:
+def test_white_space_is_bounded_even_if_the_model_prefers_it(grammar: str, text: str) -> None:
     """White space is written at every position that allows it."""
     matcher, written = LLMatcher(BYTES, grammar, log_level=0), bytearray()
     while not matcher.is_stopped() and len(written) < 80:

@@ -111,7 +111,7 @@ def test_a_tool_format_is_a_row_of_the_table(bare: Path, template: str, name: st
     assert load_text_model(resolve_model("cactus-sprout"), ChatOverrides(tool_format=name)).tool_markup == name
 
 
-def test_what_cannot_be_is_named(bare: Path, tmp_path: Path) -> None:
+def test_invalid_overrides_are_named(bare: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match=r"tool_format must be one of .*hermes.*, got 'morse'"):
         load_text_model(bare, ChatOverrides(tool_format="morse"))
     (tmp_path / "broken.jinja").write_text("one\n{% for %}")
@@ -132,7 +132,7 @@ def test_the_settings_are_those_of_serve(tmp_path: Path) -> None:
     assert overrides_of(make_config()) == ChatOverrides()
 
 
-def test_requests_are_prepared_with_what_is_told(bare: Path, template: str) -> None:
+def test_requests_are_prepared_with_the_overrides(bare: Path, template: str) -> None:
     told = ChatOverrides(chat_template=template, tool_format="llama3")
     process = PreparerProcess(bare, overrides=told)
     try:

@@ -85,7 +85,7 @@ def test_control_tokens_in_a_text_are_text_where_they_must_not_count(tmp_path: P
     assert tokens_of(tokenizer, "a[SEP]a", parse_special=False) == expected
 
 
-def test_case_and_accents_are_kept_where_the_file_says_so(tmp_path: Path) -> None:
+def test_case_and_accents_are_kept_if_the_file_requires_it(tmp_path: Path) -> None:
     cased = word_piece(tmp_path / "m.gguf", normalizer__lowercase=False)
     assert tokens_of(cased, "Un un UN") == ["\u2581Un", "\u2581un", "[UNK]"]
     assert tokens_of(cased, "hell\u00f3") == ["[UNK]"]
@@ -109,7 +109,7 @@ def test_a_text_is_cut_where_the_scores_add_up_best(tmp_path: Path, text: str, t
     assert tokens_of(unigram(tmp_path / "m.gguf"), text) == tokens
 
 
-def test_spaces_count_where_the_file_says_so(tmp_path: Path) -> None:
+def test_spaces_count_if_the_file_requires_it(tmp_path: Path) -> None:
     tokenizer = unigram(tmp_path / "m.gguf", remove_extra_whitespaces=False)
     assert tokens_of(tokenizer, " a  b ") == ["\u2581", "\u2581a", "\u2581", "\u2581", "b", "\u2581"]
     tokenizer = unigram(tmp_path / "n.gguf", add_space_prefix=None)

@@ -101,7 +101,7 @@ def test_the_date_is_known() -> None:
         ("{{ bos_token is defined }}{{ tools is none }}", "FalseTrue"),
     ],
 )
-def test_what_templates_are_made_of(source: str, expected: str) -> None:
+def test_supported_elements_of_templates(source: str, expected: str) -> None:
     assert render(source) == expected
 
 
@@ -240,14 +240,14 @@ def test_a_failure_while_rendering_names_its_line(source: str, named: str) -> No
     assert caught.value.param == "messages"
 
 
-def test_what_a_template_says_is_shown_in_part() -> None:
+def test_long_messages_of_a_template_are_shortened() -> None:
     with pytest.raises(TemplateInvalid) as caught:
         render("{{ raise_exception('x' * 100000) }}")
     assert len(caught.value.message) < 600
 
 
 @pytest.mark.parametrize("value", ["joiner()", "messages | map('upper')", "cycler('a').next"])
-def test_no_message_tells_where_in_memory_things_are(value: str) -> None:
+def test_no_message_contains_memory_addresses(value: str) -> None:
     for source in (f"{{{{ raise_exception({value}) }}}}", f"{{{{ messages[{value}].content }}}}"):
         with pytest.raises(TemplateInvalid) as caught:
             render(source)

@@ -57,7 +57,7 @@ def test_forced_calls_are_of_the_tools_and_their_schemas(markup: str) -> None:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_whatever_is_forced_is_read_as_calls(markup: str) -> None:
+def test_every_forced_text_is_parsed_as_calls(markup: str) -> None:
     rng = random.Random(markup)
     schemas = {tool["name"]: Draft202012Validator(tool.get("parameters", {})) for tool in TOOLS}
     num_texts = 0

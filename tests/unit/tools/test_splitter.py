@@ -88,7 +88,7 @@ def test_text_without_calls_is_text_to_the_letter(markup: str) -> None:
 
 @pytest.mark.parametrize("markup", MARKUPS)
 @pytest.mark.parametrize("body", NO_CALLS)
-def test_what_is_malformed_before_its_arguments_is_text(markup: str, body: str) -> None:
+def test_a_call_malformed_before_its_arguments_is_text(markup: str, body: str) -> None:
     form = MARKUPS[markup].json_form
     for text in (f"I say {form.mark}{body}{''.join(form.close)} so.", body):
         assert parse_calls(markup, text, [{"name": "f"}]) == told(text)
@@ -210,7 +210,7 @@ def test_calls_have_bounds() -> None:
     assert num_calls(refused * (MAX_REREAD // 900) + call("1")) == 0
 
 
-def test_what_is_too_long_before_its_arguments_is_not_kept_for_ever() -> None:
+def test_a_too_long_beginning_of_a_call_becomes_text() -> None:
     splitter = CallSplitter("hermes")
     pieces = [piece for _ in range(4) for piece in splitter.feed('<tool_call>{"id": "' + "x" * MAX_HEAD)]
     assert len(shown(pieces)) > 2 * MAX_HEAD
@@ -297,7 +297,7 @@ FRAGMENTS = [
 
 
 @given(st.sampled_from(list(MARKUPS)), st.lists(st.sampled_from(FRAGMENTS), max_size=10), st.data())
-def test_where_a_stream_is_cut_changes_nothing(markup: str, fragments: list[str], data: st.DataObject) -> None:
+def test_the_split_of_a_stream_changes_nothing(markup: str, fragments: list[str], data: st.DataObject) -> None:
     text = "".join(fragments)
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=12))
     places = [0, *sorted(cuts), len(text)]
@@ -308,7 +308,7 @@ def test_where_a_stream_is_cut_changes_nothing(markup: str, fragments: list[str]
 
 
 @given(st.sampled_from(list(MARKUPS)), st.lists(st.sampled_from(FRAGMENTS), max_size=10), st.data())
-def test_what_was_told_is_the_beginning_of_what_is_told_of_more(
+def test_output_for_a_longer_text_extends_earlier_output(
     markup: str, fragments: list[str], data: st.DataObject
 ) -> None:
     """Streamed output is never withdrawn: not a word, not a call, not a character of its arguments."""

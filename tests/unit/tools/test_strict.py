@@ -87,7 +87,7 @@ def test_calls_in_other_spellings_cannot_come(markup: str) -> None:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_whatever_comes_holds_no_other_calls(markup: str) -> None:
+def test_generated_texts_contain_no_other_calls(markup: str) -> None:
     rng = random.Random(markup)
     valid = as_forced(markup, render_calls(markup, calls(ROME), TOOLS))
     marks = [f"{''.join(form.open)}{form.begin}{getattr(form.body, 'before', '')}" for form in MARKUPS[markup].forms]

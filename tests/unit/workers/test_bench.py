@@ -34,7 +34,7 @@ def test_one_record_a_batch_size() -> None:
         assert record.kernels
 
 
-def test_what_does_not_fit_the_context_is_refused() -> None:
+def test_batches_beyond_the_context_are_refused() -> None:
     with pytest.raises(ContextExceeded):
         next(run_bench(random=SPEC, weights="float32", prompt_tokens=120, decode_tokens=20))
 

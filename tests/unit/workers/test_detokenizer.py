@@ -103,7 +103,7 @@ def test_the_text_does_not_depend_on_token_borders_or_on_a_replay(
 
 
 @given(text=st.text("ab", max_size=8), stops=st.lists(st.text("ab", min_size=1, max_size=5), min_size=1))
-def test_what_is_held_back_is_the_longest_beginning_of_a_stop(text: str, stops: list[str]) -> None:
+def test_the_held_back_text_is_the_longest_prefix_of_a_stop_string(text: str, stops: list[str]) -> None:
     length = longest_stop_prefix(text, stops)
     fits = [n for n in range(len(text) + 1) if any(len(s) > n and s[:n] == text[len(text) - n :] for s in stops)]
     assert length == max(fits)

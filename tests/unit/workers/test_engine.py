@@ -158,7 +158,7 @@ def test_a_token_without_text_fails_its_sequence_and_no_other() -> None:
     assert engine.free_blocks == 32
 
 
-def test_what_failed_leaves_no_prefix_behind() -> None:
+def test_a_failed_sequence_leaves_no_cached_prefix() -> None:
     engine = make_engine()
     run(engine, dispatch([1, 2, 3, 4, 5, 6, EXPLODES]))
     deltas = run(engine, dispatch([1, 2, 3, 4, 5, 6]))

@@ -116,7 +116,7 @@ def test_a_constraint_that_raises_ends_its_sequence_and_no_other(grammar: str) -
     assert engine.free_blocks == 32
 
 
-def test_what_was_emitted_is_accepted_first() -> None:
+def test_emitted_tokens_are_accepted_first() -> None:
     whole = run(make_engine(), constrained("9,8,7,6"))
     rest = run(make_engine(), replace(constrained("9,8,7,6"), emitted_ids=[9, 8]))
     assert rest == whole[2:]

@@ -241,6 +241,6 @@ def test_another_attempt_goes_on_alike_behind_any_token(job: Dispatch) -> None:
         (ReasoningParams("think", budget=1, close_ids=(5, 64)), "invalid_request_error"),
     ],
 )
-def test_what_a_worker_cannot_take_is_refused(reasoning: ReasoningParams, kind: str) -> None:
+def test_unsupported_reasoning_options_are_refused(reasoning: ReasoningParams, kind: str) -> None:
     [delta] = run(make_engine("a"), dispatch(reasoning=reasoning))
     assert error_type(delta) == kind

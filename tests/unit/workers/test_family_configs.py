@@ -61,7 +61,7 @@ def windows(config: ModelConfig) -> list[int]:
         ("max_position_embeddings", 0),
     ],
 )
-def test_what_no_family_supports_is_refused(architecture: str, key: str, value: Any) -> None:
+def test_keys_that_no_family_supports_are_refused(architecture: str, key: str, value: Any) -> None:
     named = "rope_type" if key == "rope_scaling" else key
     with pytest.raises(ModelFileInvalid, match=named):
         read(architecture, **{key: value})
@@ -186,7 +186,7 @@ def test_a_model_with_images_has_no_soft_cap() -> None:
     assert config.logit_softcap == 0.0
 
 
-def test_whether_a_model_with_images_is_tied_stands_above_its_text() -> None:
+def test_the_tied_flag_of_a_model_with_images_is_above_its_text_config() -> None:
     untied = SHAPE | {"tie_word_embeddings": False}
     assert read(GEMMA3_IMAGES, {"text_config": untied}).tie_embeddings
     assert not read(GEMMA3_IMAGES, {"text_config": SHAPE, "tie_word_embeddings": False}).tie_embeddings

@@ -58,7 +58,7 @@ def test_python_cannot_call_it_compiled_or_not() -> None:
         _outermost(np.ones(1, np.float32))
 
 
-def test_what_may_not_be_computed_is_told_where_the_outermost_is_compiled() -> None:
+def test_compile_errors_appear_at_the_outermost_compiled_function() -> None:
     @internal()
     def adds_text(value: Any) -> Any:
         return value + "text"

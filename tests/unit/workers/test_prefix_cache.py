@@ -94,7 +94,7 @@ def test_a_prefix_survives_in_the_last_twentieth_of_the_pool_until_its_blocks_ar
     assert bench.engine.free_blocks == 40
 
 
-def test_what_was_used_last_is_forgotten_last() -> None:
+def test_the_prefix_used_last_is_forgotten_last() -> None:
     bench = Bench(cache_blocks=8)
     prompts = [[number] * 9 for number in (0, 1, 2)]  # two full blocks each
     for number in (0, 1, 2, 0):

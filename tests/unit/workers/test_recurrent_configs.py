@@ -43,7 +43,7 @@ def kinds(config: ModelConfig) -> str:
         ({"layer_types": [LINEAR] * 4}, "dddd"),
     ],
 )
-def test_which_layers_attend(changes: dict[str, Any], expected: str) -> None:
+def test_the_attention_layers_of_each_config(changes: dict[str, Any], expected: str) -> None:
     assert kinds(read(QWEN3_5, **changes)) == expected
 
 

@@ -93,7 +93,7 @@ def test_an_end_ends_what_is_joined() -> None:
     assert reporting.take() == [delta(0, "a", "b", finish=end)]
 
 
-def test_what_says_more_than_tokens_of_an_answer_stays_as_it_is_and_in_its_place() -> None:
+def test_deltas_with_more_than_answer_tokens_are_not_joined() -> None:
     apart = [
         delta(1, "b", extras=SequenceExtras(mirostat_mu=3.0)),
         delta(2, "c", reasoning="hm"),

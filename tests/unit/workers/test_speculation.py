@@ -103,7 +103,7 @@ def test_the_likeliest_drafts_come_first() -> None:
     assert best_draft_counts([], 3, 5, FREE) == []
 
 
-def test_what_was_right_raises_the_chance_and_what_was_wrong_lowers_it() -> None:
+def test_accepted_drafts_raise_the_probability_and_refused_ones_lower_it() -> None:
     drafter = Drafter(4)
     chances = [drafter.acceptance_rate]
     for num_accepted in (4, 4, 0, 0, 4):
@@ -113,7 +113,7 @@ def test_what_was_right_raises_the_chance_and_what_was_wrong_lowers_it() -> None
     assert chances[2] > chances[3] > chances[4] < chances[5]
 
 
-def test_where_drafts_never_pay_they_are_tried_less_and_less_often() -> None:
+def test_drafts_that_never_pay_are_tried_less_and_less_often() -> None:
     drafter = Drafter(4)
     tried_at = [num_tokens for num_tokens in range(1000) if drafter.num_wanted(0, num_tokens)]
     gaps = np.diff(tried_at).tolist()
@@ -139,7 +139,7 @@ def test_an_unknown_step_costs_a_little_more_than_a_smaller_and_no_more_than_a_l
     assert measured((8, 90.0), (4, 1.0)).of(8) == 2.0, "one step that was disturbed is not believed"
 
 
-def test_what_was_not_measured_for_long_is_tried_again() -> None:
+def test_costs_that_were_not_measured_for_long_are_measured_again() -> None:
     cost = measured((8, 8.0), *[(1, 1.0)] * 1500)
     assert cost.of(8) < 1.0
 

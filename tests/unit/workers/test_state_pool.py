@@ -59,7 +59,7 @@ def test_a_prefix_is_reused_up_to_its_last_checkpoint() -> None:
         assert sequence.num_cached_prompt_tokens == num_cached
 
 
-def test_what_is_saved_already_is_not_saved_again() -> None:
+def test_saved_states_are_not_saved_again() -> None:
     bench = Bench()
     assert bench.run(make_sequence(1, list(range(19))), 2)[0] == (8, 8)
     other = [*range(16), 60, 61, 62]

@@ -47,7 +47,7 @@ def test_an_http_port_is_named_at_once() -> None:
             client.complete("hello")
 
 
-def test_what_tells_nothing_of_itself_is_waited_for() -> None:
+def test_a_silent_peer_is_waited_for() -> None:
     with (
         listening(b"220 mail") as endpoint,
         Client(endpoint, timeout=1.5) as client,

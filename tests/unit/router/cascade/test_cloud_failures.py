@@ -55,7 +55,7 @@ def test_a_cloud_that_breaks_off_after_a_seen_chunk_fails_the_job(router: Router
     assert router.streamed_text(1) == "from the "
 
 
-def test_a_local_answer_that_was_whole_is_told_at_once_beside_the_error(router: RouterHarness, cloud: Worker) -> None:
+def test_a_complete_local_answer_is_sent_at_once_with_the_error(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.subscribe(1)
     router.generate(1, "ab", entropy=UNSURE, finish=STOP)
@@ -79,7 +79,7 @@ def test_a_deadline_ends_a_job_whose_cloud_broke_off_with_what_there_is(router: 
     assert not router.is_running(1)
 
 
-def test_what_a_failed_answer_cost_is_told_beside_the_local_one(router: RouterHarness, cloud: Worker) -> None:
+def test_the_cost_of_a_failed_answer_is_reported_with_the_local_one(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "ab", entropy=UNSURE, finish=STOP)
     spent = Usage(prompt_tokens=9, completion_tokens=1)

@@ -55,7 +55,7 @@ def test_a_threshold_of_zero_is_never() -> None:
     assert end([1.0], 0.0) is None
 
 
-def test_why_no_cloud_can_be_asked() -> None:
+def test_reasons_why_a_job_stays_local() -> None:
     assert unavailable_decision([]) == HandoffDecision("recommended", "no cloud worker is connected")
     assert unavailable_decision([], has_cloud=False) == HandoffDecision("recommended", NO_KEY)
     assert unavailable_decision([NO_KEY]) == HandoffDecision("recommended", NO_KEY)

@@ -235,7 +235,7 @@ def test_asking_for_nothing_does_not_count_as_seen(router: RouterHarness, cloud:
     assert router.is_running(1, "cloud")
 
 
-def test_what_is_buffered_is_not_replayed(router: RouterHarness, cloud: Worker) -> None:
+def test_buffered_tokens_are_not_replayed(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "abc", entropy=SURE)
     [replay] = router.client(Resume(job_id=job_id(1)))

@@ -115,7 +115,7 @@ def test_jobs_wait_a_while_for_a_cloud_slot(router: RouterHarness, cloud: Worker
     assert (router.result(1).text, router.result(2).text) == ("one", "two")
 
 
-def test_nobody_waits_for_a_cloud_slot_for_ever(router: RouterHarness, cloud: Worker) -> None:
+def test_the_wait_for_a_cloud_slot_is_bounded(router: RouterHarness, cloud: Worker) -> None:
     submit(router, 1)
     submit(router, 2)
     router.generate(1, "a", entropy=UNSURE, finish=STOP)
@@ -170,7 +170,7 @@ def test_the_share_is_whole_again_where_a_budget_refuses(cloud: Worker) -> None:
         assert router.result(number).text == "ab"
 
 
-def test_the_cloud_is_told_whose_budget_a_job_spends(router: RouterHarness, cloud: Worker) -> None:
+def test_the_cloud_dispatch_names_the_tenant_of_the_budget(router: RouterHarness, cloud: Worker) -> None:
     options = Options(cloud_handoff_threshold=THRESHOLD)
     caller = Caller("ann", "client", "ann", 64)
     router.client(Submit(job_id=job_id(1), prompt="question", options=options), caller=caller)
