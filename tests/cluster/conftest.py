@@ -15,7 +15,7 @@ import pytest
 
 from cactus_actors.config import HandoffSettings, ServeConfig
 from tests.support.processes.faulty_worker import ARMED_FAULTS_VARIABLE
-from tests.support.processes.ray_server import START_ATTEMPTS, added_node, kill_processes_of
+from tests.support.processes.ray_server import PATIENT_START, START_ATTEMPTS, added_node, kill_processes_of
 from tests.support.services.running_service import Running, Serve, running_service
 
 CPUS_A_NODE = 3
@@ -38,6 +38,7 @@ def ray_cluster() -> Iterator[Any]:
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
         os.environ |= {
+            **PATIENT_START,
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(token),
             "RAY_TMPDIR": temp_dir,  # otherwise each process that joins makes a directory that all users share

@@ -18,6 +18,13 @@ from typing import Any
 from tests.support.processes.serve_command import in_sessions, is_called
 
 NUM_CPUS = 4
+PATIENT_START = {
+    "RAY_gcs_rpc_server_connect_timeout_s": "600",
+    "RAY_gcs_server_request_timeout_seconds": "600",
+    "RAY_gcs_server_port_wait_time_s": "600",
+    "RAY_worker_register_timeout_seconds": "600",
+}
+"""Ray's environment for a machine on which each step of a start may take long."""
 START_ATTEMPTS = 10
 """Ray gives up a start after 30 s, too few for a starved machine."""
 
@@ -46,7 +53,7 @@ class RayHead:
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
         access = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
-        self.environment = {**access, "RAY_worker_niceness": "0", **environment}
+        self.environment = {**access, **PATIENT_START, "RAY_worker_niceness": "0", **environment}
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0"]
         command += [f"--num-cpus={NUM_CPUS}", "--include-dashboard=false", "--disable-usage-stats"]
         for attempt in range(START_ATTEMPTS):
