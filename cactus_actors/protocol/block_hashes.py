@@ -1,8 +1,8 @@
 """Hashes of full blocks of tokens, with which workers report the content of their prefix caches.
 
-A block's digest covers the salt, all tokens up to its last, and the pictures whose placeholder tokens are among
-them: two that are equal begin the same prompts. Its short hash, the first 8 bytes, is for messages and for choosing
-a worker, for which a wrong match costs time only.
+A block's digest covers the salt, the adapter, all tokens up to its last, and the pictures whose placeholder tokens
+are among them: two that are equal begin the same prompts. Its short hash, the first 8 bytes, is for messages and for
+choosing a worker, for which a wrong match costs time only.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ DIGEST_BYTES = 16
 _TOKEN_BYTES = 4
 
 
-def root_digest(salt: str) -> bytes:
-    """The parent digest of a prompt's first block."""
-    return hashlib.blake2b(salt.encode(), digest_size=DIGEST_BYTES, person=b"salt").digest()
+def root_digest(salt: str, adapter: str = "") -> bytes:
+    """The parent digest of a prompt's first block; `adapter` identifies its weights, and is empty for the model."""
+    digest = hashlib.blake2b(salt.encode(), digest_size=DIGEST_BYTES, person=b"salt").digest()
+    if not adapter:
+        return digest
+    return hashlib.blake2b(digest + adapter.encode(), digest_size=DIGEST_BYTES, person=b"adapter").digest()
 
 
 class PictureSpan(NamedTuple):
@@ -70,11 +73,13 @@ def short_hash(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "little")
 
 
-def block_hashes(token_ids: Sequence[int], salt: str = "", spans: Sequence[PictureSpan] = ()) -> tuple[int, ...]:
+def block_hashes(
+    token_ids: Sequence[int], salt: str = "", spans: Sequence[PictureSpan] = (), adapter: str = ""
+) -> tuple[int, ...]:
     """The short hashes of the full blocks of BLOCK_SIZE tokens; `spans` are those of the prompt's pictures."""
     tokens = array("i", token_ids).tobytes()
     hashes: list[int] = []
-    digest = root_digest(salt)
+    digest = root_digest(salt, adapter)
     size = BLOCK_SIZE * _TOKEN_BYTES
     for start in range(0, len(tokens) - size + 1, size):
         first = start // _TOKEN_BYTES

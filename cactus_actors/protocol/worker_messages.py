@@ -151,7 +151,14 @@ class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """The worker is leaving; its unfinished dispatches must run elsewhere."""
 
 
-WorkerMessage = Hello | Report | Draining | Goodbye
+class AdaptersLoaded(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """Answer to Adapters: those of `keys` are there, except for `failures`: key -> why it cannot be loaded."""
+
+    keys: list[str]
+    failures: dict[str, str] = {}
+
+
+WorkerMessage = Hello | Report | Draining | Goodbye | AdaptersLoaded
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -181,7 +188,7 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     serialised form, or is empty. `mirostat_mu` is the state after `emitted_ids`. `tenant` and `num_prompt_tokens`,
     by the local tokenizer, are for a cloud worker: the owner of the budget, and an estimate of usage if the cloud
     reports none. `pictures` are those of the prompt, in its order: their embeddings take the places of the model's
-    placeholder tokens in `prompt_ids`.
+    placeholder tokens in `prompt_ids`. `adapter` is the key of a loaded adapter, or empty for the model itself.
     """
 
     dispatch_id: int
@@ -199,6 +206,7 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     tenant: str = ""
     num_prompt_tokens: int = 0
     pictures: list[PreparedPicture] = []
+    adapter: str = ""
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -231,4 +239,20 @@ class ReportsTaken(msgspec.Struct, frozen=True, array_like=True, tag=6):
     max_ahead: int
 
 
-RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | ReportsTaken
+class AdapterFiles(msgspec.Struct, frozen=True, array_like=True):
+    """An adapter's directory or GGUF file; `key` identifies its content, and is never used for another."""
+
+    key: str
+    path: str
+
+
+class Adapters(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """Load the adapters that are missing, and forget all others; it precedes the dispatches that use them.
+
+    An adapter that running sequences have is forgotten when they have ended.
+    """
+
+    adapters: list[AdapterFiles]
+
+
+RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | ReportsTaken | Adapters

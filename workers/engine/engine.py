@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFailure
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
+from cactus_actors.workers.engine.adapter_table import AdapterTable
 from cactus_actors.workers.engine.block_pool import BlockPool, CacheEvents
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
@@ -52,7 +53,8 @@ class Engine:
         self._model = model
         self._clock = clock
         self._stop_conditions = StopConditions(text.eos_ids)
-        self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model.config)
+        self.adapters = AdapterTable(model.remove_adapter)
+        self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model.config, self.adapters)
         self._max_sequences = limits.max_sequences
         has_states = model.slot_size > 0
         num_slots = limits.max_sequences + limits.num_checkpoints if has_states else 0
@@ -119,6 +121,7 @@ class Engine:
             self._ended.append(empty_final_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
             return
         self._sequences[dispatch.dispatch_id] = sequence
+        self.adapters.hold(sequence.adapter)
         self._scheduler.add(sequence)
 
     def abort(self, dispatch_id: int) -> None:
@@ -141,8 +144,9 @@ class Engine:
         started = self._clock()
         schedule = self._scheduler.schedule()
         deltas = self._take_ended(schedule)
-        generating = [chunk for chunk in schedule.chunks if chunk.sequence.pooler is None]
-        embedding = [chunk for chunk in schedule.chunks if chunk.sequence.pooler is not None]
+        chunks = sorted(schedule.chunks, key=lambda chunk: chunk.sequence.adapter_slot)  # adjacent rows are faster
+        generating = [chunk for chunk in chunks if chunk.sequence.pooler is None]
+        embedding = [chunk for chunk in chunks if chunk.sequence.pooler is not None]
         deltas += self._compute(generating, self._generate) + self._compute(embedding, self._embed)
         seconds = self._clock() - started
         self.counters.step_seconds += seconds
@@ -286,8 +290,8 @@ class Engine:
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
         """The final deltas of dispatches that never ran: invalid ones, and those larger than the cache."""
         ended, self._ended = self._ended, []
-        for sequence in schedule.too_large:
-            del self._sequences[sequence.dispatch_id]  # the scheduler has removed it already
+        for sequence in schedule.too_large:  # the scheduler has removed it already
+            self._forget(sequence)
             error = ContextExceeded(
                 f"{sequence.num_tokens} tokens need {sequence.num_blocks_needed} cache blocks, "
                 f"this worker has {self._block_pool.num_blocks}",
@@ -302,5 +306,9 @@ class Engine:
         return final_delta(sequence, finish, extras)
 
     def _remove(self, sequence: Sequence) -> None:
-        del self._sequences[sequence.dispatch_id]
         self._scheduler.remove(sequence)
+        self._forget(sequence)
+
+    def _forget(self, sequence: Sequence) -> None:
+        del self._sequences[sequence.dispatch_id]
+        self.adapters.release(sequence.adapter)

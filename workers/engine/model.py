@@ -44,5 +44,8 @@ class Model(Protocol):
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Hidden states of `batch.logit_rows` after the last norm, (rows, hidden), a view as well."""
 
+    def remove_adapter(self, slot: int) -> None:
+        """Forget the adapter of this slot, which no later batch has."""
+
     def close(self) -> None:
         """Stop the threads."""

@@ -40,6 +40,8 @@ class Sequence:
 
     `uses_mirostat`: mirostat keeps a state from token to token.
 
+    `adapter_slot` is that of its adapter in the model, -1 for the model itself.
+
     Some jobs need rows of the prompt as well: for its log probabilities, reported once each and in order, or
     for the `pooler` of hidden states.
     """
@@ -54,8 +56,11 @@ class Sequence:
         max_drafts: int = 0,
         constraint: TokenConstraint | None = None,
         pooling: Pooling = "mean",
+        adapter_slot: int = -1,
     ) -> None:
         self.dispatch_id = dispatch.dispatch_id
+        self.adapter = dispatch.adapter
+        self.adapter_slot = adapter_slot
         self.params: SamplingParams = dispatch.params
         self.choice = dispatch.choice
         self.detokenizer = detokenizer
@@ -81,7 +86,7 @@ class Sequence:
         self.state: SequenceState | None = None  # of a running sequence whose model has recurrences
         self.num_computed_tokens = 0
         self.num_cached_prompt_tokens: int | None = None  # None until first admitted
-        self._root_digest = root_digest(dispatch.cache_salt)
+        self._root_digest = root_digest(dispatch.cache_salt, dispatch.adapter)
         self._block_hashes: list[BlockHash] = []
 
         known = dispatch.prompt_ids + dispatch.emitted_ids

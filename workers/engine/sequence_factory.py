@@ -5,6 +5,7 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.reasoning import MARKUPS
+from cactus_actors.workers.engine.adapter_table import AdapterTable
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.sequence import Sequence
@@ -17,11 +18,17 @@ class SequenceFactory:
     """Creates the sequences of one engine."""
 
     def __init__(
-        self, text: TextOptions, limits: EngineLimits, stop_conditions: StopConditions, config: ModelConfig
+        self,
+        text: TextOptions,
+        limits: EngineLimits,
+        stop_conditions: StopConditions,
+        config: ModelConfig,
+        adapters: AdapterTable,
     ) -> None:
         self._text = text
         self._limits = limits
         self._stop_conditions = stop_conditions
+        self._adapters = adapters
         self._vocab_size = config.vocab_size
         self._max_context = min(config.max_context, limits.cache_tokens)
 
@@ -36,6 +43,7 @@ class SequenceFactory:
             max_drafts=self._limits.max_drafts,
             constraint=self._constraint_of(dispatch),
             pooling=self._text.pooling,
+            adapter_slot=self._adapters.slot_of(dispatch.adapter),
         )
         for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
             self._stop_conditions.advance(sequence, token_id)

@@ -54,6 +54,9 @@ class Batch:
     `states` is for models with recurrences: for each sequence the slots of its state (see `SequenceState`), the
     number of known tokens, which advance the state, and that of tokens after which it is saved. Without it, all
     tokens are known, and the sequence of row s of `block_tables` has slot s, which is zero before position 0.
+
+    `adapters` has the slot of each sequence's adapter, -1 for the model itself; None if all are the model's. Adjacent
+    sequences of one adapter are faster.
     """
 
     token_ids: NDArray[np.int32]  # (tokens,)
@@ -62,6 +65,7 @@ class Batch:
     block_tables: NDArray[np.int32]  # (sequences, max_blocks)
     logit_rows: NDArray[np.int32]  # (rows,) indices into tokens
     states: NDArray[np.int32] | None = None  # (sequences, 5): source, slot, num_known, save_after, save_slot
+    adapters: NDArray[np.int32] | None = None  # (sequences,)
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
@@ -73,6 +77,7 @@ class Batch:
         max_blocks = max(len(chunk.sequence.block_table) for chunk in chunks)
         block_tables = np.zeros((len(chunks), max_blocks), dtype=np.int32)
         states = [chunk.state_row for chunk in chunks if chunk.sequence.state is not None]
+        adapters = [chunk.sequence.adapter_slot for chunk in chunks]
         for row, chunk in enumerate(chunks):
             sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
             num_tokens = chunk.num_tokens + chunk.num_drafts
@@ -90,4 +95,5 @@ class Batch:
             block_tables=block_tables,
             logit_rows=np.array(logit_rows, dtype=np.int32),
             states=np.array(states, dtype=np.int32) if states else None,
+            adapters=np.array(adapters, dtype=np.int32) if max(adapters) >= 0 else None,
         )

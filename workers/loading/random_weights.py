@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_named
 from cactus_actors.workers.loading.tensor_source import StoredTensor, TensorSource
+from cactus_actors.workers.runtime.adapter_sites import AdapterWeights, LowRank, adapter_sites
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rotary import Rope
 
@@ -71,6 +73,25 @@ def random_tensors(config: ModelConfig, seed: int) -> TensorSource:
     shapes = build_graph(family_named(config.family), config).tensor_shapes
     reads = {name: partial(_random_tensor, name, shape, seed) for name, shape in shapes.items()}
     return TensorSource({name: StoredTensor(Path(name), name, shapes[name], read) for name, read in reads.items()})
+
+
+def random_adapter(
+    config: ModelConfig, seed: int, *, rank: int, targets: Sequence[str] = ("",), scale: float = 0.3
+) -> AdapterWeights:
+    """An adapter of the modules whose names end in one of `targets`, all by default.
+
+    It changes the outputs of a module by about `scale` of their size.
+    """
+    weights = {}
+    for site in adapter_sites(build_graph(family_named(config.family), config)):
+        for name in site.modules:
+            if name.endswith(tuple(targets)):
+                outputs, inputs = site.shape_of(name)
+                generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+                down = generator.standard_normal((rank, inputs), np.float32) / np.float32(np.sqrt(inputs))
+                up = generator.standard_normal((outputs, rank), np.float32) * np.float32(scale / np.sqrt(rank))
+                weights[name] = LowRank(down, up)
+    return weights
 
 
 def _random_tensor(name: str, shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:

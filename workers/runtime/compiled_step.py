@@ -15,6 +15,7 @@ from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.logit_chunks import PART
 from cactus_actors.workers.kernels.softmax import compute_logit_stats
+from cactus_actors.workers.runtime.adapter_operations import multiply_by_adapters
 from cactus_actors.workers.runtime.attention_tasks import attend_in_tasks
 from cactus_actors.workers.runtime.expert_operations import run_experts
 from cactus_actors.workers.runtime.matmul_tasks import multiply
@@ -24,6 +25,7 @@ from cactus_actors.workers.runtime.row_operations import work_on_row
 from cactus_actors.workers.runtime.step_arguments import (
     NUM_LOGITS,
     NUM_TOKENS,
+    AdapterArrays,
     ExpertChoices,
     ModelShape,
     PackedWeights,
@@ -34,6 +36,7 @@ from cactus_actors.workers.runtime.step_arguments import (
 
 CAUSAL_CONV, DELTA_RULE, SCAN = map(int, (OpCode.CAUSAL_CONV, OpCode.DELTA_RULE, OpCode.SELECTIVE_SCAN))
 MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS, OpCode.GROUP))
+ADAPTER_DOWN = int(OpCode.ADAPTER_DOWN)
 LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
 
 ROWS_TOGETHER = 8
@@ -59,14 +62,16 @@ def step_of_rank(
     step: StepInputs,
     cache: Any,
     choices: ExpertChoices,
+    adapters: AdapterArrays,
     work: Workspace,
     profile: Any,
 ) -> None:
     """Run a step on one rank of a team.
 
     One compiled step runs every family: `choices` has no room in a model without experts, nor has the cache
-    for states in one without short convolutions and recurrences. `profile`, if it is not None, is (ranks,
-    operations, 2) int64: every rank adds the cycles that it spends in each operation, and waiting after it.
+    for states in one without short convolutions and recurrences; `adapters` is empty before one is loaded.
+    `profile`, if it is not None, is (ranks, operations, 2) int64: every rank adds the cycles that it spends in
+    each operation, and waiting after it.
     """
     while True:
         if rank == 0:
@@ -100,6 +105,8 @@ def step_of_rank(
                         _compute_logit_stats(op, num_rows, work, rank, size)
                     elif code in (CAUSAL_CONV, DELTA_RULE, SCAN):
                         recur_in_tasks(op, index, weights, step, cache.slots, work, rank, size)
+                    elif code >= ADAPTER_DOWN:
+                        multiply_by_adapters(op, adapters, step, work, first, last, not is_dealt, rank, size)
                     elif code >= GROUP:
                         run_experts(op, weights, step, choices, work, rank, size)
                     else:

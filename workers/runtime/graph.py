@@ -58,6 +58,7 @@ class GraphOperation:
     state: StateParts | None = None
     bias: VectorRef | None = None  # beside `vector`
     source_column: int = 0
+    site: int = 0  # of an adapter
 
 
 @dataclass(frozen=True)

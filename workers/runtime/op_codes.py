@@ -42,6 +42,8 @@ class OpCode(IntEnum):
     GROUP = 31  # from here on, operations over the choices of all tokens together
     ENCODE_CHOSEN = 32
     EXPERT_MATMUL = 33
+    ADAPTER_DOWN = 34  # from here on, products of adapters
+    ADAPTER_UP = 35
 
 
 class RowKind(IntEnum):

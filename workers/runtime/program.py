@@ -44,6 +44,7 @@ OPERATION = np.dtype(
         ("window", np.int64),
         ("flag", np.int64),
         ("source_column", np.int64),
+        ("site", np.int64),  # of an adapter
         ("bias_start", np.int64),  # of another vector, or -1
         ("num_key_heads", np.int64),  # of a recurrence
         ("key_dim", np.int64),
@@ -61,10 +62,11 @@ OPERATION = np.dtype(
 _WHOLE_PHASE = RECURRENCES | {
     *(OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS),
     *(OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL),
+    *(OpCode.ADAPTER_DOWN, OpCode.ADAPTER_UP),
 }
 """Operations whose threads do not work on separate rows."""
 
-_MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL}
+_MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL, OpCode.ADAPTER_DOWN, OpCode.ADAPTER_UP}
 _READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
 """Operations that begin a run: they read rows written by other threads."""
 
@@ -135,7 +137,7 @@ class Program:
                     record["num_columns"] = sum(op.vector.lengths)
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
                 record[name] = getattr(op, name)
-            record["source_column"] = op.source_column
+            record["source_column"], record["site"] = op.source_column, op.site
             record["bias_start"] = -1 if op.bias is None else layout.vector_starts[op.bias]
             if op.heads is not None:
                 for name in ("num_key_heads", "key_dim", "num_value_heads", "value_dim"):
@@ -181,6 +183,8 @@ def _rows_of(op: GraphOperation) -> RowKind:
 
 
 def _needs_barrier(op: GraphOperation, after: GraphOperation) -> bool:
+    if op.code is OpCode.ADAPTER_DOWN and after.code in (OpCode.ADAPTER_DOWN, OpCode.ENCODE):
+        return False  # both read the same rows and write others
     if op.code in _WHOLE_PHASE or after.code in _WHOLE_PHASE or after.code in _READS_BEYOND_ITS_SLICE:
         return True
     if any((op.code in kind) != (after.code in kind) for kind in (_BY_COLUMNS, _BY_HEADS, _BY_OWN_HEADS)):

@@ -12,6 +12,11 @@ NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES = range(4)
 FIRST_TOKEN, END_OF_KNOWN, END_OF_DRAFTS, SOURCE_SLOT, SLOT, SAVE_AT, SAVE_SLOT = range(7)
 """Columns of `StepInputs.states`: tokens of the step, and slots of the cache."""
 
+DOWN_START, DOWN_BLOCKS = range(2)
+UP_START, UP_BLOCKS, UP_FIRST_BLOCK, UP_COLUMN, UP_PAIRS = range(5)
+"""Columns of `AdapterArrays`: the first element, and blocks of outputs. The first block of the product is that of
+`UP_FIRST_BLOCK`; inputs are UP_PAIRS pairs from column UP_COLUMN of the thin product on."""
+
 
 class ModelShape(NamedTuple):
     """The numbers of a ModelConfig that compiled code reads."""
@@ -50,6 +55,7 @@ class StepInputs(NamedTuple):
     logit_rows: NDArray[Any]  # (max_rows,)
     tiles: NDArray[Any]  # (max_tokens + 1,) first tokens: a tile is a run of tokens of one sequence
     states: NDArray[Any]  # (max_sequences, 7) FIRST_TOKEN ...; read by recurrences only
+    adapters: NDArray[Any]  # (max_tokens,) slots, -1 for none; read by products of adapters only
 
 
 class Workspace(NamedTuple):
@@ -62,6 +68,18 @@ class Workspace(NamedTuple):
     scratch_size: int
     barrier: NDArray[Any]
     tasks: NDArray[Any]  # (operations * ranks,) numbers of tasks, or pieces of a share, taken so far
+
+
+class AdapterArrays(NamedTuple):
+    """The packed matrices of all adapters (see `kernels/thin_products.py`), and where those of a site are.
+
+    A site is a product of the model. Its `downs` are DOWN_START ..., one matrix for all of its modules; its `ups` are
+    UP_START ..., one matrix for each range of columns, those that exist first.
+    """
+
+    data: NDArray[Any]
+    downs: NDArray[Any]  # (slots, sites, 2)
+    ups: NDArray[Any]  # (slots, sites, ranges, 5)
 
 
 class ExpertChoices(NamedTuple):

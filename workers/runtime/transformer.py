@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,8 @@ from cactus_actors.workers.kernels.barrier import new_barrier
 from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
+from cactus_actors.workers.runtime.adapter_set import AdapterSet
+from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
 from cactus_actors.workers.runtime.compiled_step import step_of_rank
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
@@ -72,7 +75,8 @@ class TransformerModel:
             slot_size=graph.slot_size,
         )
         self._scratch_size = max(attention_scratch(config.head_dim), largest_part(graph))
-        self._program = Program.of(graph, layout)
+        self._program = self._last_program = Program.of(graph, layout)
+        self._adapters = AdapterSet(graph, layout)
         self._threads = threads
         self._shape = ModelShape(config.num_heads, config.num_kv_heads, config.head_dim, config.norm_eps)
         self._weights = PackedWeights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
@@ -103,20 +107,31 @@ class TransformerModel:
         Writes the keys and values of every token of the batch into `cache`, and advances recurrent states: a call
         with the same batch again would advance them twice.
         """
-        self._run(self._program.operations, batch, cache)
-        return self._rows_of(self._program.logits, len(batch.logit_rows), self.config.vocab_size)
+        self._run(self._program_for(batch), batch, cache)
+        return self._rows_of(self._last_program.logits, len(batch.logit_rows), self.config.vocab_size)
 
     def logit_stats(self, num_rows: int) -> NDArray[np.float32]:
         """Statistics of the last logits, (rows, logit_stats_width(vocab)), a view until the next call."""
-        return self._rows_of(self._program.logit_stats, num_rows, logit_stats_width(self.config.vocab_size))
+        return self._rows_of(self._last_program.logit_stats, num_rows, logit_stats_width(self.config.vocab_size))
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """The input of the head: (rows, hidden) after the last norm; otherwise as `forward`."""
-        self._run(self._program.without_head, batch, cache)
-        return self._rows_of(self._program.hidden, len(batch.logit_rows), self.config.hidden_size)
+        self._run(self._program_for(batch), batch, cache, has_head=False)
+        return self._rows_of(self._last_program.hidden, len(batch.logit_rows), self.config.hidden_size)
+
+    def add_adapter(self, weights: AdapterWeights) -> int:
+        """Keep an adapter; returns the slot by which a Batch names it. Its modules and shapes are the graph's."""
+        slot = self._adapters.add(weights)
+        self._allocate()
+        return slot
+
+    def remove_adapter(self, slot: int) -> None:
+        """Forget an adapter."""
+        self._adapters.remove(slot)
+        self._allocate()
 
     def start_profile(self) -> None:
-        """Count cycles from now on; the next step is compiled again for it."""
+        """Count cycles of steps without adapters from now on; the next one is compiled again for it."""
         self._profile = np.zeros((self._threads, len(self._program.operations), 2), np.int64)
 
     def profile(self) -> dict[str, NDArray[np.int64]]:
@@ -129,25 +144,41 @@ class TransformerModel:
         """Stop the threads; the model runs no more steps."""
         self._team.close()
 
-    def _run(self, operations: NDArray[Any], batch: Batch, cache: KVCache) -> None:
-        """Run the operations over a batch on all threads."""
+    def _program_for(self, batch: Batch) -> Program:
+        """The model's own program, or the one with adapters if the batch has some."""
+        if batch.adapters is None:
+            return self._program
+        assert all(slot in self._adapters for slot in set(batch.adapters.tolist()) - {-1}), "no such adapter"
+        return self._adapters.program or self._program
+
+    def _run(self, program: Program, batch: Batch, cache: KVCache, *, has_head: bool = True) -> None:
+        """Run a program over a batch on all threads."""
         self._take(batch)
+        self._last_program = program
         if self.slot_size:
             slots = self._step.states[: len(batch.block_tables), [SOURCE_SLOT, SLOT, SAVE_SLOT]]
             assert slots.max() < len(cache.arrays.slots), "slot outside the cache"
         self._tables.cover(int(batch.positions.max()) + 1)
-        self._workspace.tasks.fill(0)
-        self._team.run(*self._arguments(operations, cache))
+        self._last_workspace.tasks.fill(0)
+        self._team.run(*self._arguments(program.operations if has_head else program.without_head, cache))
 
     def _arguments(self, operations: NDArray[Any], cache: KVCache) -> tuple[Any, ...]:
         """The arguments of `step_of_rank` that are the same for all ranks."""
         model = (self._shape, self._weights, self._rotary)
-        return (operations, *model, self._step, cache.arrays, self._choices, self._workspace, self._profile)
+        memory = (self._choices, self._adapters.arrays, self._last_workspace)
+        profile = self._profile if self._last_program is self._program else None
+        return (operations, *model, self._step, cache.arrays, *memory, profile)
+
+    @property
+    def _last_workspace(self) -> Workspace:
+        """The memory of the program that runs, or ran last."""
+        return self._workspace if self._last_program is self._program else self._adapted_workspace
 
     def _rows_of(self, index: int, num_rows: int, num_columns: int) -> NDArray[np.float32]:
         """The first rows of a buffer, (num_rows, num_columns), a view."""
-        width, start = self._program.buffers[index].width, int(self._workspace.starts[index])
-        rows = self._workspace.floats[start : start + width * num_rows].reshape(num_rows, width)
+        workspace = self._last_workspace
+        width, start = self._last_program.buffers[index].width, int(workspace.starts[index])
+        rows = workspace.floats[start : start + width * num_rows].reshape(num_rows, width)
         return rows[:, :num_columns]
 
     def _take(self, batch: Batch) -> None:
@@ -171,6 +202,8 @@ class TransformerModel:
         step.token_ids[:num_tokens] = token_ids
         step.positions[:num_tokens] = positions
         step.sequence_of_token[:num_tokens] = batch.sequence_of_token
+        if batch.adapters is not None:
+            step.adapters[:num_tokens] = batch.adapters[batch.sequence_of_token]
         step.block_tables[:num_sequences, :num_blocks] = batch.block_tables
         step.logit_rows[:num_rows] = batch.logit_rows
         step.tiles[: len(tiles)] = tiles
@@ -186,6 +219,7 @@ class TransformerModel:
             logit_rows=np.zeros(self._max_rows, np.int32),
             tiles=np.zeros(self._max_tokens + 1, np.int32),
             states=np.zeros((self._table_shape[0], 7), np.int64),
+            adapters=np.zeros(self._max_tokens, np.int32),
         )
 
     def _make_room(self, num_tokens: int, num_rows: int) -> None:
@@ -194,6 +228,10 @@ class TransformerModel:
             return
         self._max_tokens = max(self._max_tokens, next_power(num_tokens))
         self._max_rows = max(self._max_rows, num_rows)
+        self._allocate()
+
+    def _allocate(self) -> None:
+        """Scratch memory for steps of the largest size, by each program."""
         experts = self.config.experts
         num_choices = self._max_tokens * experts.num_chosen if experts else 0
         max_rows = {
@@ -201,19 +239,10 @@ class TransformerModel:
             RowKind.LOGITS: self._max_rows,
             RowKind.CHOICES: num_choices,
         }
-        starts, sizes = [], {False: 0, True: 0}
-        for buffer in self._program.buffers:
-            starts.append(sizes[buffer.is_encoded])
-            sizes[buffer.is_encoded] += buffer.width * max_rows[buffer.rows]
-        self._workspace = Workspace(
-            floats=aligned_zeros((sizes[False] + CACHE_LINE,), np.float32),
-            encoded=aligned_zeros((sizes[True],), np.uint8),
-            starts=np.array(starts, np.int64),
-            scratch=aligned_zeros((self._threads * self._scratch_size,), np.float32),
-            scratch_size=self._scratch_size,
-            barrier=new_barrier(),
-            tasks=np.zeros(len(self._program.operations) * (self._threads + 1), np.int64),
-        )
+        self._workspace = self._new_workspace(self._program, max_rows)
+        adapted = self._adapters.program
+        self._adapted_workspace = self._workspace if adapted is None else self._new_workspace(adapted, max_rows)
+        self._last_program = self._program
         self._step = self._new_step()
         self._choices = ExpertChoices(
             num_chosen=experts.num_chosen if experts else 0,
@@ -222,6 +251,21 @@ class TransformerModel:
             starts=np.zeros(experts.num_experts + 1 if experts else 1, np.int64),
             choice_at=np.zeros(num_choices, np.int64),
             place_of=np.zeros(num_choices, np.int64),
+        )
+
+    def _new_workspace(self, program: Program, max_rows: Mapping[RowKind, int]) -> Workspace:
+        starts, sizes = [], {False: 0, True: 0}
+        for buffer in program.buffers:
+            starts.append(sizes[buffer.is_encoded])
+            sizes[buffer.is_encoded] += buffer.width * max_rows[buffer.rows]
+        return Workspace(
+            floats=aligned_zeros((sizes[False] + CACHE_LINE,), np.float32),
+            encoded=aligned_zeros((sizes[True],), np.uint8),
+            starts=np.array(starts, np.int64),
+            scratch=aligned_zeros((self._threads * self._scratch_size,), np.float32),
+            scratch_size=self._scratch_size,
+            barrier=new_barrier(),
+            tasks=np.zeros(len(program.operations) * (self._threads + 1), np.int64),
         )
 
     def _warm_up(self) -> None:

@@ -33,6 +33,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "growth": (0.0, 1e3),
     "num_dense_layers": (0, 1 << 12),
     "shared_ffn_size": (0, 1 << 19),
+    "rank": (1, 1 << 12),
+    "alpha": (0.0, 1e6),
 }
 
 

@@ -71,6 +71,9 @@ class CountingModel:
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         raise NotImplementedError
 
+    def remove_adapter(self, slot: int) -> None:
+        raise NotImplementedError
+
     def close(self) -> None:
         pass
 

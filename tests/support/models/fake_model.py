@@ -36,5 +36,8 @@ class FakeModel:
     def logit_stats(self, num_rows: int) -> None:
         return None
 
+    def remove_adapter(self, slot: int) -> None:
+        raise NotImplementedError
+
     def close(self) -> None:
         pass
