@@ -58,6 +58,13 @@ class ChatOverrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 NO_OVERRIDES = ChatOverrides()
 
 
+class AdapterSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A LoRA adapter: the name that requests use, and its directory or GGUF file."""
+
+    name: str
+    path: str
+
+
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the router actor; fields without a description are those of ServeConfig or HandoffSettings."""
 
@@ -105,6 +112,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
         None
     )
     kv_cache: Annotated[str | None, about("As `weights`, for the format of the KV cache.")] = None
+    alias: str | None = None
+    adapters: Annotated[list[AdapterSetting], about("The adapters of `lora`, with absolute paths.")] = []
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,6 +221,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     listen: str = DEFAULT_HTTP
     alias: str | None = None
     key_digests: list[str] = []
+    operator_digests: list[str] = []
     state_dir: str = "~/.cactus"
     chat_profile: Annotated[ProfileName, about("Profile of defaults for chat completions.")] = "cactus"
     completions_profile: Annotated[ProfileName, about("Profile of defaults for completions.")] = "llamacpp"
@@ -252,6 +262,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         str | None,
         about("Format of tool calls, if the one found in the model's files is wrong; see docs/reference/tools.md."),
     ] = None
+    lora: Annotated[
+        list[str], about("LoRA adapters, NAME=PATH each: a directory of PEFT, or a GGUF file; see docs/guide/lora.md.")
+    ] = []
     weights: Annotated[WeightFormat, about("Format of the weights in memory.")] = "int8"
     kv_cache: Annotated[
         CacheFormat, about("Format of the KV cache; auto is float32 for float32 weights, else float16.")

@@ -20,6 +20,7 @@ from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.wire import Encoding, MessageIds
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.effects import Effect
+from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
 from cactus_actors.router.lifecycle.admission import Admission
 from cactus_actors.router.lifecycle.client_messages import ClientMessages
 from cactus_actors.router.lifecycle.escalations import Escalations
@@ -55,8 +56,9 @@ class RouterCore:
         self._admission = Admission(state, self._streams, self._journal_writer)
         self._escalations = Escalations(state, self._streams, self._finisher)
         self._worker_reports = WorkerReports(state, self._streams, self._finisher, self._escalations)
-        self._membership = Membership(state, self._worker_reports)
-        self._client_messages = ClientMessages(state, self._admission, self._finisher)
+        self._adapters = AdapterRequests(state)
+        self._membership = Membership(state, self._worker_reports, self._adapters)
+        self._client_messages = ClientMessages(state, self._admission, self._finisher, self._adapters)
         self._subscribers = Subscribers(state, self._streams)
 
     @property
@@ -228,6 +230,7 @@ class RouterCore:
             error = DeadlineExceeded(f"the job's {seconds:g} s are over", param="timeout_ms")
             self._finisher.fail(job, error, now)
         self._membership.on_tick(now)
+        self._adapters.on_tick()
         self._escalations.pump(now)
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         self._streams.on_tick(self.state.jobs.live, now)

@@ -10,6 +10,7 @@ from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.confidence import Probe
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.state.adapter_registry import AdapterRegistry
 from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_table import JobTable
@@ -75,6 +76,7 @@ class RouterState:
         self.is_draining = False
         self.storage_error = ""
         self.refused_workers: dict[str, WorkerRefusal] = {}
+        self.adapters = AdapterRegistry(facts.epoch, (facts.model, settings.alias or ""), settings.adapters)
 
     @property
     def has_journal(self) -> bool:

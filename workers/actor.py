@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.model import Model
     from cactus_actors.workers.loading.packing import OnProgress
-    from cactus_actors.workers.session import WorkerSession
+    from cactus_actors.workers.session import LoadAdapter, WorkerSession
 
 IDLE_WAIT_S = 0.2
 MAX_REPORTS_AHEAD = 32
@@ -39,11 +39,15 @@ MAX_REPORTS_AHEAD = 32
 
 @dataclass(frozen=True)
 class LoadedEngine:
-    """A model in memory and the engine that runs it; `fingerprint` is that of the model's files."""
+    """A model in memory and the engine that runs it; `fingerprint` is that of the model's files.
+
+    `load_adapter` is None for a model that takes no adapters.
+    """
 
     engine: Engine
     model: Model
     fingerprint: str = ""
+    load_adapter: LoadAdapter | None = None
 
     def close(self) -> None:
         """Stop the model's threads."""
@@ -69,7 +73,7 @@ def load_engine_from(
     from cactus_actors.structured.matcher import Matchers
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.options import EngineLimits, TextOptions
-    from cactus_actors.workers.loading.load_model import load_model
+    from cactus_actors.workers.loading.load_model import adapter_loader, load_model
 
     model = load_model(
         path,
@@ -96,7 +100,7 @@ def load_engine_from(
             checkpoint_tokens=settings.checkpoint_tokens,
         ),
     )
-    return LoadedEngine(engine, model, text.fingerprint)
+    return LoadedEngine(engine, model, text.fingerprint, adapter_loader(path, model))
 
 
 def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
@@ -144,7 +148,7 @@ class WorkerActor:
 
         Raises ConfigurationInvalid, which names the difference, if the router serves another model.
         """
-        from cactus_actors.workers.session import WorkerSession
+        from cactus_actors.workers.session import WorkerSession, no_adapters
 
         key_file = self._settings.key_file
         credentials = None if key_file is None else read_key_file(Path(key_file))
@@ -153,7 +157,7 @@ class WorkerActor:
         gc.freeze()  # objects of the model live as long as the process
         try:
             hello = msgspec.structs.replace(hello_message(self._settings, loaded), max_reports_ahead=MAX_REPORTS_AHEAD)
-            self._core = WorkerSession(loaded.engine, hello)
+            self._core = WorkerSession(loaded.engine, hello, loaded.load_adapter or no_adapters)
             with RouterLink(router_endpoint, credentials) as link:
                 return self._serve(self._core, link)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec.structs import asdict, replace
@@ -9,9 +10,11 @@ from msgspec.structs import asdict, replace
 from cactus_actors.config import HEARTBEAT_S
 from cactus_actors.process.resident_memory import resident_mb
 from cactus_actors.protocol.block_hashes import short_hash
-from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.errors import ConfigurationInvalid, NotSupported, ServerFailure
 from cactus_actors.protocol.worker_messages import (
     Abort,
+    Adapters,
+    AdaptersLoaded,
     Dispatch,
     Drain,
     Draining,
@@ -30,6 +33,14 @@ from cactus_actors.workers.report_window import ReportWindow
 
 HELLO_RETRY_S = 3.0
 
+LoadAdapter = Callable[[str], int]
+"""Path of an adapter -> its slot in the model; raises CactusError."""
+
+
+def no_adapters(path: str) -> int:
+    """The loader of a worker whose model takes no adapters."""
+    raise NotSupported(f"this worker loads no adapters: {path}")
+
 
 class WorkerSession:
     """Runs an engine for a router, without sockets and clocks, on one thread.
@@ -41,8 +52,9 @@ class WorkerSession:
     It stops computing when too many of its reports are unread by the router, and then sends heartbeats only.
     """
 
-    def __init__(self, engine: Engine, hello: Hello) -> None:
+    def __init__(self, engine: Engine, hello: Hello, load_adapter: LoadAdapter = no_adapters) -> None:
         self._engine = engine
+        self._load_adapter = load_adapter
         self._hello = hello
         self._is_welcome = False
         self._said_hello_at = 0.0
@@ -50,13 +62,19 @@ class WorkerSession:
         self._reports = ReportWindow(hello.max_reports_ahead)
         self._last_report: Report | None = None
         self._reported_at = 0.0
+        self._missing_adapters: dict[str, str] = {}  # paths by key
+        self._must_tell_adapters = False
         self._ram_usage_mb, self._measured_at = 0.0, -HEARTBEAT_S
         self._is_draining = False
         self.has_left = False
 
     @property
     def has_work(self) -> bool:
-        """True if a tick would run a step."""
+        """True if a tick would run a step or load an adapter."""
+        return bool(self._missing_adapters) or self._has_step
+
+    @property
+    def _has_step(self) -> bool:
         return self._engine.has_work and self._reports.may_step
 
     @property
@@ -81,6 +99,8 @@ class WorkerSession:
         match command:
             case Dispatch():
                 self._num_accepted += 1
+                if command.adapter in self._missing_adapters:
+                    self._load(command.adapter)
                 self._engine.add(command)
             case Abort(dispatch_id):
                 self._engine.abort(dispatch_id)
@@ -88,6 +108,8 @@ class WorkerSession:
                 return self.drain()
             case ReportsTaken():
                 self._reports.on_taken(command)
+            case Adapters():
+                self._on_adapters(command)
             case Welcome():
                 return self._on_welcome(now)
             case Refused(differs, reason):
@@ -109,9 +131,14 @@ class WorkerSession:
 
     def on_tick(self, now: float) -> list[WorkerMessage]:
         """Run a step if there is work; report its deltas, or send a heartbeat."""
-        if self.has_work:
+        if self._has_step:
             self._reports.hold_step(self._engine.step())
         messages: list[WorkerMessage] = []
+        if self._missing_adapters:  # one a tick, so that sequences go on and the router hears of this worker
+            self._load(next(iter(self._missing_adapters)))
+        if self._must_tell_adapters and not self._missing_adapters:
+            self._must_tell_adapters = False
+            messages.append(AdaptersLoaded(sorted(self._engine.adapters.keys), self._engine.adapters.failures))
         if not self._is_welcome:
             if now - self._said_hello_at >= HELLO_RETRY_S:
                 messages += self.begin(now)
@@ -142,6 +169,23 @@ class WorkerSession:
         self._drop_sequences()
         self._is_welcome = True
         return [Draining()] if self._is_draining else []
+
+    def _on_adapters(self, command: Adapters) -> None:
+        """Drop the adapters that are not wanted, and load missing ones in the next ticks."""
+        table = self._engine.adapters
+        wanted = {files.key: files.path for files in command.adapters}
+        for key in table.keys - wanted.keys():
+            table.drop(key)
+        self._missing_adapters = {key: path for key, path in wanted.items() if key not in table.keys}
+        self._must_tell_adapters = True
+
+    def _load(self, key: str) -> None:
+        path = self._missing_adapters.pop(key)
+        try:
+            self._engine.adapters.add(key, self._load_adapter(path))
+        except Exception as error:  # one adapter must not end the worker
+            reason = str(error) or type(error).__name__
+            self._engine.adapters.fail(key, ServerFailure(f"the adapter cannot be loaded: {reason}"))
 
     def _drop_sequences(self) -> None:
         self._engine.abort_all()

@@ -18,6 +18,7 @@ from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
 from cactus_actors.cli.interrupts import Interrupted
 from cactus_actors.cli.keys import keys
+from cactus_actors.cli.lora import lora
 from cactus_actors.cli.models import models
 from cactus_actors.cli.quantize import quantize
 from cactus_actors.cli.serve import serve
@@ -55,6 +56,7 @@ for panel, commands in {
         context = {"ignore_unknown_options": True} if command is scale else None
         app.command(cls=Command, rich_help_panel=panel, context_settings=context)(command)
 app.add_typer(keys, name="keys", rich_help_panel="Serve")
+app.add_typer(lora, name="lora", rich_help_panel="Serve")
 
 
 def _print_version(is_wanted: bool) -> None:

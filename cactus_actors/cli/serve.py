@@ -43,7 +43,7 @@ def _setting(
     if isinstance(field.default, bool):
         yes_and_no = spellings[0].split("/")
         default = yes_and_no[0 if field.default else 1] if len(yes_and_no) > 1 else None
-    elif default is None and field.default is not None:
+    elif default is None and field.default not in (None, []):
         default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
     option: OptionInfo = typer.Option(
         *spellings,
@@ -61,6 +61,7 @@ def serve(
     model: Annotated[str | None, _setting(_MODEL, "model")] = None,
     chat_template: Annotated[Path | None, _setting(_MODEL, "chat_template", metavar="FILE")] = None,
     tool_format: Annotated[str | None, _setting(_MODEL, "tool_format", metavar="NAME")] = None,
+    lora: Annotated[list[str] | None, _setting(_MODEL, "lora", metavar="NAME=PATH")] = None,
     weights: Annotated[WeightFormat | None, _setting(_MODEL, "weights")] = None,
     kv_cache: Annotated[CacheFormat | None, _setting(_MODEL, "kv_cache")] = None,
     workers: Annotated[int | None, _setting(_WORKERS, "workers")] = None,
@@ -105,7 +106,7 @@ def serve(
 
     Example: cactus serve --workers 2 --http 127.0.0.1:8080 --config cactus.toml
     """
-    given: dict[str, object] = locals()
+    given: dict[str, object] = locals() | {"lora": lora or None}
     flags = {name: given[name] for name in config_fields(ServeConfig) if name in given}
     if no_http:
         flags["http"] = ""

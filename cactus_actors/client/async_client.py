@@ -18,10 +18,13 @@ from cactus_actors.client.submit import EncodedSubmit, Messages, Prompt, Tools, 
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import find_credentials
 from cactus_actors.protocol.messages import (
+    AdapterLoaded,
+    AdapterUnloaded,
     Cancel,
     Fetch,
     Finished,
     JobState,
+    LoadAdapter,
     Pending,
     Restart,
     Restarting,
@@ -30,6 +33,7 @@ from cactus_actors.protocol.messages import (
     Status,
     StatusRequest,
     Submit,
+    UnloadAdapter,
 )
 from cactus_actors.protocol.results import Result
 
@@ -190,6 +194,20 @@ class AsyncClient:
         request_id = secrets.token_hex(8)
         message = Scale(num_workers=num_workers, request_id=request_id)
         return (await self._connection.ask(request_id, message, Scaling)).num_workers
+
+    async def load_adapter(self, name: str, path: str) -> int:
+        """Let jobs name the LoRA adapter in `path`, absolute and on the workers' machines; returns their number.
+
+        Returns when every worker has it. Raises InvalidRequest for an adapter that does not fit the model.
+        """
+        request_id = secrets.token_hex(8)
+        message = LoadAdapter(name=name, path=path, request_id=request_id)
+        return (await self._connection.ask(request_id, message, AdapterLoaded)).num_workers
+
+    async def unload_adapter(self, name: str) -> None:
+        """Let no more jobs name an adapter; those that have it finish on it. Raises ModelNotFound."""
+        request_id = secrets.token_hex(8)
+        await self._connection.ask(request_id, UnloadAdapter(name=name, request_id=request_id), AdapterUnloaded)
 
     async def restart_workers(self) -> int:
         """Replace every local worker, one at a time, while jobs run; returns their number."""

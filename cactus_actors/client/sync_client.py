@@ -132,6 +132,8 @@ class Client(_Blocking[AsyncClient]):
     status = _blocking(AsyncClient.status)
     scale = _blocking(AsyncClient.scale)
     restart_workers = _blocking(AsyncClient.restart_workers)
+    load_adapter = _blocking(AsyncClient.load_adapter)
+    unload_adapter = _blocking(AsyncClient.unload_adapter)
 
 
 async def _started(stream: AsyncTokenStream) -> AsyncTokenStream:

@@ -10,6 +10,7 @@ from cactus_actors.gateway.http.error_responses import exception_handler
 from cactus_actors.gateway.openapi import pages
 from cactus_actors.gateway.request_guard import RequestGuard
 from cactus_actors.gateway.routes import (
+    adapters,
     batches,
     embeddings,
     files,
@@ -22,7 +23,7 @@ from cactus_actors.gateway.routes import (
     text,
 )
 
-PARTS = (openai, embeddings, llama_cpp, infill, models, text, requests, pages, files, batches, health)
+PARTS = (openai, embeddings, llama_cpp, infill, models, adapters, text, requests, pages, files, batches, health)
 
 
 def build_app(gateway: GatewayContext) -> RequestGuard:

@@ -13,10 +13,14 @@ Weight = Annotated[int, msgspec.Meta(ge=1, le=MAX_WEIGHT)]
 
 
 class KeyGrants(msgspec.Struct, frozen=True):
-    """Grants for a key's jobs: `weight` in fair sharing, and `allow_cloud`."""
+    """Grants for a key's jobs: `weight` in fair sharing, and `allow_cloud`.
+
+    An API key of HTTP that `is_operator` may load and unload adapters; for other keys, the role says so.
+    """
 
     weight: Weight = 1
     allow_cloud: bool = True
+    is_operator: bool = False
 
 
 DEFAULT_GRANTS = KeyGrants()

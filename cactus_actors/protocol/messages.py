@@ -137,7 +137,26 @@ class Restart(ClientStruct, frozen=True, kw_only=True, tag="restart"):
     request_id: str = ""
 
 
-ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Restart
+class LoadAdapter(ClientStruct, frozen=True, kw_only=True, tag="load_adapter"):
+    """Let jobs name a LoRA adapter; answered by AdapterLoaded when every worker has it, or could not load it.
+
+    `path` is absolute: a directory of PEFT or a GGUF file, on every machine with workers. A name that has the same path
+    already is loaded.
+    """
+
+    name: str
+    path: str
+    request_id: str = ""
+
+
+class UnloadAdapter(ClientStruct, frozen=True, kw_only=True, tag="unload_adapter"):
+    """Let no more jobs name an adapter; answered by AdapterUnloaded. Jobs that have it finish on it."""
+
+    name: str
+    request_id: str = ""
+
+
+ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter
 
 
 # router -> client
@@ -235,6 +254,21 @@ class Restarting(ReplyStruct, frozen=True, kw_only=True, tag="restarting"):
     request_id: str = ""
 
 
+class AdapterLoaded(ReplyStruct, frozen=True, kw_only=True, tag="adapter_loaded"):
+    """Jobs may name the adapter; `num_workers` have loaded it, and later ones load it first."""
+
+    name: str
+    num_workers: int
+    request_id: str = ""
+
+
+class AdapterUnloaded(ReplyStruct, frozen=True, kw_only=True, tag="adapter_unloaded"):
+    """No more jobs may name the adapter."""
+
+    name: str
+    request_id: str = ""
+
+
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One worker as the router sees it; `last_seen_s` is seconds since its last message.
 
@@ -291,13 +325,20 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
     handoffs_suppressed: int = 0
 
 
+class AdapterStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A LoRA adapter of the service, and its files."""
+
+    name: str
+    path: str
+
+
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """The state of the service.
 
     `refused` counts, by reason, refused actions of connections. `refused_workers` has the reasons why recently
     connected workers get no jobs. `totals` are present if the request asked for them. `storage_error` is the reason
     why the journal cannot be written, empty if it can. `fingerprint` is that of the model's files. A model without
-    a chat template takes no `messages`.
+    a chat template takes no `messages`. `adapters` are those that jobs may name; only operators see their paths.
     """
 
     request_id: str = ""
@@ -318,6 +359,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     refused_workers: dict[str, str] = {}
     fingerprint: str = ""
     has_chat_template: bool = True
+    adapters: list[AdapterStatus] = []
 
     @property
     def system_fingerprint(self) -> str:
@@ -326,5 +368,17 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
         return "_".join(["cactus", self.version, self.fingerprint, *forms])
 
 
-RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Restarting | Status
+RouterReply = (
+    Accepted
+    | Rejected
+    | Delta
+    | Finished
+    | Replay
+    | Pending
+    | Scaling
+    | Restarting
+    | AdapterLoaded
+    | AdapterUnloaded
+    | Status
+)
 StreamMessage = Delta | Progress | Finished

@@ -82,6 +82,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     max_entropy: float | None = None
     allow_cloud: bool | None = None
 
+    # model
+    lora: str | None = None
+
     # treatment
     cache_prompt: bool | None = None
     cache_salt: str | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.config import (
+    AdapterSetting,
     ChatOverrides,
     GatewaySettings,
     HandoffSettings,
@@ -17,8 +18,23 @@ from cactus_actors.config import (
     cache_format,
 )
 from cactus_actors.gateway.http.api_keys import accounts_of
+from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
+from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.service.service_keys import ServiceKeys
+
+
+def adapters_of(config: ServeConfig) -> list[AdapterSetting]:
+    """The adapters of the service, with absolute paths; raises ConfigurationInvalid for anything but NAME=PATH."""
+    adapters: dict[str, AdapterSetting] = {}
+    for given in config.lora:
+        name, equals, path = given.partition("=")
+        if not (equals and path and is_adapter_name(name)):
+            raise ConfigurationInvalid(f"lora {given[:100]!r} is not NAME=PATH; {NAME_RULE}", param="lora")
+        if name in adapters:
+            raise ConfigurationInvalid(f"two adapters have the name {name!r}", param="lora")
+        adapters[name] = AdapterSetting(name=name, path=str(Path(path).expanduser().absolute()))
+    return list(adapters.values())
 
 
 def overrides_of(config: ServeConfig) -> ChatOverrides:
@@ -73,6 +89,8 @@ class ActorSettings:
             otlp_endpoint=self.otlp_endpoint,
             weights=config.weights,
             kv_cache=cache_format(config.kv_cache, config.weights),
+            alias=config.alias,
+            adapters=adapters_of(config),
         )
 
     def worker(self, worker_id: str) -> WorkerSettings:
@@ -111,6 +129,7 @@ class ActorSettings:
             tls_key=None if config.tls_key is None else str(config.tls_key.expanduser().absolute()),
             behind_proxy=config.behind_proxy,
             key_digests=list(self.api_keys),
+            operator_digests=[digest for digest, grants in self.api_keys.items() if grants.is_operator],
             state_dir=str(config.state_dir.expanduser()),
             key_file=self.keys.gateway,
         )

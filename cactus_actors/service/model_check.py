@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from cactus_actors.config import NO_OVERRIDES, ChatOverrides
+from cactus_actors.config import NO_OVERRIDES, AdapterSetting, ChatOverrides
 from cactus_actors.placement.local.local_placement import environment_of_children
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.error_info import ErrorInfo
@@ -23,16 +24,20 @@ REFUSED = 3
 class _Question(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     overrides: ChatOverrides
+    adapters: list[str]
     parent: int
 
 
-def check_model(path: Path, overrides: ChatOverrides = NO_OVERRIDES) -> str | None:
-    """Check a model and return its name; None if the check itself failed.
+def check_model(
+    path: Path, overrides: ChatOverrides = NO_OVERRIDES, adapters: Sequence[AdapterSetting] = ()
+) -> str | None:
+    """Check a model and its adapters, and return the model's name; None if the check itself failed.
 
     Raises ModelFileInvalid or ConfigurationInvalid for files that no worker and no router could load.
-    Headers, configuration, tokenizer and chat template are read, weights are not.
+    Headers, configuration, tokenizer and chat template are read, and adapters; the model's weights are not.
     """
-    question = _Question(path=str(path), overrides=overrides, parent=os.getpid())
+    paths = [adapter.path for adapter in adapters]
+    question = _Question(path=str(path), overrides=overrides, adapters=paths, parent=os.getpid())
     checked = subprocess.run(
         [sys.executable, "-P", "-m", PROGRAM, msgspec.json.encode(question).decode()],
         stdin=subprocess.DEVNULL,
@@ -54,11 +59,14 @@ def main() -> None:
     question = msgspec.json.decode(sys.argv[1], type=_Question)
     end_with_parent(question.parent)
     from cactus_actors.text import load_text_model
+    from cactus_actors.workers.loading.adapter_reader import read_adapter
     from cactus_actors.workers.loading.model_reader import read_model
 
     try:
         text = load_text_model(Path(question.path), question.overrides)
-        read_model(Path(question.path))
+        files = read_model(Path(question.path))
+        for adapter in question.adapters:
+            read_adapter(Path(adapter), files)
     except CactusError as error:
         sys.stdout.buffer.write(msgspec.json.encode(error.info()))
         sys.stdout.flush()

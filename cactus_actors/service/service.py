@@ -24,7 +24,7 @@ from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.placement.interface import Actor, ActorKind, Placement
 from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.protocol.errors import CactusError, Unavailable
-from cactus_actors.service.actor_settings import ActorSettings, overrides_of
+from cactus_actors.service.actor_settings import ActorSettings, adapters_of, overrides_of
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogTarget
 from cactus_actors.service.model_check import check_model
@@ -261,8 +261,9 @@ class Service:
         """Fetch the model's files; returns the name under which every actor finds the same files."""
         path = resolve_model(self._config.model, self._announce)
         overrides = overrides_of(self._config)
-        if self._config.model not in list_models() or overrides != NO_OVERRIDES:
-            self._model_name = check_model(path, overrides) or path.name
+        adapters = adapters_of(self._config)
+        if self._config.model not in list_models() or overrides != NO_OVERRIDES or adapters:
+            self._model_name = check_model(path, overrides, adapters) or path.name
         if self._config.ray_address is None:
             return str(path.absolute())
         from cactus_actors.models.hub_cache import pinned

@@ -9,11 +9,13 @@ from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
     Fetch,
+    LoadAdapter,
     Restart,
     Resume,
     Scale,
     StatusRequest,
     Submit,
+    UnloadAdapter,
 )
 from cactus_actors.router.auth.token_buckets import RateLimit, TokenBuckets
 
@@ -27,6 +29,8 @@ RATE_LIMITS: Mapping[type[ClientMessage], RateLimit] = {
     StatusRequest: RateLimit(rate=2000.0, burst=4000.0),
     Scale: RateLimit(rate=10.0, burst=100.0),
     Restart: RateLimit(rate=10.0, burst=100.0),
+    LoadAdapter: RateLimit(rate=10.0, burst=100.0),
+    UnloadAdapter: RateLimit(rate=10.0, burst=100.0),
 }
 
 

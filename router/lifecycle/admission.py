@@ -69,7 +69,9 @@ class Admission:
             return
         if self._state.is_draining:
             raise Unavailable("the service is draining", retry_after=5.0)
+        adapter = self._adapter_of(submit)
         pending = self._pending(submit, content, digest, encoding, caller.tenant, now, self._grants(submit, caller))
+        pending.submission = msgspec.structs.replace(pending.submission, adapter=adapter)
         pending.requesters[identity] = encoding
         timeout_ms = submit.options.timeout_ms
         timeout_s = self._factory.timeout_s(None if timeout_ms is None else timeout_ms / 1000, pending)
@@ -86,6 +88,10 @@ class Admission:
             submit, _canonical(submit), record.digest, record.encoding, record.tenant, arrived_at, record.grants
         )
         pending.record = record
+        try:
+            pending.submission = msgspec.structs.replace(pending.submission, adapter=self._adapter_of(submit))
+        except CactusError as error:
+            pending.refusal = error
         self._prepare(pending, record.sources)
 
     def owners(self) -> Iterator[tuple[str, str]]:
@@ -236,6 +242,10 @@ class Admission:
             Reservation(user, grants.weight, load_of_request(content), work, is_background),
             content,
         )
+
+    def _adapter_of(self, submit: Submit) -> str:
+        """The key of the adapter that the request names; raises ModelNotFound."""
+        return self._state.adapters.key_of(submit.model, submit.options.lora)
 
     def _grants(self, submit: Submit, caller: Caller) -> KeyGrants:
         """The grants of the job: an account has its own weight, but no more rights to the cloud than its caller."""

@@ -7,15 +7,18 @@ from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
     Fetch,
+    LoadAdapter,
     Pending,
     Restart,
     Resume,
     Scale,
     StatusRequest,
     Submit,
+    UnloadAdapter,
 )
 from cactus_actors.protocol.wire import Encoding, MessageIds
 from cactus_actors.router.auth.request_rate_limits import RequestRateLimits
+from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
 from cactus_actors.router.lifecycle.admission import Admission
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.operator_requests import OperatorRequests
@@ -36,8 +39,11 @@ MAX_DEFERRED = 64
 class ClientMessages:
     """Handles each message; a message about a job that is being prepared or loaded is deferred until then."""
 
-    def __init__(self, state: RouterState, admission: Admission, finisher: JobFinisher) -> None:
+    def __init__(
+        self, state: RouterState, admission: Admission, finisher: JobFinisher, adapters: AdapterRequests
+    ) -> None:
         self.operator = OperatorRequests(state)
+        self._adapters = adapters
         self._state = state
         self._admission = admission
         self._finisher = finisher
@@ -113,6 +119,12 @@ class ClientMessages:
                 self._fetch(identity, fetch, encoding, caller)
             case StatusRequest() | Scale() | Restart() as request:
                 self._state.outbox.reply(identity, self.operator.answer(request, caller, now), encoding)
+            case LoadAdapter() as request:
+                self.operator.check(caller)
+                self._adapters.load(identity, request, encoding)
+            case UnloadAdapter() as request:
+                self.operator.check(caller)
+                self._adapters.unload(identity, request, encoding)
 
     def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding, caller: Caller) -> None:
         job = self._state.jobs.find(fetch.job_id, caller.tenant)
@@ -148,6 +160,6 @@ class ClientMessages:
 
 
 def _ids_of(message: ClientMessage) -> MessageIds:
-    if isinstance(message, StatusRequest | Scale | Restart):
+    if isinstance(message, StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter):
         return MessageIds(request_id=message.request_id)
     return MessageIds(job_id=message.job_id)

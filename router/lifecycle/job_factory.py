@@ -71,15 +71,19 @@ class JobFactory:
         policy, hashes, cloud_refusal = prepared.policy, prepared.block_hashes, prepared.cloud_refusal
         timeout_s = self.timeout_s(policy.timeout_s, pending)
         salt = policy.cache_salt
+        adapter = pending.submission.adapter
         if pending.tenant:
             salt = self._state.options.cache_salt(pending.tenant, salt)
-            hashes = block_hashes(prepared.prompt_ids, salt, prepared.picture_spans) if hashes else ()
+        if pending.tenant or adapter:
+            hashes = block_hashes(prepared.prompt_ids, salt, prepared.picture_spans, adapter) if hashes else ()
+        if adapter:
+            cloud_refusal = "an adapter is this model's"
         if not pending.submission.grants.allow_cloud:
             cloud_refusal = "the key does not allow the cloud"
         policy = msgspec.structs.replace(
             policy,
             cache_salt=salt,
             timeout_s=timeout_s,
-            allow_cloud=policy.allow_cloud and pending.submission.grants.allow_cloud,
+            allow_cloud=policy.allow_cloud and pending.submission.grants.allow_cloud and not adapter,
         )
         return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes, cloud_refusal=cloud_refusal)

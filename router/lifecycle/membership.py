@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cactus_actors.protocol.worker_messages import (
     Abort,
+    AdaptersLoaded,
     Draining,
     Goodbye,
     Hello,
@@ -15,6 +16,7 @@ from cactus_actors.protocol.worker_messages import (
     WorkerMessage,
 )
 from cactus_actors.router.effects import LogWarning
+from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.worker import WorkerRecord, WorkerRefusal
@@ -37,7 +39,7 @@ class Membership:
     The first local worker decides the formats that the settings leave open.
     """
 
-    def __init__(self, state: RouterState, worker_reports: WorkerReports) -> None:
+    def __init__(self, state: RouterState, worker_reports: WorkerReports, adapters: AdapterRequests) -> None:
         self._facts = state.facts
         self._counters = state.counters
         self._formats = {"weights": state.settings.weights or "", "kv_cache": state.settings.kv_cache or ""}
@@ -46,6 +48,7 @@ class Membership:
         self._refused = state.options.refused
         self._refusals = state.refused_workers
         self._worker_reports = worker_reports
+        self._adapters = adapters
 
     def handle(self, identity: bytes, message: WorkerMessage, now: float) -> None:
         """Handle one message of a worker."""
@@ -62,7 +65,9 @@ class Membership:
             self._worker_reports.on_report(worker, message, now)
         else:
             worker.link.mark_alive(now)
-            if isinstance(message, Draining):
+            if isinstance(message, AdaptersLoaded):
+                self._adapters.on_loaded(worker, message)
+            elif isinstance(message, Draining):
                 self._workers.drain(worker)
             elif isinstance(message, Goodbye):
                 self._worker_reports.on_worker_gone(worker, None, now)
@@ -86,6 +91,8 @@ class Membership:
         else:
             self._refusals.pop(hello.worker_id, None)
             self._outbox.command(identity, Welcome(self._facts.epoch))
+            if hello.kind == "local":
+                self._adapters.on_welcome(identity)
         for worker in older:
             for dispatch_id in worker.assignments:
                 self._outbox.command(identity, Abort(dispatch_id))

@@ -26,12 +26,7 @@ class OperatorRequests:
         if isinstance(request, StatusRequest):
             status = self.status(request, now)
             return status if caller.role == "operator" else _without_tenants(status)
-        if caller.role != "operator":
-            self._state.options.refused["wrong_role"] += 1
-            raise PermissionDenied(
-                "only an operator's key may size the service or restart workers"
-                "; make one: cactus keys new NAME --role operator"
-            )
+        self.check(caller)
         if isinstance(request, Restart):
             self._state.num_restarts_requested += 1
             return Restarting(num_workers=self._state.desired_workers, request_id=request.request_id)
@@ -39,6 +34,15 @@ class OperatorRequests:
             raise InvalidRequest(f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers")
         self._state.desired_workers = request.num_workers
         return Scaling(num_workers=request.num_workers, request_id=request.request_id)
+
+    def check(self, caller: Caller) -> None:
+        """Raise PermissionDenied unless the caller is an operator."""
+        if caller.role != "operator":
+            self._state.options.refused["wrong_role"] += 1
+            raise PermissionDenied(
+                "only an operator's key may size the service, restart workers or load adapters"
+                "; make one: cactus keys new NAME --role operator"
+            )
 
     def status(self, request: StatusRequest, now: float) -> Status:
         """The state of the service at this moment."""
@@ -62,6 +66,7 @@ class OperatorRequests:
             storage_error=state.storage_error,
             held=self._held(now),
             totals=state.counters.totals() if request.with_totals else None,
+            adapters=state.adapters.statuses,
         )
 
     def _held(self, now: float) -> Held:
@@ -82,11 +87,12 @@ class OperatorRequests:
 
 
 def _without_tenants(status: Status) -> Status:
-    """The status without the spending of tenants, which only operators may see."""
+    """The status without the spending of tenants and the paths of adapters, which only operators may see."""
     workers = [
         msgspec.structs.replace(worker, spent=[row for row in worker.spent if row.tenant is None])
         if worker.spent
         else worker
         for worker in status.workers
     ]
-    return msgspec.structs.replace(status, workers=workers)
+    adapters = [msgspec.structs.replace(adapter, path="") for adapter in status.adapters]
+    return msgspec.structs.replace(status, workers=workers, adapters=adapters)

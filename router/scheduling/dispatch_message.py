@@ -23,6 +23,7 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
         grammar=prepared.grammar,
         mirostat_mu=job.local.mirostat_mu,
         pictures=prepared.pictures,
+        adapter=job.submission.adapter,
     )
 
 

@@ -17,7 +17,8 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
     """A request as it arrived, without its content.
 
     `encoding` is that of its stream. `account` is the API key that pays for it, empty without one; `grants` are
-    those of its key or account. An `is_keyed` request has a job id that follows from an idempotency key.
+    those of its key or account. An `is_keyed` request has a job id that follows from an idempotency key. `adapter` is
+    the key of its adapter, or empty.
     """
 
     digest: bytes
@@ -28,6 +29,7 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
     grants: KeyGrants = DEFAULT_GRANTS
     traceparent: str | None = None
     is_keyed: bool = False
+    adapter: str = ""
 
 
 @dataclass(slots=True, eq=False)

@@ -15,6 +15,7 @@ from cactus_actors.client.router_connection import RouterConnection
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.openapi.document import OPERATIONS, document
 from cactus_actors.gateway.routes import (
+    adapters,
     batches,
     embeddings,
     files,
@@ -219,7 +220,7 @@ def test_until_the_first_worker_is_ready_the_model_is_loading(tmp_path: Path) ->
 
 
 def test_every_route_is_documented(http: httpx.Client) -> None:
-    modules = (openai, embeddings, llama_cpp, infill, models, text, requests, files, batches, health)
+    modules = (adapters, openai, embeddings, llama_cpp, infill, models, text, requests, files, batches, health)
     routes = {
         (method.lower(), re.sub(r":\w+\}", "}", path))
         for module in modules

@@ -5,7 +5,7 @@ Importing this module is light: numba is imported with the first model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,6 +43,23 @@ def load_model(
     return TransformerModel(
         files.config, files.graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
     )
+
+
+def adapter_loader(model_path: Path, model: Model) -> Callable[[str], int]:
+    """A function that loads the adapter in a directory or GGUF file into the model, and returns its slot.
+
+    It raises ModelFileInvalid.
+    """
+    from cactus_actors.workers.loading.adapter_reader import read_adapter
+    from cactus_actors.workers.loading.model_reader import read_model
+    from cactus_actors.workers.runtime.transformer import TransformerModel
+
+    assert isinstance(model, TransformerModel), "it was loaded from files"
+
+    def load(path: str) -> int:
+        return model.add_adapter(read_adapter(Path(path), read_model(model_path)))
+
+    return load
 
 
 class PackedModel(NamedTuple):

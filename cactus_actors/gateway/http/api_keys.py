@@ -66,8 +66,8 @@ def accounts_of(keys: Mapping[str, KeyGrants]) -> dict[str, KeyGrants]:
 def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, KeyGrants]:
     """The grants, by digest, of the keys in a file, one per line, and in CACTUS_API_KEYS, separated by commas.
 
-    A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are ignored.
-    Raises ConfigurationInvalid, which quotes no key.
+    A key may be followed by `weight=N`, `cloud=never` and `role=operator`. Empty lines and lines that begin with `#`
+    are ignored. Raises ConfigurationInvalid, which quotes no key.
     """
     keys = [(KEYS_VARIABLE, key.strip()) for key in environment.get(KEYS_VARIABLE, "").split(",") if key.strip()]
     if path is not None:
@@ -139,13 +139,16 @@ def _key_and_terms(line: str) -> tuple[str, KeyGrants]:
     words = line.rsplit(None, 1)
     while len(words) == 2 and (found := _TERM.fullmatch(words[1])):
         line, name = words[0], found[1]
-        if name not in ("weight", "cloud") or name in given:
-            raise _invalid("an API key may be followed by weight=N and cloud=never, each once")
+        if name not in ("weight", "cloud", "role") or name in given:
+            raise _invalid("an API key may be followed by weight=N, cloud=never and role=operator, each once")
         given[name] = found[2]
         words = line.rsplit(None, 1)
     if given.get("cloud", "never") != "never":
         raise _invalid("the cloud after an API key is cloud=never, or is left out")
-    return line, KeyGrants(weight=_weight(given.get("weight", "1")), allow_cloud="cloud" not in given)
+    if given.get("role", "operator") != "operator":
+        raise _invalid("the role after an API key is role=operator, or is left out")
+    weight = _weight(given.get("weight", "1"))
+    return line, KeyGrants(weight=weight, allow_cloud="cloud" not in given, is_operator="role" in given)
 
 
 def _weight(text: str) -> int:

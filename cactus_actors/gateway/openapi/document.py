@@ -54,6 +54,10 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         ApiOperation("get", "/v1/models", "The models that are served", "ModelList"),
         ApiOperation("get", "/v1/models/{model}", "One model", "Model"),
     ),
+    "Adapters": (
+        ApiOperation("post", "/v1/load_lora_adapter", "Load an adapter", "AdapterLoaded", "LoadAdapterBody"),
+        ApiOperation("post", "/v1/unload_lora_adapter", "Unload an adapter", "AdapterUnloaded", "UnloadAdapterBody"),
+    ),
     "Batches": (
         ApiOperation("post", "/v1/files", "Upload a prompt file", "File", "multipart/form-data"),
         ApiOperation("get", "/v1/files", "List files", "FileList", is_listed=True),

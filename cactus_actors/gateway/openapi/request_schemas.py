@@ -21,6 +21,7 @@ from cactus_actors.gateway.openapi.response_schemas import (
     record_of,
     reference,
 )
+from cactus_actors.gateway.routes.adapters import LoadAdapterBody, UnloadAdapterBody
 from cactus_actors.gateway.routes.batches import WINDOW, BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody
 from cactus_actors.gateway.routes.files import PURPOSE
@@ -41,6 +42,8 @@ _TYPES = (
     TokenizeBody,
     DetokenizeBody,
     InfillBody,
+    LoadAdapterBody,
+    UnloadAdapterBody,
 )
 _ID: Schema = {"type": "integer"}
 _PROMPT_LIST: Schema = {"type": "array", "items": {"anyOf": [_ID, TEXT]}, "minItems": 1}
@@ -113,7 +116,7 @@ def _options(written: dict[str, Schema]) -> dict[str, Schema]:
         name: {"minimum": lowest, "maximum": min(highest, MAX_EXACT)}  # a larger seed is its digits
         for name, (lowest, highest) in RANGES.items()
     }
-    limits |= {name: {"maxLength": MAX_LABEL} for name in ("cache_salt", "user")}
+    limits |= {name: {"maxLength": MAX_LABEL} for name in ("cache_salt", "user", "lora")}
     limits |= {"prompt_mode": {"const": "reasoning"}, "logit_bias": {"maxProperties": MAX_LOGIT_BIAS}}
     limits |= {
         "reasoning_effort": {"enum": [*EFFORTS]},

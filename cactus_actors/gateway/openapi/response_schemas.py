@@ -137,6 +137,8 @@ ANSWERS: dict[str, Schema] = {
     ),
     "Model": record_of(id=TEXT, object={"const": "model"}, created=COUNT, owned_by=TEXT),
     "ModelList": record_of(object={"const": "list"}, data=list_of(reference("Model"))),
+    "AdapterLoaded": record_of(lora_name=TEXT, num_workers=COUNT),
+    "AdapterUnloaded": record_of(lora_name=TEXT),
     "File": record_of(
         id=TEXT,
         object={"const": "file"},

@@ -13,22 +13,39 @@ from cactus_actors.gateway.answers.job_responses import MAX_MODEL_NAME, json_res
 from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.messages import AdapterStatus
 
 
 @get("/v1/models")
 async def list_models(request: HttpRequest) -> ASGIResponse:
-    """The one model that is served."""
-    return json_response({"object": "list", "data": [_card(gateway_of(request))]})
+    """The model that is served, and its adapters."""
+    gateway = gateway_of(request)
+    adapters = [_adapter_card(gateway, adapter) for adapter in await _adapters(gateway)]
+    return json_response({"object": "list", "data": [_card(gateway), *adapters]})
 
 
 @get("/v1/models/{model:path}")
 async def get_model(request: HttpRequest, model: FromPath[Path]) -> ASGIResponse:
-    """One model by its name."""
+    """One model, or one adapter, by its name."""
     gateway = gateway_of(request)
     name = str(model).removeprefix("/")
-    if name not in (gateway.model, gateway.text.name):
-        raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
-    return json_response(_card(gateway))
+    if name in (gateway.model, gateway.text.name):
+        return json_response(_card(gateway))
+    for adapter in await _adapters(gateway):
+        if name in (adapter.name, f"{gateway.model}:{adapter.name}"):
+            return json_response(_adapter_card(gateway, adapter))
+    raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
+
+
+async def _adapters(gateway: GatewayContext) -> list[AdapterStatus]:
+    """The adapters of the service; none while it does not answer."""
+    status = await gateway.status.fresh()
+    return [] if status is None else status.adapters
+
+
+def _adapter_card(gateway: GatewayContext, adapter: AdapterStatus) -> dict[str, Any]:
+    """The card of the model with the fields by which vLLM tells an adapter."""
+    return _card(gateway) | {"id": adapter.name, "root": adapter.name, "parent": gateway.model}
 
 
 def _card(gateway: GatewayContext) -> dict[str, Any]:

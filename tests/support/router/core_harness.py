@@ -15,7 +15,15 @@ from cactus_actors.protocol.messages import Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import decode_submit
-from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Goodbye, SequenceDelta, SequenceExtras
+from cactus_actors.protocol.worker_messages import (
+    Abort,
+    Adapters,
+    Dispatch,
+    Finish,
+    Goodbye,
+    SequenceDelta,
+    SequenceExtras,
+)
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import (
     Effect,
@@ -281,6 +289,8 @@ class RouterHarness:
             assert message.dispatch_id not in worker.dispatches
             worker.dispatches[message.dispatch_id] = message
             worker.num_accepted += 1
+        elif isinstance(message, Adapters):
+            worker.adapters = {files.key: files.path for files in message.adapters}
         elif isinstance(message, Abort):
             worker.dispatches.pop(message.dispatch_id, None)
             worker.aborted.append(message.dispatch_id)

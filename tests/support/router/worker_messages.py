@@ -71,6 +71,7 @@ class Worker:
     aborted: list[int] = field(default_factory=list)
     num_accepted: int = 0
     cached: dict[int, None] = field(default_factory=dict)
+    adapters: dict[str, str] = field(default_factory=dict)  # paths by key
 
     def report(self, *deltas: SequenceDelta, unavailable: str | None = None) -> Report:
         stored = list(dict.fromkeys(block for delta in deltas for block in self.newly_cached(delta)))
@@ -95,7 +96,7 @@ class Worker:
         if dispatch is None or not dispatch.params.cache_prompt:
             return []
         known = [*dispatch.prompt_ids, *dispatch.emitted_ids[: delta.position], *delta.token_ids]
-        hashes = block_hashes(known[:-1], dispatch.cache_salt)
+        hashes = block_hashes(known[:-1], dispatch.cache_salt, (), dispatch.adapter)
         return [block for block in hashes if block not in self.cached]
 
 

@@ -135,6 +135,7 @@ OPTIONS: dict[str, Any] = {
     "allow_cloud": False,
     "cache_prompt": False,
     "cache_salt": "s",
+    "lora": "poems",
     "timeout_ms": 5,
     "priority": 3,
     "user": "someone",

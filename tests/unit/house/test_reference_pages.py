@@ -12,7 +12,8 @@ from docs.generate import PAGES, REFERENCE
 FILLED_IN = {
     HandoffSettings: {"worker_id", "key_file", "spending_file"},
     GatewaySettings: {
-        "model", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy", "key_file"
+        "model", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy", "key_file",
+        "operator_digests",
     },
 }  # fmt: skip
 

@@ -21,6 +21,10 @@ RUNS_WHAT_IT_READS = {
     "send_pyobj", "jsonpickle", "joblib", "__import__", "allow_pickle", "trust_remote_code",
 }  # fmt: skip
 OWN_STATE = {
+    "workers/engine/adapter_table.py",
+    "workers/runtime/adapter_sites.py",
+    "workers/loading/load_model.py",
+    "router/state/adapter_registry.py",
     "cactus_actors/batch/batch_output.py",
     "cactus_actors/client/router_connection.py",
     "cactus_actors/client/stream.py",

@@ -1,0 +1,116 @@
+"""Loads and unloads adapters for operators, and tells workers which ones they must have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import AdapterLoaded, AdapterUnloaded, LoadAdapter, UnloadAdapter
+from cactus_actors.protocol.wire import Encoding
+from cactus_actors.protocol.worker_messages import AdaptersLoaded
+from cactus_actors.router.effects import LogWarning
+from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.state.worker import WorkerRecord
+
+
+@dataclass
+class PendingLoad:
+    """An adapter that jobs may name when every worker of `waiting` has it."""
+
+    name: str
+    path: str
+    key: str
+    waiting: set[bytes]  # identities of workers
+    num_workers: int
+    requesters: dict[bytes, tuple[LoadAdapter, Encoding]]
+
+
+class AdapterRequests:
+    """A worker gets the list of all adapters with its Welcome, and again whenever the list changes."""
+
+    def __init__(self, state: RouterState) -> None:
+        self._state = state
+        self._registry = state.adapters
+        self._workers = state.dispatcher.workers
+        self._outbox = state.outbox
+        self._loads: dict[str, PendingLoad] = {}  # by name
+
+    def on_welcome(self, identity: bytes) -> None:
+        """A worker's session begins; without adapters it gets no list."""
+        if self._registry.is_used:
+            self._outbox.command(identity, self._registry.command)
+
+    def load(self, identity: bytes, request: LoadAdapter, encoding: Encoding) -> None:
+        """Have the workers load an adapter; raises InvalidRequest."""
+        name, path = request.name, request.path
+        if not is_adapter_name(name):
+            raise InvalidRequest(f"{name[:80]!r} is no name of an adapter: {NAME_RULE}", param="name")
+        if not path.startswith("/"):
+            raise InvalidRequest("the path of an adapter must be absolute", param="path")
+        load = self._loads.get(name)
+        known = load.path if load is not None else self._registry.path_of(name)
+        if known is not None and known != path:
+            raise InvalidRequest(f"adapter {name!r} has other files; unload it first", param="name")
+        if known is not None and load is None:
+            reply = AdapterLoaded(name=name, num_workers=len(self._workers.local), request_id=request.request_id)
+            self._outbox.reply(identity, reply, encoding)
+            return
+        if load is None:
+            key = self._registry.prepare(path)
+            waiting = {worker.identity for worker in self._workers.local.values()}
+            load = self._loads[name] = PendingLoad(name, path, key, waiting, len(waiting), {})
+            self._tell_workers()
+        load.requesters[identity] = request, encoding
+        self._complete(load)
+
+    def unload(self, identity: bytes, request: UnloadAdapter, encoding: Encoding) -> None:
+        """Let no more jobs have an adapter; raises ModelNotFound."""
+        self._registry.remove(request.name)
+        self._outbox.reply(identity, AdapterUnloaded(name=request.name, request_id=request.request_id), encoding)
+
+    def on_loaded(self, worker: WorkerRecord, message: AdaptersLoaded) -> None:
+        """A worker has loaded its list, as far as it can."""
+        for load in list(self._loads.values()):
+            if load.key not in message.keys:
+                continue
+            load.waiting.discard(worker.identity)
+            if load.key in message.failures:
+                self._fail(load, message.failures[load.key])
+            else:
+                self._complete(load)
+        for name, reason in self._registry.named(message.failures).items():
+            self._outbox.add(LogWarning(f"worker {worker.worker_id} has no adapter {name}: {reason}"))
+
+    def on_tick(self) -> None:
+        """Wait no longer for workers that are gone, and forget removed adapters that no job has."""
+        for load in list(self._loads.values()):
+            load.waiting &= {worker.identity for worker in self._workers.local.values()}
+            self._complete(load)
+        if self._registry.has_removed:
+            jobs = (*self._state.pending.values(), *self._state.jobs.live.values())
+            if self._registry.forget(job.submission.adapter for job in jobs):
+                self._tell_workers()
+
+    def _complete(self, load: PendingLoad) -> None:
+        if load.waiting:
+            return
+        del self._loads[load.name]
+        self._registry.publish(load.name, load.key)
+        for identity, (request, encoding) in load.requesters.items():
+            reply = AdapterLoaded(name=load.name, num_workers=load.num_workers, request_id=request.request_id)
+            self._outbox.reply(identity, reply, encoding)
+
+    def _fail(self, load: PendingLoad, reason: str) -> None:
+        del self._loads[load.name]
+        self._registry.discard(load.key)
+        self._tell_workers()
+        error = InvalidRequest(reason, param="path")
+        for identity, (request, encoding) in load.requesters.items():
+            self._state.counters.rejected[error.type] += 1
+            self._outbox.reject(identity, error, encoding, request_id=request.request_id)
+
+    def _tell_workers(self) -> None:
+        for worker in self._workers:
+            if worker.is_local:
+                self._outbox.command(worker.identity, self._registry.command)
