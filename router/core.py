@@ -196,7 +196,7 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_unsubscribed(self, topic: str, caller: Caller | None = None) -> None:
-        """A subscription has ended; `caller` is None where its connection has ended."""
+        """Record the end of a subscription; `caller` is None where its connection has ended."""
         self.state.topics.unsubscribe(topic, caller)
 
     def owners(self) -> Iterator[tuple[str, str]]:
@@ -209,7 +209,7 @@ class RouterCore:
         self.state.counters.num_lost_edges += 1
 
     def on_revoked(self, revoked: RevokedKey, now: float) -> list[Effect]:
-        """A key was revoked, and its connections are cut."""
+        """Handle a revoked key, whose connections are cut."""
         for identity in revoked.workers:
             self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), None, now)
         self._client_messages.drop_deferred(revoked.clients)

@@ -124,12 +124,12 @@ class Outbox:
         self._effects.append(Publish(topic, message, encoding))
 
     def own(self, job_id: str, tenant: str) -> None:
-        """From now on a job belongs to a tenant; without keys there are no tenants."""
+        """Record that a job belongs to a tenant; without keys there are no tenants."""
         if tenant:
             self._effects.append(SetJobOwner(job_id, tenant))
 
     def disown(self, job_id: str, tenant: str) -> None:
-        """The job that belonged to a tenant has ended."""
+        """Record that a tenant's job has ended."""
         if tenant:
             self._effects.append(SetJobOwner(job_id, None))
 

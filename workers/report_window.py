@@ -64,7 +64,7 @@ class ReportWindow:
         return deltas
 
     def on_sent(self) -> None:
-        """A report was sent, with the held deltas or, as a heartbeat, without."""
+        """Record that a report was sent, with the held deltas or, as a heartbeat, without."""
         self._num_sent += 1
 
 

@@ -163,7 +163,7 @@ class JobFollower:
             self._resume(now)
 
     def on_reconnected(self, now: float) -> None:
-        """The connection was replaced: requests and replies in flight may be lost."""
+        """Handle a replaced connection: requests and replies in flight may be lost."""
         if self.outcome is not None:
             return
         if self._reopen_at is not None:

@@ -34,7 +34,7 @@ class Handshakes:
         self.num_broken = 0
 
     def on_disconnected(self) -> bool:
-        """The connection has ended; returns True if that was before its handshake."""
+        """Record that the connection has ended; returns True if that was before its handshake."""
         was_open, self._is_open = self._is_open, False
         self.num_broken += was_open
         return was_open

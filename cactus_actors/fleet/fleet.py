@@ -86,11 +86,11 @@ class Fleet:
         )
 
     def on_left(self, worker_id: str) -> None:
-        """A worker has drained and exited."""
+        """Record that a worker has drained and exited."""
         self.members.pop(worker_id, None)
 
     def on_died(self, worker_id: str, now: float) -> float:
-        """A worker has failed; returns the seconds until its replacement may start."""
+        """Record that a worker has failed; returns the seconds until its replacement may start."""
         member = self.members.pop(worker_id, None)
         if member is None or member.state == "draining":
             return 0.0

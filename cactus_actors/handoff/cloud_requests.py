@@ -147,7 +147,7 @@ class CloudRequests:
         return reported
 
     def delivered(self, reported: list[CloudJob]) -> None:
-        """The reports of these jobs were sent; ended jobs are forgotten."""
+        """Record that the reports of these jobs were sent; ended jobs are forgotten."""
         for job in reported:
             job.delivered()
             if job.finish is not None:

@@ -32,11 +32,11 @@ class RequestBudget:
         self.num_started += 1
 
     def end(self) -> None:
-        """A started job has ended."""
+        """Record that a started job has ended."""
         assert self.num_running > 0
         self.num_running -= 1
 
     def spend(self) -> None:
-        """A request is sent; requires that the budget is not spent."""
+        """Record that a request is sent; requires that the budget is not spent."""
         assert not self.is_spent
         self.num_requests += 1

@@ -20,7 +20,7 @@ class Backoff:
     _next_delay_s: float = 0.0
 
     def on_failed(self, now: float, lived_s: float) -> float:
-        """A process ended after `lived_s` seconds; returns the seconds until it may be started again."""
+        """Record that a process ended after `lived_s` seconds; returns the seconds until it may be started again."""
         if lived_s >= STABLE_AFTER_S:
             self._next_delay_s = 0.0
         delay = self._next_delay_s

@@ -54,7 +54,7 @@ class RouterCounters:
         self._stream_gaps += is_gap
 
     def on_ended(self, report: JobReport) -> None:
-        """A job ended."""
+        """Count an ended job."""
         self._ended[report.finish_reason] += 1
         if report.attempts:
             self._prompt_tokens_done += report.prompt_tokens

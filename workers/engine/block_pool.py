@@ -93,7 +93,7 @@ class BlockPool:
                 self._record_event(block_hash, True)
 
     def uncover(self, hashes: Iterable[BlockHash]) -> None:
-        """A checkpoint after these blocks was evicted."""
+        """Record that a checkpoint after these blocks was evicted."""
         for block_hash in hashes:
             self._num_checkpoints[block_hash] -= 1
             if not self._num_checkpoints[block_hash]:

@@ -105,7 +105,7 @@ class Scheduler:
         return schedule
 
     def on_step(self, schedule: Schedule, seconds: float) -> None:
-        """A step with this schedule took `seconds`, drafting included."""
+        """Record that a step with this schedule took `seconds`, drafting included."""
         num_rows = sum(chunk.num_tokens + chunk.num_drafts for chunk in schedule.chunks)
         if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
             self.step_cost.on_step(num_rows, seconds)

@@ -93,7 +93,7 @@ class StatePool:
         state.save_slot = None
 
     def release(self, state: SequenceState) -> None:
-        """The sequence runs no longer; its slots are free."""
+        """Free the slots of a sequence that no longer runs."""
         self._stop_reading(state.source)
         self._free.append(state.slot)
         if state.save_slot is not None:

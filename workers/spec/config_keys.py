@@ -52,15 +52,15 @@ class ConfigKeys:
         return value.tolist() if isinstance(value, np.ndarray) else value
 
     def with_defaults(self, **defaults: Any) -> ConfigKeys:
-        """The same keys, and these where they are missing; a null is not missing."""
+        """A copy of the keys, with these where they are missing; a null is not missing."""
         return replace(self, values=self._prefixed(defaults) | dict(self.values))
 
     def replaced(self, **values: Any) -> ConfigKeys:
-        """The same keys, with these values replaced."""
+        """A copy of the keys, with these values replaced."""
         return replace(self, values=dict(self.values) | self._prefixed(values))
 
     def updated(self, others: ConfigKeys) -> ConfigKeys:
-        """The same keys, replaced by those of `others`."""
+        """A copy of the keys, with those of `others` in their place."""
         values = {key.removeprefix(others.prefix): value for key, value in others.values.items()}
         return self.replaced(**values)
 

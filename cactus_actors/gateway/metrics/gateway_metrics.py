@@ -68,7 +68,7 @@ class Metrics:
             self._ignored_fields.labels(counted_name(field)).inc()
 
     def note_disconnect(self) -> None:
-        """A client left before its response."""
+        """Count a client that left before its response."""
         self._gone.inc()
 
     def note_resumed(self) -> None:
