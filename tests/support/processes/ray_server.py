@@ -24,7 +24,7 @@ PATIENT_START = {
     "RAY_gcs_server_port_wait_time_s": "600",
     "RAY_worker_register_timeout_seconds": "600",
 }
-"""Ray's environment for a machine on which each step of a start may take long."""
+"""Ray's environment for the start of a cluster on a slow machine; processes that join it keep Ray's own timeouts."""
 START_ATTEMPTS = 10
 """Ray gives up a start after 30 s, too few for a starved machine."""
 
@@ -53,13 +53,13 @@ class RayHead:
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
         access = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
-        self.environment = {**access, **PATIENT_START, "RAY_worker_niceness": "0", **environment}
+        self.environment = {**access, "RAY_worker_niceness": "0", **environment}
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0"]
         command += [f"--num-cpus={NUM_CPUS}", "--include-dashboard=false", "--disable-usage-stats"]
         for attempt in range(START_ATTEMPTS):
             starting = subprocess.Popen(
                 [*command, f"--temp-dir={directory}"],
-                env={**os.environ, **self.environment},
+                env={**os.environ, **PATIENT_START, **self.environment},
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
