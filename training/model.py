@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +18,7 @@ class Shape:
 
     vocab_size: int = 4096
     hidden_size: int = 256
-    num_hidden_layers: int = 6
+    num_hidden_layers: int = 8
     num_attention_heads: int = 4
     num_key_value_heads: int = 2
     head_dim: int = 64
@@ -25,6 +26,12 @@ class Shape:
     rope_theta: float = 500_000.0
     rms_norm_eps: float = 1e-5
     max_position_embeddings: int = 1024
+
+    @classmethod
+    def of(cls, state: Mapping[str, Tensor]) -> Shape:
+        """The shape of a network with these tensors; all but the numbers of tokens and layers are as here."""
+        layers = {int(name.split(".")[1]) for name in state if name.startswith("layers.")}
+        return cls(vocab_size=state["embed_tokens.weight"].shape[0], num_hidden_layers=len(layers))
 
 
 def rope_tables(shape: Shape, positions: Tensor) -> tuple[Tensor, Tensor]:

@@ -51,7 +51,7 @@ class TorchBackend:
 
     @classmethod
     def _of(cls, state: dict[str, Tensor], tokenizer: Tokenizer, int8: bool) -> TorchBackend:
-        model = Decoder(Shape())
+        model = Decoder(Shape.of(state))
         rounded = {
             name: int8_rounded(value) if int8 and value.ndim == 2 else value.bfloat16().float()
             for name, value in state.items()

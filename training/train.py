@@ -1,4 +1,4 @@
-"""Train cactus-sprout: `python -m training.train --minutes 75`; a killed run resumes when it is started again."""
+"""Train cactus-sprout: `python -m training.train --minutes 480`; a killed run resumes when it is started again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.chat import MODEL_DIRECTORY, Chat
-from training.corpus.registry import long_training_samples, training_samples
+from training.corpus.curriculum import long_training_samples, training_samples
 from training.export import RUN_DIRECTORY, export
 from training.model import Decoder, Shape, rope_tables
 from training.muon import Muon
@@ -200,7 +200,7 @@ class Trainer:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it")
+    parser.add_argument("--minutes", type=float, default=480.0, help="training time; the rate falls to zero over it")
     parser.add_argument(
         "--directory", type=Path, default=RUN_DIRECTORY, help="directory of the checkpoint and the tokenizer"
     )

@@ -13,6 +13,11 @@ def table(text: str) -> dict[str, str]:
     return {x.strip(): y.strip() for x, y in pairs}
 
 
+def phrases(text: str) -> tuple[str, ...]:
+    """Read phrases separated by commas."""
+    return tuple(" ".join(phrase.split()) for phrase in text.split(","))
+
+
 COUNTRIES: Mapping[str, Mapping[str, str]] = {
     "Europe": table(
         """France: Paris; Germany: Berlin; Italy: Rome; Spain: Madrid; Portugal: Lisbon; Greece: Athens;

@@ -1,9 +1,11 @@
-"""All kinds of samples, and the share of each at every stage of the training."""
+"""The first examination: every kind in listed templates, some of which no training uses.
+
+The card of the model that ships reports it. What is trained is in curriculum.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from random import Random
 
 from training.corpus import (
@@ -17,8 +19,7 @@ from training.corpus import (
     tools,
     unknown,
 )
-from training.corpus.sample import Sample, exchange
-from training.corpus.words import any_word
+from training.corpus.sample import Sample
 
 Make = Callable[[Random, bool, float], Sample]
 
@@ -31,18 +32,13 @@ def _facts(kind: str) -> Make:
     return lambda rng, held_out, difficulty: facts.facts(rng, held_out, kind)  # noqa: ARG005
 
 
-def _copying_drill(rng: Random, held_out: bool, difficulty: float) -> Sample:  # noqa: ARG001
-    words = " ".join(any_word(rng) for _ in range(rng.randint(2, 10)))
-    return exchange("drill", words, words)
-
-
 def _no_tool(rng: Random, held_out: bool, difficulty: float) -> Sample:
     other = rng.choice([kind for kind in KINDS if kind in NEEDS_NO_TOOL])
     return tools.no_tool(rng, held_out, KINDS[other](rng, held_out, difficulty))
 
 
 def _long_chat(rng: Random, held_out: bool, difficulty: float) -> Sample:
-    kinds, weights = zip(*shares(1.0).items(), strict=True)
+    kinds, weights = zip(*SHARES.items(), strict=True)
 
     def draw(last_held_out: bool) -> Sample:
         return KINDS[rng.choices(kinds, weights)[0]](rng, last_held_out, difficulty)
@@ -68,84 +64,36 @@ KINDS: Mapping[str, Make] = {
     "follow-ups": _plain(followups.followup),
     "unknown": _plain(unknown.unknown),
     longchats.KIND: _long_chat,
-    "drill": _copying_drill,
 }
 NEEDS_NO_TOOL = frozenset(("small talk", *facts.FACT_KINDS))
-EXAMINED_KINDS = tuple(kind for kind in KINDS if kind != "drill")
-
-
-SYSTEM_MESSAGES = tuple(
-    {"role": "system", "content": content}
-    for content in (
-        "You are a helpful assistant.",
-        "You are Cactus Sprout, a small language model.",
-        "Answer briefly.",
-        "Be kind and brief.",
-        "You are a helpful assistant. Answer in one sentence.",
-        "Help the user.",
-    )
-)
-
-
-def shares(progress: float) -> dict[str, float]:
-    """How often each kind is drawn, when this share (0 to 1) of the training is done."""
-    drill = max(0.0, 0.3 - 3 * progress)
-    return {
-        "small talk": 0.05,
-        "capitals": 0.025,
-        "continents": 0.012,
-        "colours": 0.01,
-        "animals": 0.02,
-        "elements": 0.015,
-        "opposites": 0.015,
-        "days and months": 0.015,
-        "units": 0.01,
-        "general knowledge": 0.012,
-        "sums": 0.09,
-        "differences": 0.05,
-        "products": 0.02,
-        "list": 0.012,
-        "repeat": 0.07,
-        "count": 0.015,
-        "rhyme": 0.012,
-        "uppercase": 0.035,
-        "stories": 0.05,
-        "tool calls": 0.38,
-        "tool results": 0.015,
-        "no tool needed": 0.02,
-        "follow-ups": 0.06,
-        "unknown": 0.06,
-        "drill": drill,
-    }
-
-
-def difficulty(progress: float) -> float:
-    """How wide tool calls are: from one tool and one field to several of each after a third of the run."""
-    return min(1.0, 0.05 + 3 * progress)
-
-
-def training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]:
-    """Endless samples of one stage; equal arguments give equal samples."""
-    rng = Random(f"{seed}/{shard}")
-    kinds, weights = zip(*shares(progress).items(), strict=True)
-    hardest = difficulty(progress)
-    while True:
-        sample = KINDS[rng.choices(kinds, weights)[0]](rng, False, rng.uniform(0.0, hardest))
-        if rng.random() < 0.06 and sample.messages[0]["role"] == "user":
-            sample = replace(sample, messages=(rng.choice(SYSTEM_MESSAGES), *sample.messages))
-        # Now and then unrelated conversations follow one another, as in a long chat.
-        while not sample.tools and rng.random() < 0.12:
-            other = KINDS[rng.choices(kinds, weights)[0]](rng, False, hardest)
-            if not other.tools:
-                sample = Sample("long chat", (*sample.messages, *other.messages))
-        yield sample
-
-
-def long_training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]:
-    """Endless long conversations, for the shards of long rows."""
-    rng = Random(f"long/{seed}/{shard}")
-    while True:
-        yield _long_chat(rng, False, rng.uniform(0.0, difficulty(progress)))
+EXAMINED_KINDS = tuple(KINDS)
+# How often each kind stands in a long conversation.
+SHARES = {
+    "small talk": 0.05,
+    "capitals": 0.025,
+    "continents": 0.012,
+    "colours": 0.01,
+    "animals": 0.02,
+    "elements": 0.015,
+    "opposites": 0.015,
+    "days and months": 0.015,
+    "units": 0.01,
+    "general knowledge": 0.012,
+    "sums": 0.09,
+    "differences": 0.05,
+    "products": 0.02,
+    "list": 0.012,
+    "repeat": 0.07,
+    "count": 0.015,
+    "rhyme": 0.012,
+    "uppercase": 0.035,
+    "stories": 0.05,
+    "tool calls": 0.38,
+    "tool results": 0.015,
+    "no tool needed": 0.02,
+    "follow-ups": 0.06,
+    "unknown": 0.06,
+}
 
 
 def examination(seed: int, per_kind: int) -> list[Sample]:

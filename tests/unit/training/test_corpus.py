@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from itertools import islice
 
-from training.corpus.registry import EXAMINED_KINDS, examination, long_training_samples, training_samples
+from training.corpus.curriculum import (
+    REWORDED_KINDS,
+    long_training_samples,
+    reworded_examination,
+    training_samples,
+)
+from training.corpus.registry import EXAMINED_KINDS, examination
 from training.corpus.sample import Sample
+from training.corpus.wording.grammar import normalised
 
 
 def questions_of(sample: Sample) -> set[str]:
-    return {str(message["content"]) for message in sample.messages if message["role"] == "user"}
+    return {normalised(str(message["content"])) for message in sample.messages if message["role"] == "user"}
+
+
+def trained_questions() -> set[str]:
+    trained: set[str] = set()
+    for sample in islice(training_samples(1, 0, 0.9), 20_000):
+        trained |= questions_of(sample)
+    for sample in islice(long_training_samples(1, 0, 0.9), 300):
+        trained |= questions_of(sample)
+    return trained
 
 
 def test_equal_seeds_give_equal_samples_and_others_do_not() -> None:
@@ -18,21 +34,21 @@ def test_equal_seeds_give_equal_samples_and_others_do_not() -> None:
     assert first != other
 
 
-def test_no_examination_question_is_trained_on() -> None:
-    trained: set[str] = set()
-    for sample in islice(training_samples(1, 0, 0.9), 20_000):
-        trained |= questions_of(sample)
-    for sample in islice(long_training_samples(1, 0, 0.9), 300):
-        trained |= questions_of(sample)
-    asked = [sample for sample in examination(7, 40) if sample.prompt[-1]["role"] == "user"]
-    assert not [sample for sample in asked if sample.prompt[-1]["content"] in trained]
+def test_no_examination_question_is_trained_on_in_any_case_or_punctuation() -> None:
+    trained = trained_questions()
+    asked = [
+        normalised(sample.prompt[-1]["content"])
+        for sample in (*examination(7, 40), *reworded_examination(7, 40))
+        if sample.prompt[-1]["role"] == "user"
+    ]
+    assert [question for question in asked if question in trained] == []
 
 
 def test_examination_holds_every_kind_equally_and_ends_with_an_answer() -> None:
-    samples = examination(3, 5)
-    assert [sample.kind for sample in samples] == [kind for kind in EXAMINED_KINDS for _ in range(5)]
-    assert all(sample.messages[-1]["role"] == "assistant" for sample in samples)
-    assert all(sample.prompt[-1]["role"] in ("user", "tool") for sample in samples)
+    for samples, kinds in ((examination(3, 5), EXAMINED_KINDS), (reworded_examination(3, 5), REWORDED_KINDS)):
+        assert [sample.kind for sample in samples] == [kind for kind in kinds for _ in range(5)]
+        assert all(sample.messages[-1]["role"] == "assistant" for sample in samples)
+        assert all(sample.prompt[-1]["role"] in ("user", "tool") for sample in samples)
 
 
 def test_sums_of_the_examination_use_pairs_of_terms_that_training_never_sees() -> None:
@@ -40,7 +56,7 @@ def test_sums_of_the_examination_use_pairs_of_terms_that_training_never_sees() -
         return {sample.wanted.split(" = ")[0] for sample in samples if sample.kind == "sums"}
 
     trained = pairs(list(islice(training_samples(1, 0, 0.9), 20_000)))
-    examined = pairs(examination(7, 100))
-    assert len(trained) > 1000
-    assert len(examined) > 50
-    assert not trained & examined
+    for examined in (pairs(examination(7, 100)), pairs(reworded_examination(7, 100))):
+        assert len(examined) > 50
+        assert not trained & examined
+    assert len(trained) > 800

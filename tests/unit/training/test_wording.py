@@ -1,0 +1,123 @@
+"""How questions are worded: the grammar, the frames that all kinds share, noise, and what no wording may change."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from training.corpus.cores import arithmetic
+from training.corpus.cores.lexicon import LEXICON
+from training.corpus.cores.relation import Relation
+from training.corpus.cores.relations import FACT_KINDS, RELATIONS, fact_core
+from training.corpus.curriculum import CORES, several, training_samples
+from training.corpus.hedges import is_hedge
+from training.corpus.tables.numbers import in_words
+from training.corpus.wording.combination import joined
+from training.corpus.wording.grammar import Grammar, normalised, parse
+from training.corpus.wording.noise import noisy, typo
+from training.corpus.wording.reserved import RESERVED
+
+SEVEN = Random(7)
+
+
+def test_brackets_nest_and_a_drawn_wording_has_no_bracket_left() -> None:
+    grammar = Grammar.read("[Tell|[Please |]give] me {x}[, please|].\n* Say {x}.")
+    drawn = {grammar.say(SEVEN) for _ in range(200)}
+    assert "Please give me {x}, please." in drawn
+    assert len(drawn) == 6
+    assert grammar.say(SEVEN, held_out=True) == "Say {x}."
+
+
+@pytest.mark.parametrize("text", ["[open", "closed]", "[a|[b]"])
+def test_a_bracket_without_its_partner_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="bracket"):
+        parse(text)
+
+
+def test_reserved_wordings_are_not_drawn_for_training() -> None:
+    grammar = Grammar.read("[Name|Say] {x}.", reserved={normalised("Name {x}!")})
+    assert {grammar.say(SEVEN) for _ in range(50)} == {"Say {x}."}
+    assert normalised("What city is the capital of {x}?") in RESERVED
+
+
+@pytest.mark.parametrize("kind", CORES)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_every_kind_words_its_questions_completely(kind: str, held_out: bool) -> None:
+    for _ in range(300):
+        core = CORES[kind](SEVEN, held_out)
+        assert core.text
+        assert core.answer
+        assert not set("{}[]|") & set(core.text)
+        assert core.kind in (kind, "unknown")
+
+
+@pytest.mark.parametrize("kind", FACT_KINDS)
+def test_a_fact_that_is_in_no_table_is_answered_by_a_hedge(kind: str) -> None:
+    cores = [fact_core(SEVEN, kind) for _ in range(300)]
+    assert all((core.kind == "unknown") == is_hedge(core.answer) for core in cores)
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.answer)
+def test_the_answer_names_what_the_table_has(relation: Relation) -> None:
+    for x, y in relation.pairs.items():
+        core = relation.core(SEVEN, x=x)
+        assert y.lower() in core.answer.lower()
+
+
+def test_many_wordings_ask_for_the_same() -> None:
+    texts = {fact_core(SEVEN, "opposites").text for _ in range(2000)}
+    assert len(texts) > 1800
+
+
+def test_arithmetic_out_of_range_is_never_solved() -> None:
+    for _ in range(500):
+        core = arithmetic.beyond(SEVEN)
+        assert core.kind == "unknown"
+        assert is_hedge(core.answer)
+        assert "=" not in core.answer
+
+
+def test_terms_in_words_are_those_of_the_answer() -> None:
+    assert in_words(0) == "zero"
+    assert in_words(85) == "eighty-five"
+    assert in_words(1240) == "one thousand two hundred forty"
+
+
+def test_noise_keeps_literal_texts_to_the_letter() -> None:
+    for _ in range(300):
+        text = noisy("Please write this: Oslo quarkel", SEVEN, 1.0, ("Oslo", "quarkel"), LEXICON, keeps_letters=True)
+        assert text.endswith(": Oslo quarkel")
+
+
+def test_noise_never_makes_one_known_word_of_another() -> None:
+    known = frozenset({"march", "larch"})
+    for _ in range(300):
+        text = noisy("What comes after march?", SEVEN, 1.0, ("march",), known)
+        assert "larch" not in text.lower()
+
+
+def test_without_strength_there_is_no_noise() -> None:
+    assert all(noisy("What is hot?", SEVEN, 0.0) == "What is hot?" for _ in range(50))
+
+
+def test_a_typo_changes_at_most_two_places() -> None:
+    for _ in range(200):
+        assert abs(len(typo("capital", SEVEN)) - 7) <= 1
+
+
+def test_several_questions_are_answered_in_their_order() -> None:
+    text = joined(["What is 1 + 1?", "What is 2 + 2?"], SEVEN)
+    assert text.index("1 + 1") < text.index("2 + 2")
+    for _ in range(100):
+        sample = several(SEVEN, 1.0)
+        assert len(sample.wanted.split()) > 4
+
+
+def test_known_and_unknown_things_are_asked_for_in_the_same_frames() -> None:
+    """The frame alone must not tell whether an answer is known."""
+    texts: dict[bool, set[str]] = {True: set(), False: set()}
+    for sample, _ in zip(training_samples(2, 0, 0.0), range(4000), strict=False):
+        words = str(sample.prompt[-1]["content"]).split()
+        texts[is_hedge(sample.wanted)].add(" ".join(words[:3]).lower())
+    assert len(texts[True] & texts[False]) > 100

@@ -1,0 +1,105 @@
+"""Conversations of more than one turn, where the last answer needs the turns before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+from training.corpus.arithmetic import LARGEST_TERM
+from training.corpus.cores import instructions
+from training.corpus.cores.arithmetic import sums
+from training.corpus.cores.core import Core
+from training.corpus.cores.relation import UNKNOWN, grammar
+from training.corpus.cores.relations import RELATIONS
+from training.corpus.cores.talk import INTRODUCTIONS
+from training.corpus.hedges import hedge
+from training.corpus.tables import talk
+from training.corpus.words import COMMON, any_name
+
+KIND = "follow-ups"
+AND_OF = grammar(talk.AND_OF)
+AGAIN = grammar(talk.AGAIN)
+WHO_AM_I = grammar(talk.WHO_AM_I)
+AND_PLUS = grammar(talk.AND_PLUS)
+IN_UPPERCASE = grammar(talk.IN_UPPERCASE)
+_CHAINED = tuple(relation for relation in RELATIONS if relation.kind != "units")
+_WITH_PRONOUN = tuple(relation for relation in RELATIONS if relation.pronoun is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """Questions that follow one another; only the last is new where a thread is held out."""
+
+    earlier: tuple[Core, ...]
+    last: Core
+
+
+def thread(rng: Random, held_out: bool = False) -> Thread:
+    make = rng.choices((_same_relation, _pronoun, _again, _name, _plus, _uppercase), (5, 2, 2, 3, 2, 1))[0]
+    return make(rng, held_out)
+
+
+def _same_relation(rng: Random, held_out: bool) -> Thread:
+    relation = rng.choice(_CHAINED)
+    chosen = rng.sample(list(relation.pairs), rng.choice((2, 2, 2, 3)))
+    earlier = [relation.core(rng, x=chosen[0])]
+    for x in chosen[1:-1]:
+        text = AND_OF.say(rng).format(x=_short(relation.forms(x)))
+        earlier.append(Core(relation.kind, text, relation.say(x), (x,)))
+    x = chosen[-1]
+    if relation.stranger is not None and rng.random() < 0.12:
+        x = relation.stranger(rng)
+        return Thread(tuple(earlier), Core(UNKNOWN, _and_of(rng, held_out, relation.forms(x)), hedge(rng), (x,)))
+    text = _and_of(rng, held_out, relation.forms(x))
+    return Thread(tuple(earlier), Core(KIND, text, relation.say(x), (x,)))
+
+
+def _short(forms: Mapping[str, str]) -> str:
+    return forms.get("a", forms["x"])
+
+
+def _and_of(rng: Random, held_out: bool, forms: Mapping[str, str]) -> str:
+    text = AND_OF.say(rng, held_out).format(x=_short(forms))
+    return text[:1].upper() + text[1:]
+
+
+def _pronoun(rng: Random, held_out: bool) -> Thread:
+    second = rng.choice(_WITH_PRONOUN)
+    firsts = [other for other in _WITH_PRONOUN if other.topic == second.topic and other is not second]
+    first = rng.choice(firsts)
+    x = rng.choice([x for x in second.pairs if x in first.pairs])
+    assert second.pronoun is not None
+    return Thread((first.core(rng, x=x),), Core(KIND, second.pronoun.say(rng, held_out), second.say(x)))
+
+
+def _again(rng: Random, held_out: bool) -> Thread:
+    opening = rng.choice(RELATIONS).core(rng)
+    return Thread((opening,), Core(KIND, AGAIN.say(rng, held_out), opening.answer))
+
+
+def _name(rng: Random, held_out: bool) -> Thread:
+    name = any_name(rng)
+    introduction = Core(
+        "small talk", INTRODUCTIONS.say(rng).format(x=name), f"Nice to meet you, {name}!", (name,), is_literal=True
+    )
+    between = tuple(rng.choice(RELATIONS).core(rng) for _ in range(rng.choice((0, 0, 1, 1, 2))))
+    return Thread((introduction, *between), Core(KIND, WHO_AM_I.say(rng, held_out), f"Your name is {name}."))
+
+
+def _plus(rng: Random, held_out: bool) -> Thread:
+    while True:
+        opening = sums(rng)
+        total = int(opening.answer.split("= ")[1].rstrip("."))
+        if total <= LARGEST_TERM:
+            break
+    more = rng.randint(1, 20)
+    text = AND_PLUS.say(rng, held_out).format(b=more)
+    return Thread((opening,), Core(KIND, text, f"{total} + {more} = {total + more}."))
+
+
+def _uppercase(rng: Random, held_out: bool) -> Thread:
+    words = " ".join(rng.choice(COMMON) for _ in range(rng.choice((1, 1, 2))))
+    text = instructions.ECHO_FRAMES.say(rng).format(x=words)
+    opening = Core("repeat", text[:1].upper() + text[1:], words, tuple(words.split()), is_literal=True)
+    return Thread((opening,), Core(KIND, IN_UPPERCASE.say(rng, held_out), words.upper()))

@@ -1,0 +1,231 @@
+"""What is trained: every kind in the wordings of its grammar, and the share of each at every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from random import Random
+
+from training.corpus import longchats, tools
+from training.corpus.cores import arithmetic, followups, instructions, talk
+from training.corpus.cores.core import Core
+from training.corpus.cores.relations import FACT_KINDS, fact_core
+from training.corpus.cores.stories import story
+from training.corpus.cores.unknown import KIND as UNKNOWN
+from training.corpus.cores.unknown import unknown
+from training.corpus.sample import Sample, assistant, exchange, user
+from training.corpus.wording.combination import joined
+from training.corpus.wording.message import message
+from training.corpus.wording.noise import noisy
+from training.corpus.words import any_word
+
+MakeCore = Callable[[Random, bool], Core]
+SEVERAL = "several questions"
+
+
+def _fact_maker(kind: str) -> MakeCore:
+    return lambda rng, held_out: fact_core(rng, kind, held_out)
+
+
+CORES: Mapping[str, MakeCore] = {
+    "small talk": talk.talk_core,
+    **{kind: _fact_maker(kind) for kind in FACT_KINDS},
+    **arithmetic.MAKERS,
+    "list": instructions.lists,
+    "repeat": instructions.repeat,
+    "count": instructions.count,
+    "rhyme": instructions.RHYME_OF.core,
+    "uppercase": instructions.uppercase,
+    "stories": story,
+    UNKNOWN: unknown,
+}
+# Questions that may stand beside others in one message: their answers are sentences.
+_COMBINED = (*FACT_KINDS, *FACT_KINDS, *arithmetic.MAKERS)
+_UNKNOWN_AMONG_SEVERAL = 0.06
+SYSTEM_MESSAGES = tuple(
+    {"role": "system", "content": content}
+    for content in (
+        "You are a helpful assistant.",
+        "You are Cactus Sprout, a small language model.",
+        "Answer briefly.",
+        "Be kind and brief.",
+        "You are a helpful assistant. Answer in one sentence.",
+        "Help the user.",
+    )
+)
+
+
+def shares(progress: float) -> dict[str, float]:
+    """How often each kind is drawn, when this share (0 to 1) of the training is done."""
+    return {
+        "small talk": 0.045,
+        "capitals": 0.065,
+        "continents": 0.025,
+        "colours": 0.022,
+        "animals": 0.055,
+        "elements": 0.035,
+        "opposites": 0.045,
+        "plurals": 0.012,
+        "days and months": 0.035,
+        "units": 0.022,
+        "general knowledge": 0.035,
+        "sums": 0.065,
+        "differences": 0.055,
+        "products": 0.035,
+        "comparisons": 0.012,
+        "list": 0.014,
+        "repeat": 0.045,
+        "count": 0.016,
+        "rhyme": 0.015,
+        "uppercase": 0.028,
+        "stories": 0.025,
+        UNKNOWN: 0.09,
+        SEVERAL: 0.06,
+        followups.KIND: 0.06,
+        "tool calls": 0.16,
+        "tool results": 0.012,
+        "no tool needed": 0.015,
+        "drill": max(0.0, 0.3 - 3 * progress),
+    }
+
+
+def difficulty(progress: float) -> float:
+    """How wide tool calls are, from one tool and one field to several after a third of the run."""
+    return min(1.0, 0.05 + 3 * progress)
+
+
+def strength(progress: float) -> float:
+    """How often frames and noise are added: in full after a sixth of the run."""
+    return min(1.0, 0.3 + 4.2 * progress)
+
+
+def worded(make: MakeCore, rng: Random, strength: float, held_out: bool = False) -> Sample:
+    """A sample of one question. Where held_out, its core, what stands around it, or both are never trained on."""
+    is_new_core, is_new_frame = held_out, False
+    if held_out:
+        is_new_core, is_new_frame = rng.choice(((True, False), (False, True), (True, True)))
+    core = make(rng, is_new_core)
+    if held_out and core.kind == "sums" and not is_new_core:
+        # Terms of sums are held out too, so a sum is only examined with those.
+        core, is_new_frame = make(rng, True), True
+    return exchange(core.kind, message(core, rng, strength, is_new_frame), core.answer)
+
+
+def several(rng: Random, strength: float, held_out: bool = False) -> Sample:
+    """Two or three questions in one message, all answered in their order."""
+    new = rng.choice(("joint", "core")) if held_out else ""
+    cores = [_combined(rng, held_out, new == "core" and place == 0) for place in range(rng.choice((2, 2, 2, 3)))]
+    texts = [noisy(core.text, rng, 0.3 * strength, core.entities, (), core.is_literal) for core in cores]
+    core = Core(
+        SEVERAL,
+        joined(texts, rng, new == "joint"),
+        " ".join(core.answer for core in cores),
+        tuple(name for core in cores for name in core.entities),
+    )
+    return exchange(SEVERAL, message(core, rng, 0.6 * strength), core.answer)
+
+
+def _combined(rng: Random, held_out: bool, is_new: bool) -> Core:
+    if not held_out and rng.random() < _UNKNOWN_AMONG_SEVERAL:
+        return unknown(rng)
+    while True:
+        core = CORES[rng.choice(_COMBINED)](rng, is_new)
+        if not core.is_literal and (core.kind != UNKNOWN or not held_out):
+            return core
+
+
+def followup(rng: Random, strength: float, held_out: bool = False) -> Sample:
+    thread = followups.thread(rng, held_out)
+    turns = [
+        turn for core in thread.earlier for turn in (user(message(core, rng, 0.7 * strength)), assistant(core.answer))
+    ]
+    last = thread.last
+    text = noisy(last.text, rng, strength, last.entities)
+    return Sample(last.kind, (*turns, user(text), assistant(last.answer)))
+
+
+def _tool_call(rng: Random, difficulty: float, strength: float) -> Sample:
+    """A tool call whose request is typed with mistakes now and then, never in the values."""
+    sample = tools.tool_call(rng, False, difficulty)
+    call = tools.parsed_call(sample.wanted)
+    assert call is not None
+    values = [str(value) for value in call[1].values()]
+    request = noisy(str(sample.messages[0]["content"]), rng, 0.6 * strength, values, keeps_letters=True)
+    if rng.random() < 0.2 * strength and not any(request.startswith(value) for value in values):
+        request = request[:1].lower() + request[1:]
+    if request.endswith((".", "?")) and rng.random() < 0.2 * strength:
+        request = request[:-1]
+    return replace(sample, messages=(user(request), *sample.messages[1:]))
+
+
+def sample_of(kind: str, rng: Random, progress: float) -> Sample:
+    """One training sample of the kind."""
+    noise = strength(progress)
+    hardest = rng.uniform(0.0, difficulty(progress))
+    match kind:
+        case "tool calls":
+            return _tool_call(rng, hardest, noise)
+        case "tool results":
+            return tools.tool_result(rng, False)
+        case "no tool needed":
+            other = worded(CORES[rng.choice(("small talk", *FACT_KINDS))], rng, noise)
+            return tools.no_tool(rng, False, other)
+        case "several questions":
+            return several(rng, noise)
+        case "follow-ups":
+            return followup(rng, noise)
+        case "drill":
+            words = " ".join(any_word(rng) for _ in range(rng.randint(2, 10)))
+            return exchange("drill", words, words)
+    return worded(CORES[kind], rng, noise)
+
+
+def training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]:
+    """Endless samples of one stage; equal arguments give equal samples."""
+    rng = Random(f"{seed}/{shard}")
+    kinds, weights = zip(*shares(progress).items(), strict=True)
+    while True:
+        sample = sample_of(rng.choices(kinds, weights)[0], rng, progress)
+        if rng.random() < 0.06 and sample.messages[0]["role"] == "user":
+            sample = replace(sample, messages=(rng.choice(SYSTEM_MESSAGES), *sample.messages))
+        # Now and then unrelated conversations follow one another, as in a long chat.
+        while not sample.tools and rng.random() < 0.12:
+            other = sample_of(rng.choices(kinds, weights)[0], rng, progress)
+            if not other.tools:
+                sample = Sample("long chat", (*sample.messages, *other.messages))
+        yield sample
+
+
+def long_training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]:
+    """Endless long conversations, for the shards of long rows."""
+    rng = Random(f"long/{seed}/{shard}")
+    kinds, weights = zip(*shares(1.0).items(), strict=True)
+
+    def draw(held_out: bool) -> Sample:  # noqa: ARG001 - nothing is held out of training
+        return sample_of(rng.choices(kinds, weights)[0], rng, progress)
+
+    while True:
+        yield longchats.long_chat(rng, False, draw)
+
+
+REWORDED_KINDS = (*(kind for kind in CORES if kind != "stories"), SEVERAL, followups.KIND)
+
+
+def reworded_examination(seed: int, per_kind: int) -> list[Sample]:
+    """Questions in frames that the grammars hold out, typed as people do; the same number of each kind.
+
+    A kind's questions about what is in none of its tables are left to the kind of unknown ones.
+    """
+    samples: list[Sample] = []
+    for kind in REWORDED_KINDS:
+        rng = Random(f"reworded/{seed}/{kind}")
+        while sum(sample.kind == kind for sample in samples) < per_kind:
+            if kind == SEVERAL:
+                sample = several(rng, 0.5, held_out=True)
+            elif kind == followups.KIND:
+                sample = followup(rng, 0.5, held_out=True)
+            else:
+                sample = worded(CORES[kind], rng, 0.5, held_out=True)
+            if sample.kind == kind:
+                samples.append(sample)
+    return samples
