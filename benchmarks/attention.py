@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.attention import attend, attention_scratch
+from cactus_actors.workers.kernels.cache_formats import cached_layers
 
 BLOCK_SIZE = 16
 SEQUENCES = 8
@@ -30,6 +31,7 @@ SHAPES = {"9/3x64": (9, 3, 64), "16/8x128": (16, 8, 128)}  # heads/key-value hea
 @njit(nogil=True)  # type: ignore[untyped-decorator]  # numba is untyped
 def _pass(
     cache: Any,
+    layers: Any,
     tables: Any,
     queries: Any,
     out: Any,
@@ -41,9 +43,9 @@ def _pass(
     rank: int,
     size: int,
 ) -> None:
-    num_layers, _, kv_heads, head_dim, _ = cache.keys.shape
+    kv_heads, head_dim = layers[0].num_heads, layers[0].head_dim
     num_tasks = len(tables) * kv_heads
-    for layer in range(num_layers):
+    for layer in layers:
         for task in range(num_tasks * rank // size, num_tasks * (rank + 1) // size):
             sequence, kv_head = divmod(task, kv_heads)
             start = sequence * num_rows * width + kv_head * (num_heads // kv_heads) * head_dim
@@ -82,14 +84,17 @@ class Case:
     num_rows: int
     first: int
 
+    def cache_shape(self, num_layers: int) -> CacheShape:
+        """So many equal layers."""
+        return CacheShape(cached_layers([self.shape[1:]] * num_layers))
+
     def prepare(self) -> tuple[Callable[[int, int], None], KVCache]:
         """One rank's part of a pass over all layers, and the cache."""
-        num_heads, kv_heads, head_dim = self.shape
+        num_heads, _, head_dim = self.shape
         blocks = -(-(self.first + self.num_rows) // BLOCK_SIZE)
         num_blocks = blocks * self.num_sequences
-        one_layer = KVCache.bytes_per_block(CacheShape(1, kv_heads, head_dim), BLOCK_SIZE, self.format)
-        num_layers = min(max(CACHE_BYTES // (one_layer * num_blocks), 1), 30)
-        shape = CacheShape(num_layers, kv_heads, head_dim)
+        one_layer = KVCache.bytes_per_block(self.cache_shape(1), BLOCK_SIZE, self.format)
+        shape = self.cache_shape(min(max(CACHE_BYTES // (one_layer * num_blocks), 1), 30))
         cache = KVCache.allocate(shape, num_blocks, BLOCK_SIZE, self.format)
         generator = np.random.default_rng(0)
         _fill(cache, generator)
@@ -104,6 +109,7 @@ class Case:
         def run(rank: int, size: int) -> None:
             _pass(
                 cache.arrays,
+                shape.layers,
                 tables,
                 queries,
                 out,
@@ -139,10 +145,10 @@ def measure(case: Case, threads: int, repeats: int) -> tuple[float, float]:
             list(pool.map(lambda rank: run(rank, threads), range(threads)))
             durations.append(time.perf_counter() - started)
     seconds = min(durations[1:])
-    num_layers = cache.arrays.keys.shape[0]
+    num_layers = len(cache.arrays.keys) // (case.shape[1] * case.shape[2])
     positions = sum(case.first + row + 1 for row in range(case.num_rows)) * case.num_sequences
     work = num_layers * case.shape[0] * positions
-    block_bytes = KVCache.bytes_per_block(CacheShape(num_layers, *case.shape[1:]), BLOCK_SIZE, case.format)
+    block_bytes = KVCache.bytes_per_block(case.cache_shape(num_layers), BLOCK_SIZE, case.format)
     read = block_bytes * case.num_sequences * (case.first + case.num_rows) / BLOCK_SIZE
     return seconds * threads / work * 1e9, read / seconds / 1e9
 

@@ -77,11 +77,17 @@ class GGUFFile:
 
     def read_entry(self, name: str, index: int) -> NDArray[np.float32]:
         """`read_tensor(name)[index]`, without reading the rest: one expert of a stack."""
+        rows = self.read_rows(name, index, index + 1)
+        return rows.reshape(rows.shape[1:])
+
+    def read_rows(self, name: str, first: int, last: int) -> NDArray[np.float32]:
+        """`read_tensor(name)[first:last]`, without reading the rest."""
         info = self.tensors[name]
         num_bytes = info.num_bytes // info.shape[0]
-        start = info.offset + index * num_bytes
-        stored = np.frombuffer(self.content, dtype=np.uint8, count=num_bytes, offset=start)
-        return dequantize(stored, info.type, info.shape[1:])
+        stored = np.frombuffer(
+            self.content, dtype=np.uint8, count=(last - first) * num_bytes, offset=info.offset + first * num_bytes
+        )
+        return dequantize(stored, info.type, (last - first, *info.shape[1:]))
 
 
 def open_gguf(path: Path) -> GGUFFile:

@@ -21,6 +21,7 @@ _CONTEXTS = {
     "Qwen3MoeForCausalLM": 32_768,
     "Gemma2ForCausalLM": 8_192,
     "Gemma3ForCausalLM": 131_072,
+    "Gemma4ForCausalLM": 131_072,
     "Phi3ForCausalLM": 4_096,
     "SmolLM3ForCausalLM": 32_768,
     "Lfm2ForCausalLM": 128_000,
@@ -30,6 +31,7 @@ _CONTEXTS = {
     "GptOssForCausalLM": 131_072,
     # the model types of parts for text
     "gemma3_text": 131_072,
+    "gemma4_text": 131_072,
     "ministral3": 262_144,
     "mistral": 131_072,
 }

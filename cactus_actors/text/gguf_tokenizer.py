@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import tokenizers
-from tokenizers import models, normalizers
+from tokenizers import Regex, models, normalizers, pre_tokenizers
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
@@ -67,6 +67,32 @@ def _sentencepiece(vocabulary: GGUFVocabulary) -> Tokenizer:
     return _beginning(vocabulary, inner, token_bytes, add_bos=True, byte_level=False)
 
 
+def _merging_characters(vocabulary: GGUFVocabulary) -> Tokenizer:
+    """The vocabulary of Gemma 4: merges of characters with byte fallback, as in its tokenizer.json.
+
+    No token has line breaks beside other characters, so that texts are split there, as llama.cpp does.
+    """
+    merges = _merges_of(vocabulary)
+    unknown = vocabulary.token_id("unknown")
+    unknown_token = None if unknown is None else vocabulary.tokens[unknown]
+    ids = first_ids(vocabulary.tokens)
+    inner = inner_of(
+        vocabulary, lambda: models.BPE(ids, merges, unk_token=unknown_token, fuse_unk=True, byte_fallback=True)
+    )
+    inner.normalizer = normalizers.Replace(" ", "\u2581")
+    inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[^\n]+|\n+"), "isolated")
+    token_bytes = [sentencepiece_bytes(token) for token in vocabulary.tokens]
+    return _beginning(vocabulary, inner, token_bytes, add_bos=True, byte_level=False)
+
+
+def _merges_of(vocabulary: GGUFVocabulary) -> list[tuple[str, str]]:
+    """A merge is two tokens with a space between; a space itself is spelled otherwise in these vocabularies."""
+    stored = vocabulary.metadata.get("tokenizer.ggml.merges")
+    if not isinstance(stored, list):
+        raise invalid(vocabulary.path, "tokenizer.ggml.merges is missing or not a list of strings")
+    return [(left, right) for left, _, right in (merge.partition(" ") for merge in stored)]
+
+
 def _byte_level(vocabulary: GGUFVocabulary) -> Tokenizer:
     name = vocabulary.metadata.get("tokenizer.ggml.pre", "default")
     splitting = SPLITTINGS.get(name) if isinstance(name, str) else None
@@ -74,11 +100,7 @@ def _byte_level(vocabulary: GGUFVocabulary) -> Tokenizer:
         different = {each: known for known, each in reversed(list(SPLITTINGS.items()))}  # one name of each
         supported = f"{', '.join(sorted(different.values()))}, and what splits alike"
         raise invalid(vocabulary.path, f"tokenizer.ggml.pre is {name!r:.50}; supported: {supported}")
-    stored = vocabulary.metadata.get("tokenizer.ggml.merges")
-    if not isinstance(stored, list):
-        raise invalid(vocabulary.path, "tokenizer.ggml.merges is missing or not a list of strings")
-    # A merge is two tokens with a space between; a space itself is spelled otherwise in these vocabularies.
-    merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in stored)]
+    merges = _merges_of(vocabulary)
     inner = guarded(
         vocabulary.path,
         "the vocabulary or its merges are not usable",
@@ -121,6 +143,7 @@ def _beginning(
 BUILDERS: Mapping[str, Callable[[GGUFVocabulary], Tokenizer]] = {
     "llama": _sentencepiece,
     "gpt2": _byte_level,
+    "gemma4": _merging_characters,
     "bert": word_piece,
     "t5": unigram,
 }

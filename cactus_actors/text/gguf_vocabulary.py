@@ -20,7 +20,10 @@ MAX_TOKEN_CHARACTERS = 1024  # every place to cut a token is examined
 # Tokens that end a turn or a text in the chat formats of well-known models: control tokens that end
 # generation, even where the file calls them text or names another end.
 _END_NAMES = frozenset(
-    {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"}
+    {
+        *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>"),
+        *("<|endoftext|>", "<|end_of_text|>"),
+    }
 )
 
 

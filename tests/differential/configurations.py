@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Literal
 
 from tests.differential import ropes
-from tests.differential.fields import FIELDS, TOGETHER, Draw, layer_kinds, one_of
+from tests.differential.fields import FIELDS, TOGETHER, Draw, both_layer_kinds, layer_kinds, one_of
 from tests.differential.shape import Shape
 
 Head = Literal["as saved", "another", "the same", "missing", "alone"]
@@ -66,6 +66,36 @@ GEMMA3 = Family(
     instead=(("rope_parameters", ropes.rope_parameters_by_layer),),
     max_layers=7,
 )
+GEMMA4 = Family(
+    "Gemma4ForCausalLM",
+    "gemma4_text",
+    (
+        *("num_key_value_heads", "rms_norm_eps", "tie_word_embeddings", "max_position_embeddings", "attention_bias"),
+        *("rope_parameters", "sliding_window", "layer_types", "final_logit_softcapping", "attention_k_eq_v"),
+        *("num_kv_shared_layers", "num_global_key_value_heads", "use_double_wide_mlp", "use_bidirectional_attention"),
+        *("per_layer_config", "hidden_activation", "vocab_size_per_layer_input"),
+    ),
+    always=(
+        SMALL_HEADS,
+        ("global_head_dim", one_of(8, 14, 16, 20)),
+        ("hidden_size_per_layer_input", one_of(0, 5, 8, 20)),
+        ("vocab_size_per_layer_input", lambda _random, shape: shape.vocab_size),
+        ("layer_types", both_layer_kinds),
+        ("num_kv_shared_layers", lambda random, shape: random.randint(0, max(0, shape.num_layers - 2))),
+        ("attention_k_eq_v", one_of(False, True)),
+        ("enable_moe_block", one_of(False, False, True)),
+        *(("num_experts", one_of(3, 4, 7)), ("top_k_experts", one_of(1, 2, 3))),
+        ("moe_intermediate_size", one_of(6, 12, 31)),
+    ),
+    instead=(
+        ("rope_parameters", ropes.proportional_rope_parameters_by_layer),
+        ("layer_types", both_layer_kinds),
+        *(("attention_bias", one_of(True, False)), ("sliding_window", one_of(1, 5, 13, 40, 4096))),
+        ("use_bidirectional_attention", one_of("vision", "all", None)),
+        ("vocab_size_per_layer_input", lambda random, shape: shape.vocab_size + random.choice([-1, 0, 7])),
+    ),
+    max_layers=7,
+)
 MINISTRAL3 = Family(
     "Ministral3ForCausalLM",
     "ministral3",
@@ -111,6 +141,8 @@ FAMILIES = (
     ),
     GEMMA3,
     Family("Gemma3ForConditionalGeneration", "gemma3", GEMMA3.own, GEMMA3.always, GEMMA3.instead, 7),
+    GEMMA4,
+    Family("Gemma4ForConditionalGeneration", "gemma4", GEMMA4.own, GEMMA4.always, GEMMA4.instead, 7),
     Family(
         "Phi3ForCausalLM",
         "phi3",
@@ -258,14 +290,15 @@ FAMILIES = (
     ),
 )
 ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
-TEXTS = {"gemma3": ("gemma3_text",), "mistral3": ("ministral3", "ministral3", "mistral")}
+TEXTS = {"gemma3": ("gemma3_text",), "gemma4": ("gemma4_text",), "mistral3": ("ministral3", "ministral3", "mistral")}
 """The types of the text part of models with images."""
 
 VISION = {
     **{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1},
     **{"image_size": 28, "patch_size": 14},
 }
-IMAGES = {
+IMAGES: dict[str, dict[str, Any]] = {
+    "gemma4": {"vision_config": None, "audio_config": None},
     "gemma3": {"vision_config": {**VISION, "model_type": "siglip_vision_model"}, "mm_tokens_per_image": 4},
     "mistral3": {"vision_config": {**VISION, "head_dim": 8, "model_type": "pixtral"}},
 }

@@ -35,8 +35,23 @@ def any_layer_kinds(random: Random, shape: Shape) -> list[str]:
     return layer_kinds(*kinds)(random, shape)
 
 
+def both_layer_kinds(random: Random, shape: Shape) -> list[str]:
+    """Layers with and without a window, one of each at the beginning."""
+    kinds = ["full_attention", "sliding_attention"]
+    rest = [random.choice(kinds) for _ in range(shape.num_layers)]
+    return (random.sample(kinds, 2) + rest)[: shape.num_layers]
+
+
+def full_heads(random: Random, shape: Shape) -> dict[str, Any] | None:
+    """Other heads in some layers, as transformers 5 writes them."""
+    heads = {"head_dim": random.choice([8, 14]), "num_key_value_heads": random.choice([1, shape.num_heads])}
+    layers = random.choice([[shape.num_layers - 1], list(range(shape.num_layers))])
+    return random.choice([None, {}, {str(layer): heads for layer in layers}])
+
+
 FIELDS: Mapping[str, Draw] = {
     "attention_bias": one_of(True, False, None),
+    "attention_k_eq_v": one_of(True, False),
     "attention_dropout": one_of(0.0, 0.1),
     "attn_logit_softcapping": one_of(None, 2.0, 50.0),
     "attention_multiplier": one_of(0.5),
@@ -73,11 +88,14 @@ FIELDS: Mapping[str, Draw] = {
     "num_experts": one_of(2, 3, 5),
     "num_experts_per_tok": one_of(1, 2, 3),
     "num_key_value_heads": lambda random, shape: random.choice([None, shape.num_heads, 1]),
+    "num_global_key_value_heads": lambda random, shape: random.choice([None, shape.num_heads, 1]),
+    "num_kv_shared_layers": one_of(0, 1, 2, 3, 9),
     "num_local_experts": one_of(2, 3, 5),
     "original_max_position_embeddings": one_of(16, 32, 64, 4096),
     "output_router_logits": one_of(True),
     "partial_rotary_factor": one_of(*ropes.PARTS),
     "position_embedding_type": one_of("rope", "nope", None),
+    "per_layer_config": full_heads,
     "pretraining_tp": one_of(1, 2),
     "qk_layernorm": one_of(True, False),
     "query_pre_attn_scalar": one_of(4, 8, 12, 144),
@@ -100,6 +118,7 @@ FIELDS: Mapping[str, Draw] = {
     "use_attention_gate": one_of(True, False),
     "use_bidirectional_attention": one_of(True, False, None),
     "use_cache": one_of(True, False),
+    "use_double_wide_mlp": one_of(True, False),
     "use_expert_bias": one_of(True, False),
     "use_qk_norm": one_of(True, False),
     "use_sandwich_norm": one_of(True, False),

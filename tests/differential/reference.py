@@ -61,10 +61,10 @@ def _save_model(configuration: Configuration, directory: Path, seed: int) -> Non
     config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
     model = _class_for(directory).from_config(config)
     is_gemma = "gemma" in configuration.family.model_type
-    is_offset = is_gemma or configuration.family.model_type.startswith("qwen3_5")
-    biases = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith("expert_bias")]
+    is_offset = configuration.family.model_type.startswith(("gemma2", "gemma3", "qwen3_5"))
+    stored = [(name, each) for name, each in model.named_buffers() if name.endswith(("expert_bias", "layer_scalar"))]
     with torch.no_grad():
-        for name, parameter in [*model.named_parameters(), *biases]:
+        for name, parameter in [*model.named_parameters(), *stored]:
             weights = random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma, is_offset=is_offset)
             parameter.copy_(torch.from_numpy(weights))
     model.to(getattr(torch, configuration.storage)).save_pretrained(directory)

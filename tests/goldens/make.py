@@ -86,9 +86,9 @@ def write_weights(family: Family, directory: Path, seed: int) -> None:
     if is_mxfp4:
         del config.quantization_config
     model = AutoModelForCausalLM.from_config(config)
-    biases = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith("expert_bias")]
+    stored = [(name, each) for name, each in model.named_buffers() if name.endswith(("expert_bias", "layer_scalar"))]
     with torch.no_grad():
-        for name, parameter in [*model.named_parameters(), *biases]:
+        for name, parameter in [*model.named_parameters(), *stored]:
             parameter.copy_(torch.from_numpy(random_weights(name, tuple(parameter.shape), family, seed)))
     with tempfile.TemporaryDirectory() as scratch:
         model.to(getattr(torch, family.storage)).save_pretrained(scratch)
@@ -109,19 +109,22 @@ def quantise_experts(path: Path) -> None:
 def random_weights(name: str, shape: tuple[int, ...], family: Family, seed: int) -> np.ndarray:
     """Weights that keep activations near one, with attention and logits that vary."""
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
-    gemma = "gemma" in family.name  # scales its embedding up, and by one more than its norms store
-    is_offset = gemma or ("qwen35" in family.name and not name.endswith("linear_attn.norm.weight"))
+    gemma = "gemma" in family.name  # scales its embedding up, and before Gemma 4 by one more than its norms store
+    is_qwen = "qwen35" in family.name and not name.endswith("linear_attn.norm.weight")
+    is_offset = is_qwen or (gemma and "gemma4" not in family.name)
     if name.endswith(".bias"):
         values = 0.5 * normal
     elif name.endswith(".A_log"):
         values = normal - 2.0  # decays near one, so that delta nets have a long memory
     elif len(shape) == 1:
         # The last norm compensates for the small embedding, to which Gemma's output is tied.
-        values = 0.3 * normal + (2.0 * (gemma and name == "model.norm.weight") if is_offset else 1.0)
+        values = 0.3 * normal + 2.0 * (gemma and name == "model.norm.weight") + (0.0 if is_offset else 1.0)
     elif "embed" in name or "lm_head" in name:
         values = (0.7 if gemma else 3.0) * normal / np.sqrt(shape[-1])
     else:
         values = 1.5 * normal / np.sqrt(shape[-1])
+    if "gemma4" in family.name and name.endswith(("q_norm.weight", "k_norm.weight")):
+        values *= shape[0] ** -0.25  # scores are not divided by the square root of the size of a head
     return values.astype(np.float32)
 
 

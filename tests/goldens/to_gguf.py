@@ -34,6 +34,7 @@ ARCHITECTURES = {
     "Qwen3_5MoeForCausalLM": "qwen35moe",
     "Gemma2ForCausalLM": "gemma2",
     "Gemma3ForCausalLM": "gemma3",
+    "Gemma4ForCausalLM": "gemma4",
     "Phi3ForCausalLM": "phi3",
     "Lfm2ForCausalLM": "lfm2",
     "Lfm2MoeForCausalLM": "lfm2moe",
@@ -120,7 +121,7 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     writer.add_head_count(num_heads)
     writer.add_layer_norm_rms_eps(config.get("rms_norm_eps", config.get("norm_eps")))
     writer.add_rope_freq_base(rope["rope_theta"])
-    if "head_dim" in config:
+    if "head_dim" in config and architecture != "gemma4":
         writer.add_key_length(head_dim)
         writer.add_value_length(head_dim)
     if architecture in (*INTERLEAVED, "phi3"):
@@ -135,10 +136,11 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_feed_forward_length(tensors["model.layers.0.feed_forward.w1.weight"].shape[0])
         writer.add_shortconv_l_cache(config["conv_L_cache"])
     elif architecture != "granitehybrid":
-        writer.add_head_count_kv(num_kv_heads)
+        if config.get("num_global_key_value_heads") is None:
+            writer.add_head_count_kv(num_kv_heads)
         is_dense_hybrid = config["model_type"] == "granitemoehybrid"
         size_key = "shared_intermediate_size" if is_dense_hybrid else "intermediate_size"
-        if size_key in config:
+        if size_key in config and not config.get("use_double_wide_mlp"):
             writer.add_feed_forward_length(config[size_key])
     if architecture == "granitehybrid":
         counts = [num_kv_heads * (kind == "attention") for kind in config["layer_types"]]
@@ -162,7 +164,8 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_rope_dimension_sections([*rope.get("mrope_section", (11, 11, 10)), 0])
     if num_experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(num_experts)
-        writer.add_expert_used_count(config["num_experts_per_tok"])
+        if architecture != "gemma4":
+            writer.add_expert_used_count(config["num_experts_per_tok"])
     if architecture == "gpt-oss":
         writer.add_expert_feed_forward_length(config["intermediate_size"])
     if architecture in ("qwen3moe", "lfm2moe", "qwen35moe"):
@@ -185,6 +188,8 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+    if architecture == "gemma4":
+        write_gemma4(writer, config)
     if architecture == "gemma3" and rope["rope_local_base_freq"] != 10000:
         writer.add_rope_freq_base_swa(rope["rope_local_base_freq"])
     if rope.get("rope_type") == "linear":
@@ -198,6 +203,30 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         if rope.get("rope_type") == "longrope":
             factor = config["max_position_embeddings"] / original
             writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(factor) / math.log(original)))
+
+
+def write_gemma4(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
+    """What differs between layers: arrays, and keys that end in `_swa` for layers with a window."""
+    slides = [kind == "sliding_attention" for kind in config["layer_types"]]
+    writer.add_sliding_window_pattern(slides)
+    writer.add_key_length(config["global_head_dim"])
+    writer.add_value_length(config["global_head_dim"])
+    writer.add_key_length_swa(config["head_dim"])
+    writer.add_value_length_swa(config["head_dim"])
+    writer.add_rope_dimension_count(config["global_head_dim"])
+    writer.add_rope_dimension_count_swa(config["head_dim"])
+    writer.add_rope_freq_base_swa(rope_parameters(config)["rope_local_base_freq"])
+    writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+    writer.add_embedding_length_per_layer_input(config["hidden_size_per_layer_input"])
+    writer.add_shared_kv_layers(config["num_kv_shared_layers"])
+    if (num_full := config["num_global_key_value_heads"]) is not None:
+        writer.add_head_count_kv([config["num_key_value_heads"] if each else num_full for each in slides])
+    if config["use_double_wide_mlp"]:
+        size, first = config["intermediate_size"], len(slides) - config["num_kv_shared_layers"]
+        writer.add_feed_forward_length([size if index < first else 2 * size for index in range(len(slides))])
+    if config["enable_moe_block"]:
+        writer.add_expert_used_count(config["top_k_experts"])
+        writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
 
 
 def write_yarn(writer: gguf.GGUFWriter, rope: dict[str, Any]) -> None:
@@ -261,7 +290,7 @@ def stored_tensors(
         projection = name.split(".")[-2]
         if architecture in INTERLEAVED and projection in heads:
             values = interleaved(values, heads[projection])
-        if architecture.startswith("gemma") and projection.endswith("norm"):
+        if architecture in ("gemma2", "gemma3") and projection.endswith("norm"):
             values = values + np.float32(1.0)
         if projection in ("conv", "conv1d") and values.ndim == 3:
             values = values[:, 0, :]
@@ -271,10 +300,20 @@ def stored_tensors(
             name, values = of_qwen35(config, name, values)
         if architecture == "granitehybrid" and ".mamba." in name:
             name, values = of_mamba(name, values)
+        if (scale := re.fullmatch(r"model\.layers\.(\d+)\.router\.(scale|per_expert_scale)", name)) is not None:
+            part = "ffn_gate_inp" if scale[2] == "scale" else "ffn_down_exps"
+            yield f"blk.{scale[1]}.{part}.scale", values
+            continue
+        if name.endswith((".layer_scalar", ".experts.gate_up_proj", ".experts.down_proj")):
+            name += ".weight"
         stored_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert stored_name is not None, f"{architecture} has no tensor {name}"
         yield stored_name, values
     rope = rope_parameters(config)
+    if architecture == "gemma4":  # pairs that do not turn are divided by a large factor
+        num_pairs = config["global_head_dim"] // 2
+        num_turning = int(num_pairs * rope["partial_rotary_factor"])
+        yield "rope_freqs.weight", np.where(np.arange(num_pairs) < num_turning, 1, 1e30).astype(np.float32)
     if rope["rope_type"] == "llama3":
         yield "rope_freqs.weight", llama3_factors(config, rope)
     if rope["rope_type"] == "longrope":
@@ -338,7 +377,7 @@ def with_stacked_experts(tensors: Tensors) -> Tensors:
     stacked: Tensors = {}
     experts: dict[str, list[NDArray[np.float32]]] = {}
     for name in sorted(tensors, key=lambda name: [int(n) for n in re.findall(r"\.(\d+)\.", name)]):
-        if ".experts." in name:
+        if re.search(r"\.experts\.\d+\.", name):
             merged = re.sub(r"\.experts\.\d+\.", ".experts.", name)
             merged = merged.removeprefix("model.").replace("block_sparse_moe", "feed_forward")
             experts.setdefault(merged if "feed_forward" in merged else f"model.{merged}", []).append(tensors[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -19,53 +19,10 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import model_from_tensors
-from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
-from cactus_actors.workers.spec.model_config import ClampedGate, Experts, Layer, QueryGrowth, RecurrentHeads
+from cactus_actors.workers.loading.random_weights import random_tensors
 from tests.support.models.adapted_engine import ADAPTED, AdaptedEngine, add_two_adapters
+from tests.support.models.exactness_configs import GEMMA4, GPT_OSS, GRANITE4, LFM2, LFM3, LLAMA, QWEN3_5, QWEN3_MOE
 
-# 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
-LLAMA = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")
-CONV, DELTA, MAMBA, EXPERTS = Layer(kind="conv"), Layer(kind="delta"), Layer(kind="mamba"), Layer(has_experts=True)
-LFM2 = replace(LLAMA, family="LFM2", layers=(CONV, Layer(), CONV, CONV), num_taps=3)
-QWEN3_MOE = replace(
-    LLAMA,
-    family="Qwen3 MoE",
-    layers=(EXPERTS, Layer(), EXPERTS),
-    experts=Experts(num_experts=5, num_chosen=2, ffn_size=36, normalised=False),
-)
-LFM3 = replace(
-    LLAMA,
-    family="LFM3",
-    layers=(CONV, Layer(window=21), CONV, Layer(rope=1)),
-    ropes=(*LLAMA.ropes, replace(LLAMA.ropes[0], theta=100.0)),
-    query_growth=QueryGrowth(0.3, period=16),
-    num_taps=4,
-    has_norms_after=True,
-    has_head_gates=True,
-)
-QWEN3_5 = replace(
-    LLAMA,
-    family="Qwen3.5",
-    layers=(DELTA, Layer(), DELTA),
-    num_taps=4,
-    recurrent_heads=RecurrentHeads(num_key_heads=2, key_dim=18, num_value_heads=4, value_dim=37),
-)
-GRANITE4 = replace(
-    LLAMA,
-    family="Granite 4",
-    layers=(MAMBA, Layer(), MAMBA),
-    num_taps=4,
-    conv_bias=True,
-    recurrent_heads=RecurrentHeads(num_key_heads=2, key_dim=11, num_value_heads=4, value_dim=35),
-)
-GPT_OSS = replace(
-    LLAMA,
-    family="gpt-oss",
-    layers=(replace(EXPERTS, window=21), EXPERTS, replace(EXPERTS, window=21)),
-    experts=Experts(num_experts=5, num_chosen=2, ffn_size=36, normalised=True, gate=ClampedGate(1.702, 1.5)),
-    attention_bias=True,
-    output_bias=True,
-)
 END_IDS = {
     "Llama": 160,
     "LFM2": 100,
@@ -74,6 +31,7 @@ END_IDS = {
     "Qwen3.5": 120,
     "Granite 4": 120,
     "gpt-oss": 95,
+    "Gemma 4": 100,
 }
 """Each ends some of the answers."""
 
@@ -226,7 +184,7 @@ def weight_of(family: str, name: str) -> np.float32:
     scope="module",
     params=[
         *((LLAMA, "float32"), (LLAMA, "int8"), (LFM2, "int8"), (QWEN3_MOE, "int8"), (LFM3, "int8")),
-        *((QWEN3_5, "int8"), (GRANITE4, "int8"), (GPT_OSS, "int8")),
+        *((QWEN3_5, "int8"), (GRANITE4, "int8"), (GPT_OSS, "int8"), (GEMMA4, "int8")),
         *((LLAMA, "int8-adapters"), (QWEN3_5, "int8-adapters")),
     ],
     ids=lambda param: f"{param[0].family}-{param[1]}",

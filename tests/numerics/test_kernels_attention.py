@@ -12,17 +12,18 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.attention import attend, attention_scratch
-from cactus_actors.workers.kernels.cache_formats import store_keys_values
+from cactus_actors.workers.kernels.cache_formats import cached_layers, store_keys_values
 
 FORMATS = ["float32", "float16", "int8"]
 # Errors of scores and values relative to their sizes: rounding of sums, of half floats, of steps of 1/127.
 TOLERANCES = {"float32": 2e-6, "float16": 2e-3, "int8": 2e-2}
 LAYER = 1
+ONE_LAYER = CacheShape(cached_layers([(1, 16)]))
 
 
 @njit(nogil=True)
 def _store(cache, layer, table, first, rows, key_start, value_start, width):
-    kv_heads, block_size = cache.values.shape[2:4]
+    kv_heads, block_size = layer.num_heads, cache.values.shape[2]
     for row in range(len(rows) // width):
         position = first + row
         block, slot = table[0, position // block_size], position % block_size
@@ -100,7 +101,9 @@ class Case:
         self.scale = 1.5 / np.sqrt(head_dim)
 
         num_blocks = 2 * (-(-length // block_size)) + 1
-        shape = CacheShape(num_layers=2, num_kv_heads=kv_heads, head_dim=head_dim)
+        # The layers before and after it have other sizes.
+        shape = CacheShape(cached_layers([(3, 40), (kv_heads, head_dim), (1, head_dim + 8)]))
+        self.layer = shape.layers[LAYER]
         self.cache = KVCache.allocate(shape, num_blocks, block_size, cache_format)
         poison(self.cache)
         blocks = np.random.default_rng(block_seed).permutation(num_blocks).astype(np.int32)
@@ -116,7 +119,7 @@ class Case:
         rows = aligned_zeros((last - first, width), np.float32)
         rows[:, :size] = self.keys[first:last].reshape(last - first, size)
         rows[:, size : 2 * size] = self.values[first:last].reshape(last - first, size)
-        _store(self.cache.arrays, LAYER, self.tables[1:], first, rows.reshape(-1), 0, size, width)
+        _store(self.cache.arrays, self.layer, self.tables[1:], first, rows.reshape(-1), 0, size, width)
 
     def attend(self, first=0, last=None, *, rows=None, heads=None, window=0, softcap=0.0, sinks=None):
         """(rows, heads, head_dim) of positions first..last-1, `rows` and `heads` at a time."""
@@ -137,7 +140,7 @@ class Case:
                 count = min(rows, last - first - row)
                 _attend(
                     self.cache.arrays,
-                    LAYER,
+                    self.layer,
                     kv_head,
                     self.tables,
                     queries[row:].reshape(-1),
@@ -310,7 +313,7 @@ def test_a_key_outlier_of_one_position_costs_the_others_nothing():
 
 
 def test_sizes_follow_the_format():
-    shape = CacheShape(num_layers=3, num_kv_heads=2, head_dim=80, num_state_layers=2, state_size=40, slot_size=64)
+    shape = CacheShape(cached_layers([(2, 80)] * 3), num_state_layers=2, state_size=40, slot_size=64)
     states = 2 * 16 * 48 * 4
     elements = 3 * 2 * 2 * 80 * 16
     sizes = {"float32": 4 * elements, "float16": 2 * elements, "int8": elements + 3 * 2 * 2 * 16 * 4}
@@ -322,14 +325,22 @@ def test_sizes_follow_the_format():
         assert all(array.ctypes.data % 64 == 0 for array in cache.arrays)
 
 
+def test_layers_of_several_sizes_take_no_more_than_they_need():
+    layers = cached_layers([(4, 24), (1, 40), (2, 24)])
+    assert [layer.heads_before for layer in layers] == [0, 4, 5]
+    assert [layer.dims_before for layer in layers] == [0, 96, 136]
+    assert [layer.columns_before for layer in layers] == [0, 128, 176]
+    assert KVCache.bytes_per_block(CacheShape(layers), 16, "float32") == 4 * 16 * (184 + 240)
+
+
 def test_an_unknown_format_is_refused_with_what_there_is():
     with pytest.raises(ConfigurationInvalid, match="float16"):
-        KVCache.allocate(CacheShape(1, 1, 16), 1, 16, "int3")
+        KVCache.allocate(ONE_LAYER, 1, 16, "int3")
 
 
 def test_half_floats_are_refused_where_no_instruction_converts_them(monkeypatch):
     monkeypatch.setattr(config, "CPU_FEATURES", "+sse2")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     with pytest.raises(ConfigurationInvalid, match="half floats"):
-        KVCache.allocate(CacheShape(1, 1, 16), 1, 16, "float16")
-    KVCache.allocate(CacheShape(1, 1, 16), 1, 16, "int8")
+        KVCache.allocate(ONE_LAYER, 1, 16, "float16")
+    KVCache.allocate(ONE_LAYER, 1, 16, "int8")

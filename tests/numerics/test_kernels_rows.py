@@ -19,8 +19,10 @@ gate_clamped = for_python(rows.gate_clamped)
 gate_gelu = for_python(rows.gate_gelu)
 gate_head = for_python(rows.gate_head)
 gate_silu = for_python(rows.gate_silu)
+gelu_times = for_python(rows.gelu_times)
 growth_of_queries = for_python(rows.growth_of_queries)
 norm_head = for_python(rows.norm_head)
+norm_plain_head = for_python(rows.norm_plain_head)
 rms_norm = for_python(rows.rms_norm)
 rotate = for_python(rows.rotate)
 scale_row = for_python(rows.scale_row)
@@ -112,6 +114,21 @@ def test_norm_head(head_dim):
     values, gains = numbers(head_dim), numbers(head_dim, seed=1)
     head = changed_in_place(values, lambda row, start: norm_head(row, start, padded(gains), 0, head_dim, 1e-6))
     np.testing.assert_allclose(head, normed(values, gains, 1e-6), rtol=1e-6)
+
+
+@pytest.mark.parametrize("head_dim", [2, 16, 30, 80])
+def test_norm_of_a_head_without_gains(head_dim):
+    values = numbers(head_dim)
+    head = changed_in_place(values, lambda row, start: norm_plain_head(row, start, head_dim, 1e-6))
+    np.testing.assert_allclose(head, normed(values, np.ones(head_dim), 1e-6), rtol=1e-6)
+
+
+@pytest.mark.parametrize("num_columns", [2, 16, 30, 80])
+def test_gelu_times(num_columns):
+    values, factors = numbers(num_columns, scale=3), numbers(num_columns, seed=1)
+    row = changed_in_place(values, lambda row, start: gelu_times(row, start, between(factors, start=7), 7, num_columns))
+    u = np.sqrt(2 / np.pi) * (values + 0.044715 * values.astype(np.float64) ** 3)
+    np.testing.assert_allclose(row, 0.5 * values * (1 + np.tanh(u)) * factors, rtol=2e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("rotary_dim", [2, 16, 32, 48, 64, 80, 128])

@@ -11,10 +11,15 @@ from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.workers.engine.kv_cache import KVCache
+from cactus_actors.workers.families.family import build_graph
+from cactus_actors.workers.families.registry import family_named
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.barrier import follow, new_barrier, notify, wait
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
+from cactus_actors.workers.loading.packing import pack
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 
 SPEC = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
 CONFIG = parse_random_spec(SPEC)
@@ -45,6 +50,25 @@ def tensors(**changes):
 def test_a_bad_tensor_is_named(weights, changes, named):
     with pytest.raises(ModelFileInvalid, match=named):
         model_from_tensors(CONFIG, tensors(**changes), weights=weights, threads=1)
+
+
+@pytest.mark.parametrize("weights", ["float32", "int8", "int4"])
+def test_a_large_embedding_is_packed_some_rows_at_a_time(weights):
+    config = parse_random_spec("llama:hidden=8,ffn=8,layers=1,heads=1,kv_heads=1,head_dim=8,vocab=33000")
+    graph, source = build_graph(family_named(config.family), config), random_tensors(config, 1)
+    layout = WeightLayout.for_weights(graph, weights)
+    embedding = graph.matrices[0]
+    whole = aligned_zeros((layout.head.num_bytes(embedding.num_rows, embedding.num_columns),), np.uint8)
+    layout.head.pack(source["embed_tokens"], whole)
+    for given in (source, dict(source)):
+        arenas = Arenas.empty(layout)
+        pack(graph, layout, given, arenas)
+        start = layout.start_of(embedding)
+        assert np.array_equal(arenas.head[start : start + len(whole)], whole)
+    late = source["embed_tokens"].copy()
+    late[32999, 7] = np.inf
+    with pytest.raises(ModelFileInvalid, match="embed_tokens"):
+        pack(graph, layout, dict(source) | {"embed_tokens": late}, arenas)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +112,7 @@ def test_a_cache_has_the_format_that_the_model_was_built_for(weights, kv_cache, 
     model.close()
     cache = model.new_cache(5, 32)
     assert (cache.format_name, cache.num_blocks, cache.block_size) == (cache_format, 5, 32)
-    assert cache.arrays.keys.shape[0] == CONFIG.num_layers
+    assert len(model.cache_shape.layers) == CONFIG.num_layers
     assert cache.num_bytes == 5 * KVCache.bytes_per_block(model.cache_shape, 32, cache_format)
 
 

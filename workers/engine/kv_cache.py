@@ -9,7 +9,13 @@ import numpy as np
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
-from cactus_actors.workers.kernels.cache_formats import Float16Cache, Float32Cache, Int8Cache, converts_half_floats
+from cactus_actors.workers.kernels.cache_formats import (
+    CachedLayer,
+    Float16Cache,
+    Float32Cache,
+    Int8Cache,
+    converts_half_floats,
+)
 from cactus_actors.workers.kernels.simd import LANES
 
 Arrays = Float32Cache | Float16Cache | Int8Cache
@@ -22,9 +28,7 @@ _ELEMENTS: dict[str, Any] = {"float32": np.float32, "float16": np.uint16, "int8"
 class CacheShape:
     """The values that a model caches per token, and the floats of a sequence's recurrent state."""
 
-    num_layers: int  # of attention
-    num_kv_heads: int
-    head_dim: int
+    layers: tuple[CachedLayer, ...]  # of attention, without those that read the keys and values of another
     num_state_layers: int = 0  # of short convolutions
     state_size: int = 0
     slot_size: int = 0  # of recurrences
@@ -40,14 +44,16 @@ class CacheShape:
             raise ConfigurationInvalid(
                 "this CPU does not convert half floats: a cache can be float32 or int8", param="kv_cache"
             )
-        heads = (self.num_layers, num_blocks, self.num_kv_heads)
+        num_heads = sum(layer.num_heads for layer in self.layers)
+        num_dims = sum(layer.num_heads * layer.head_dim for layer in self.layers)
+        num_columns = sum(layer.num_heads * round_up(layer.head_dim, LANES) for layer in self.layers)
         lanes = round_up(block_size, LANES)
         element = _ELEMENTS[format]
         arrays = {
-            "keys": ((*heads, self.head_dim, lanes), element),
-            "values": ((*heads, block_size, round_up(self.head_dim, LANES)), element),
-            "key_scales": ((*heads, lanes), np.float32),
-            "value_scales": ((*heads, lanes), np.float32),
+            "keys": ((num_dims, num_blocks, lanes), element),
+            "values": ((num_columns, num_blocks, block_size), element),
+            "key_scales": ((num_heads, num_blocks, lanes), np.float32),
+            "value_scales": ((num_heads, num_blocks, lanes), np.float32),
             "states": (
                 (self.num_state_layers, num_blocks, block_size, round_up(self.state_size, LANES)),
                 np.float32,
@@ -96,7 +102,7 @@ class KVCache:
     @property
     def block_size(self) -> int:
         """Positions of a block."""
-        return int(self.arrays.values.shape[3])
+        return int(self.arrays.values.shape[2])
 
     @property
     def num_bytes(self) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from cactus_actors.workers.runtime.expert_graph import mixed_experts
 from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
@@ -46,11 +49,14 @@ def gated_network(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) 
 
 
 def experts(
-    g: Graph, c: ModelConfig, h: Value, name: str, *, gate: str, up: str, down: str, router: str = "gate"
+    g: Graph, c: ModelConfig, h: Value, name: str, *, gate: str, up: str, down: str, router: str = "gate", **rest: Any
 ) -> Value:
-    """A mixture of experts below `name`, whose projections have these names, (tokens, hidden)."""
+    """A mixture of experts below `name`, whose projections have these names, (tokens, hidden).
+
+    `rest` is passed to `mixed_experts`.
+    """
     assert c.experts is not None, "the config describes them"
     names = [f"{name}.experts.{index}" for index in range(c.experts.num_experts)]
     bias = f"{name}.expert_bias" if c.experts.has_bias else None
     projections = [(f"{each}.{gate}", f"{each}.{up}", f"{each}.{down}") for each in names]
-    return g.experts(h, f"{name}.{router}", projections, bias=bias)
+    return mixed_experts(g, h, f"{name}.{router}", projections, bias=bias, **rest)

@@ -48,6 +48,11 @@ def unchanged(_config: ModelConfig, _name: str, tensor: NDArray[np.float32]) -> 
     return tensor
 
 
+def ignores_nothing(_config: ModelConfig, _name: str) -> bool:
+    """The answer of families whose models use all tensors."""
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """One family of models.
@@ -71,6 +76,7 @@ class Family:
     forward: Callable[[Graph, ModelConfig], None]
     stacked_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     interleaved_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ignores: Callable[[ModelConfig, str], bool] = ignores_nothing  # names of tensors that this model does not use
     unused: tuple[str, ...] = ()  # beginnings of names of tensors that its files may have and no graph needs
     gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
     adjust_gguf: Adjust = unchanged
@@ -162,7 +168,6 @@ def _biases_from_gguf(file: GGUFFile, biases: Biases) -> dict[str, bool]:
 def _checked(keys: ConfigKeys, common: dict[str, Any], special: dict[str, Any]) -> ModelConfig:
     """The config, after checks of relations between its values."""
     config = ModelConfig(**(common | special))
-    for rope in config.ropes:
-        if rope.rotary_dim > config.head_dim:
-            raise invalid(keys.path, f"a rotary embedding of {rope.rotary_dim} lanes in heads of {config.head_dim}")
+    if (sizes := config.oversized_rope) is not None:
+        raise invalid(keys.path, f"a rotary embedding of {sizes[0]} lanes in heads of {sizes[1]}")
     return config.within_original_context()

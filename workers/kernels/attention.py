@@ -25,6 +25,7 @@ from cactus_actors.workers.kernels.attention_tiles import (
 )
 from cactus_actors.workers.kernels.attention_values import mix
 from cactus_actors.workers.kernels.attention_weights import weigh
+from cactus_actors.workers.kernels.cache_formats import CachedLayer, padded
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import (
     LANES,
@@ -55,7 +56,7 @@ def attention_scratch(head_dim: int) -> int:
 @internal(error_model="numpy")
 def attend(
     cache: Any,
-    layer: int,
+    layer: CachedLayer,
     kv_head: int,
     block_tables: Any,  # (sequences, max_blocks) int32
     sequence: int,
@@ -83,8 +84,8 @@ def attend(
     and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap). The sink of
     head h, at sinks_start + h, is a score without a value: it adds e^sink to what a row's weights are divided by.
     """
-    head_dim, lanes = cache.keys.shape[3:]
-    block_size, width = cache.values.shape[3:]
+    head_dim, lanes = layer.head_dim, cache.keys.shape[2]
+    block_size, width = cache.values.shape[2], padded(layer.head_dim)
     # Powers of two are cheaper than those of e; a cap wants the plain score over it.
     factor = broadcast(np.float32(scale / softcap if softcap > 0 else scale * LOG2_E))
     ranges = scratch_start + 2 * PLACES_FLOATS
@@ -139,7 +140,7 @@ def attend(
                 height = (count - item + tiles - 1) // tiles
                 query, weights, total = packed + item * width, scores + item * CHUNK, sums + item * width
                 limits, state = ranges + item * RECORD_FLOATS, states + item * 2 * LANES
-                score(cache, scratch, places, first, last, height, query, width, weights)
+                score(cache, scratch, places, first, last, height, head_dim, query, width, weights)
                 if softcap > 0:
                     _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
                 weigh(cache, scratch, places, chunk, height, limits, weights, total, width, state)
@@ -155,26 +156,27 @@ def attend(
 
 @internal(error_model="numpy")
 def fetch_first_keys(
-    cache: Any, layer: int, kv_head: int, block_tables: Any, sequence: int, position: int, window: int
+    cache: Any, layer: CachedLayer, kv_head: int, block_tables: Any, sequence: int, position: int, window: int
 ) -> None:
     """Prefetch the first keys that `attend` reads at that position."""
-    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
-    block_size = cache.values.shape[3]
+    num_blocks, lanes = cache.keys.shape[1:]
+    block_size, head_dim = cache.values.shape[2], layer.head_dim
     low = max(position - window + 1, 0) if window > 0 else 0
     begin = (low // block_size * lanes + low % block_size) // CHUNK * CHUNK
     high = position // block_size * lanes + position % block_size + 1
     dims_of_line = max(1, CACHE_LINE // (lanes * cache.keys.itemsize))
     for lane in range(begin, min(begin + CHUNK, high), LANES):
         index, slot = divmod(lane, lanes)
-        head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
-        for dim in range(0, head_dim, dims_of_line):
-            fetch(cache.keys, (head * head_dim + dim) * lanes + slot)
+        head = block_tables[sequence, index] * layer.num_heads + kv_head
+        first_dim = layer.dims_before * num_blocks + head * head_dim
+        for dim in range(first_dim, first_dim + head_dim, dims_of_line):
+            fetch(cache.keys, dim * lanes + slot)
 
 
 @internal(error_model="numpy")
 def _set_places(
     cache: Any,
-    layer: int,
+    layer: CachedLayer,
     kv_head: int,
     block_tables: Any,
     sequence: int,
@@ -184,16 +186,19 @@ def _set_places(
     scratch: Any,
     places: int,
 ) -> None:
-    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
-    block_size, width = cache.values.shape[3:]
+    num_blocks, lanes = cache.keys.shape[1:]
+    block_size, width = cache.values.shape[2], padded(layer.head_dim)
+    first_dim, first_column = layer.dims_before * num_blocks, layer.columns_before * num_blocks
+    first_head = layer.heads_before * num_blocks
     for number in range(CHUNK_VECTORS):
         # A vector outside of low..high-1 has the place of another: its own block may be anything.
         lane = min(max(chunk + number * LANES, low // LANES * LANES), (high - 1) // LANES * LANES)
         index, slot = divmod(lane, lanes)
-        head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
-        key, value = head * head_dim * lanes + slot, (head * block_size + slot) * width
+        head = block_tables[sequence, index] * layer.num_heads + kv_head
+        key = (first_dim + head * layer.head_dim) * lanes + slot
+        value = (first_column + head * width) * block_size + slot * width
         count = min(block_size - slot, LANES)
-        set_record(scratch, places + number * RECORD_FLOATS, key, value, head * lanes + slot, count)
+        set_record(scratch, places + number * RECORD_FLOATS, key, value, (first_head + head) * lanes + slot, count)
 
 
 @internal(error_model="numpy")
@@ -226,9 +231,9 @@ def _mix_tile(
                 start = high
             if start < stop:
                 own_weights, own_sums = weights + row * CHUNK, sums + row * width
-                mix(cache, scratch, places, following, start, stop, 1, own_weights, own_sums)
+                mix(cache, scratch, places, following, start, stop, 1, width, own_weights, own_sums)
         if end == 0 and low < high:
-            mix(cache, scratch, places, following, low, high, height, weights, sums)
+            mix(cache, scratch, places, following, low, high, height, width, weights, sums)
 
 
 @internal(error_model="numpy")

@@ -46,6 +46,7 @@ def score(
     first: Any,  # vectors first..last-1 of the chunk
     last: Any,
     height: Any,
+    head_dim: Any,
     queries: Any,  # offset of the tile's first query; (height, query_width)
     query_width: Any,
     scores: Any,  # offset; (height, CHUNK)
@@ -58,15 +59,15 @@ def score(
     scaled = "key_scales" in cache.fields
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        cache_value, scratch_value, places, first, last, height, queries, query_width, scores = values
+        cache_value, scratch_value, places, first, last, height, head_dim, queries, query_width, scores = values
         arrays = CacheArrays(context, builder, cache, cache_value)
         keys = arrays.data("keys")
         operands = [
             arrays.data("values"),
             keys,
             *(arrays.data(name) if scaled else builder.bitcast(keys, F32.as_pointer()) for name in SCALES),
-            arrays.extent("keys", 3),
-            arrays.extent("keys", 4),
+            head_dim,
+            arrays.extent("keys", 2),
             address(context, builder, scratch, scratch_value, places, INDEX),
             first,
             last,
@@ -141,4 +142,4 @@ def score(
 
         each_height(builder, height, whole if wide_vectors() > 1 else narrow)
 
-    return types.void(cache, scratch, *[types.intp] * 7), generate
+    return types.void(cache, scratch, *[types.intp] * 8), generate

@@ -45,8 +45,9 @@ def mix(
     first: Any,  # lanes first..last-1 of the chunk
     last: Any,
     height: Any,
+    width: Any,  # of a position's values
     weights: Any,  # offset; (height, CHUNK)
-    sums: Any,  # offset; (height, width of a position's values)
+    sums: Any,  # offset; (height, width)
 ) -> Any:
     """sums[row] += weights[row, position] * values[position], over positions in order.
 
@@ -55,13 +56,13 @@ def mix(
     dtype = dtype_of(cache, "values")
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        cache_value, scratch_value, places, next_places, first, last, height, weights, sums = values
+        cache_value, scratch_value, places, next_places, first, last, height, width, weights, sums = values
         arrays = CacheArrays(context, builder, cache, cache_value)
         operands = [
             arrays.data("keys"),
             address(context, builder, scratch, scratch_value, next_places, INDEX),
             arrays.data("values"),
-            arrays.extent("values", 4),
+            width,
             address(context, builder, scratch, scratch_value, places, INDEX),
             first,
             last,
@@ -126,4 +127,4 @@ def mix(
 
         each_height(builder, height, whole)
 
-    return types.void(cache, scratch, *[types.intp] * 7), generate
+    return types.void(cache, scratch, *[types.intp] * 8), generate

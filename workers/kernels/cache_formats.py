@@ -8,6 +8,7 @@ float16 is stored as uint16, because numba has no float16.
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
+from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.instruction_sets import cpu_features
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import (
@@ -40,11 +42,37 @@ I16, HALF = ir.IntType(16), ir.HalfType()
 LARGEST_INT8 = 127
 
 
-class Float32Cache(NamedTuple):
-    """Keys, values and states as computed."""
+class CachedLayer(NamedTuple):
+    """A layer of attention in the cache: its heads, and the sizes of all layers before it.
 
-    keys: NDArray[np.float32]  # (layers, blocks, kv_heads, head_dim, padded block_size)
-    values: NDArray[np.float32]  # (layers, blocks, kv_heads, block_size, padded head_dim)
+    Layers follow one another, each with its own sizes. A layer has its blocks one after the other, keys as
+    (blocks, heads, head_dim, padded block_size), values as (blocks, heads, block_size, padded head_dim).
+    """
+
+    num_heads: int
+    head_dim: int
+    heads_before: int
+    dims_before: int  # heads * head_dim
+    columns_before: int  # heads * padded head_dim
+
+
+def cached_layers(heads: Iterable[tuple[int, int]]) -> tuple[CachedLayer, ...]:
+    """The layers of a cache, from the number and size of the key-value heads of each."""
+    layers: list[CachedLayer] = []
+    num_heads = num_dims = num_columns = 0
+    for count, head_dim in heads:
+        layers.append(CachedLayer(count, head_dim, num_heads, num_dims, num_columns))
+        num_heads += count
+        num_dims += count * head_dim
+        num_columns += count * round_up(head_dim, LANES)
+    return tuple(layers)
+
+
+class Float32Cache(NamedTuple):
+    """Keys, values and states as computed; see `CachedLayer` for the order within keys, values and scales."""
+
+    keys: NDArray[np.float32]  # (sum of head_dim over all heads and layers, blocks, padded block_size)
+    values: NDArray[np.float32]  # (sum of padded head_dim over all heads and layers, blocks, block_size)
     states: NDArray[np.float32]  # (state layers, blocks, block_size, padded state_size)
     slots: NDArray[np.float32]  # (slots, slot_size) recurrent states of sequences
 
@@ -63,7 +91,7 @@ class Int8Cache(NamedTuple):
 
     keys: NDArray[np.int8]
     values: NDArray[np.int8]
-    key_scales: NDArray[np.float32]  # (layers, blocks, kv_heads, padded block_size)
+    key_scales: NDArray[np.float32]  # (heads of all layers, blocks, padded block_size)
     value_scales: NDArray[np.float32]
     states: NDArray[np.float32]
     slots: NDArray[np.float32]
@@ -174,7 +202,7 @@ _write_key_scale, _write_value_scale = _scale_writer("key_scales"), _scale_write
 @internal(error_model="numpy")
 def store_keys_values(
     cache: Any,
-    layer: int,
+    layer: CachedLayer,
     block: int,
     slot: int,
     source: Any,
@@ -187,21 +215,28 @@ def store_keys_values(
 
     Only those of key-value heads first_head..last_head-1.
     """
-    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
-    block_size, width = cache.values.shape[3:]
+    num_blocks, lanes = cache.keys.shape[1:]
+    block_size, head_dim, width = cache.values.shape[2], layer.head_dim, padded(layer.head_dim)
     for kv_head in range(first_head, last_head):
-        head = (layer * num_blocks + block) * kv_heads + kv_head
+        head = block * layer.num_heads + kv_head
         read_key, read_value = key_start + kv_head * head_dim, value_start + kv_head * head_dim
-        scale = head * lanes + slot
+        scale = (layer.heads_before * num_blocks + head) * lanes + slot
         by_key = broadcast(_write_key_scale(cache, scale, _largest(source, read_key, head_dim)))
         by_value = broadcast(_write_value_scale(cache, scale, _largest(source, read_value, head_dim)))
-        key, value = head * head_dim * lanes + slot, (head * block_size + slot) * width
+        key = (layer.dims_before * num_blocks + head * head_dim) * lanes + slot
+        value = (layer.columns_before * num_blocks + head * width) * block_size + slot * width
         for dim in range(0, head_dim, LANES):
             count = head_dim - dim
             keys = load_first(source, read_key + dim, count) * by_key
             values = load_first(source, read_value + dim, count) * by_value
             scatter(cache.keys, key + dim * lanes, lanes, keys, count)
             store_narrow(cache.values, value + dim, values)
+
+
+@internal(error_model="numpy")
+def padded(head_dim: int) -> int:
+    """Columns of a position's values of one head: whole vectors."""
+    return (head_dim + LANES - 1) // LANES * LANES
 
 
 @internal(error_model="numpy")

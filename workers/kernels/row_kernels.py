@@ -73,6 +73,12 @@ def norm_head(values: Any, start: int, gains: Any, gains_start: int, head_dim: i
 
 
 @internal(error_model="numpy")
+def norm_plain_head(values: Any, start: int, head_dim: int, epsilon: float) -> None:
+    """`norm_head` without gains."""
+    scale_row(values, start, head_dim, _inverse_rms(values, start, head_dim, epsilon))
+
+
+@internal(error_model="numpy")
 def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, table_start: int) -> None:
     """Rotary embedding of one head, in place: lane i turns with lane i + rotary_dim / 2 (Su et al. 2021).
 
@@ -175,6 +181,18 @@ def gate_clamped(
         up = load_first(gate_up, up_start + whole, rest) + load_first(biases, up_biases + whole, rest)
         store(out, out_start + whole, _clamped(gate, up, sharpness, bound))
     _clear_padding(out, out_start, num_columns, last)
+
+
+@internal(error_model="numpy")
+def gelu_times(values: Any, start: int, factors: Any, factors_start: int, num_columns: int) -> None:
+    """values = gelu(values) * factors, in the tanh approximation."""
+    whole, rest = num_columns // 16 * 16, num_columns % 16
+    for column in range(0, whole, 16):
+        product = _gelu(load(values, start + column)) * load(factors, factors_start + column)
+        store(values, start + column, product)
+    if rest:
+        product = _gelu(load_first(values, start + whole, rest)) * load_first(factors, factors_start + whole, rest)
+        store_first(values, start + whole, product, rest)
 
 
 @internal(error_model="numpy")

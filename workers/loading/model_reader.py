@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
-from cactus_actors.workers.families.family import Family, build_graph
+from cactus_actors.workers.families.family import Family, build_graph, unchanged
 from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
 from cactus_actors.workers.loading.expert_stacks import expert_tensors, stack_of
 from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, open_safetensors
@@ -78,7 +79,8 @@ def _read_directory(directory: Path) -> ModelFiles:
             _log.warning("%s: tie_word_embeddings is true, but lm_head.weight is another matrix", config_path)
             config = replace(config, tie_embeddings=False)
     stored = {
-        name: StoredTensor(place.file.path, place.name, place.shape, place.read) for name, place in places.items()
+        name: StoredTensor(place.file.path, place.name, place.shape, place.read, place.read_rows)
+        for name, place in places.items()
     }
     if config.experts is not None:
         stored |= dict(expert_tensors(family, config.experts, stacks))
@@ -101,18 +103,20 @@ def _read_gguf(path: Path) -> ModelFiles:
             continue
         if name in stored:
             raise invalid(path, f"tensor {stored_name!r} is present twice, under two names")
-        if STACK not in name:
+        parts = _stack_of(name, family, len(info.shape))
+        if not parts:
             read = partial(_read_gguf_tensor, file, stored_name, family, config, name)
-            stored[name] = StoredTensor(path, stored_name, info.shape, read)
+            read_rows = partial(file.read_rows, stored_name) if family.adjust_gguf is unchanged else None
+            stored[name] = StoredTensor(path, stored_name, info.shape, read, read_rows)
             continue
         num_experts = config.experts.num_experts if config.experts else 0
         num_dims, kind = (2, "biases") if name.endswith(".bias") else (3, "matrices")
-        if len(info.shape) != num_dims or info.shape[0] != num_experts:
+        if len(info.shape) != num_dims or info.shape[0] != num_experts or info.shape[1] % len(parts):
             raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} {kind}")
-        for index in range(num_experts):
-            entry = name.replace(STACK, f".{index}.")
-            read = partial(file.read_entry, stored_name, index)
-            stored[entry] = StoredTensor(path, stored_name, info.shape[1:], read)
+        shape = (info.shape[1] // len(parts), *info.shape[2:])
+        for index, (number, part) in product(range(num_experts), enumerate(parts)):
+            read = partial(_read_gguf_entry, file, stored_name, index, number * shape[0], shape[0])
+            stored[part.replace(STACK, f".{index}.")] = StoredTensor(path, stored_name, shape, read)
     return _complete(path, family, config, stored)
 
 
@@ -122,7 +126,13 @@ def _read_gguf_tensor(
     return family.adjust_gguf(config, name, file.read_tensor(stored_name))
 
 
+def _read_gguf_entry(file: GGUFFile, stored_name: str, index: int, first: int, num_rows: int) -> NDArray[np.float32]:
+    """Some rows of one expert of a stack."""
+    return file.read_entry(stored_name, index)[first : first + num_rows]
+
+
 def _complete(path: Path, family: Family, config: ModelConfig, stored: Mapping[str, StoredTensor]) -> ModelFiles:
+    stored = {name: tensor for name, tensor in stored.items() if not family.ignores(config, name)}
     _check_size(path, config, len(stored))
     graph = build_graph(family, config)
     expected = graph.tensor_shapes
@@ -211,6 +221,16 @@ def _name_of_hugging_face(stored: str, unused: tuple[str, ...]) -> str | None:
     if name.endswith("rotary_emb.inv_freq") or name.startswith(PARTS_FOR_IMAGES + unused):
         return None
     return name.removesuffix(".weight")
+
+
+def _stack_of(name: str, family: Family, num_axes: int) -> tuple[str, ...]:
+    """The matrices of each expert in a stack, with STACK in the place of the expert's index; none in other tensors."""
+    if STACK in name:
+        return (name,)
+    match = re.fullmatch(r"(layers\.\d+\.)(.+)", name)
+    if match is None or num_axes != 3:
+        return ()
+    return tuple(f"{match[1]}{part}" for part in family.stacked_names.get(match[2], ()))
 
 
 def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:

@@ -15,6 +15,9 @@ from cactus_actors.workers.runtime.layout import Arenas, WeightLayout, padded_fl
 from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, VectorRef
 
 Tensors = Mapping[str, NDArray[np.float32]]
+ROWS_AT_ONCE = 1 << 14
+"""Rows of a large matrix in memory as float32, a multiple of the outputs of a block in every format."""
+
 OnProgress = Callable[[int, int], None]
 """(bytes packed, bytes in all)."""
 
@@ -41,6 +44,9 @@ def _pack_matrix(
     matrix: MatrixRef, layout: WeightLayout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
 ) -> None:
     weight_format, arena = (layout.head, arenas.head) if matrix.is_head else (layout.body, arenas.body)
+    if len(matrix.names) == 1 and matrix.num_rows > ROWS_AT_ONCE:
+        _pack_rows(matrix, layout, tensors, shapes, arena)
+        return
     parts = [_read(tensors, name, shapes[name]) for name in matrix.names]
     if isinstance(matrix, GatedQueriesRef):
         parts = _with_gates_last(parts, matrix.num_heads)
@@ -48,6 +54,23 @@ def _pack_matrix(
     start = layout.start_of(matrix)
     num_bytes = weight_format.num_bytes(matrix.num_rows, matrix.num_columns)
     weight_format.pack(weights, arena[start : start + num_bytes])
+
+
+def _pack_rows(
+    matrix: MatrixRef,
+    layout: WeightLayout,
+    tensors: Tensors,
+    shapes: Mapping[str, tuple[int, ...]],
+    arena: NDArray[np.uint8],
+) -> None:
+    """Pack a large matrix of one tensor some rows at a time: an embedding may be larger than memory as float32."""
+    weight_format = layout.head if matrix.is_head else layout.body
+    (name,) = matrix.names
+    for first in range(0, matrix.num_rows, ROWS_AT_ONCE):
+        last = min(first + ROWS_AT_ONCE, matrix.num_rows)
+        rows = _read(tensors, name, shapes[name], first, last)
+        start = layout.start_of(matrix) + weight_format.num_bytes(first, matrix.num_columns)
+        weight_format.pack(rows, arena[start : start + weight_format.num_bytes(last - first, matrix.num_columns)])
 
 
 def _with_gates_last(parts: list[NDArray[np.float32]], num_heads: int) -> list[NDArray[np.float32]]:
@@ -67,12 +90,20 @@ def _pack_vector(
     target.reshape(len(rows), -1)[:, : len(values)] = rows + np.float32(vector.offset)
 
 
-def _read(tensors: Tensors, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _read(
+    tensors: Tensors, name: str, shape: tuple[int, ...], first: int = 0, last: int | None = None
+) -> NDArray[np.float32]:
+    """A checked tensor, or its rows from `first` to before `last`."""
     if name not in tensors:
         raise _invalid(tensors, name, "is missing")
-    tensor = tensors[name]
+    if last is not None and isinstance(tensors, TensorSource):
+        tensor, shape = tensors.rows(name, first, last), (last - first, *shape[1:])
+    else:
+        tensor = tensors[name]
     if tensor.shape != shape:
         raise _invalid(tensors, name, f"has shape {list(tensor.shape)}, expected {list(shape)}")
+    if last is not None and not isinstance(tensors, TensorSource):
+        tensor = tensor[first:last]
     # The sum of finite numbers may overflow, so it only triggers the exact check.
     if not np.isfinite(np.sum(tensor, dtype=np.float64)) and not np.isfinite(tensor).all():
         raise _invalid(tensors, name, "has values that are not finite")

@@ -95,6 +95,12 @@ class SafetensorsTensor(NamedTuple):
         """Its values as they are stored."""
         return self.file.read_items(self.entry)
 
+    def read_rows(self, first: int, last: int) -> NDArray[np.float32]:
+        """Its values from row `first` to before row `last`."""
+        dtype, shape, offset = self.entry
+        before = num_bytes(SafetensorsEntry(dtype, (first, *shape[1:]), offset))
+        return self.file.read_entry(SafetensorsEntry(dtype, (last - first, *shape[1:]), offset + before))
+
     def rows(self) -> list[SafetensorsTensor]:
         """Its parts along the first axis, without that axis."""
         parts = self.split(self.shape[0])

@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Read = Callable[[], NDArray[np.float32]]
+ReadRows = Callable[[int, int], NDArray[np.float32]]
+"""(first, last) -> the rows from `first` to before `last`."""
 
 
 class StoredTensor(NamedTuple):
-    """The file of a tensor, its name and shape there, and the function that reads it."""
+    """The file of a tensor, its name and shape there, and the functions that read it, whole or some rows."""
 
     path: Path
     name: str
     shape: tuple[int, ...]
     read: Read
+    read_rows: ReadRows | None = None  # where rows can be read without the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,11 @@ class TensorSource(Mapping[str, NDArray[np.float32]]):
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         return self.stored[name].read()
+
+    def rows(self, name: str, first: int, last: int) -> NDArray[np.float32]:
+        """Rows of a matrix; the others are not read if the file allows it."""
+        read_rows = self.stored[name].read_rows
+        return self[name][first:last] if read_rows is None else read_rows(first, last)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.stored)

@@ -100,7 +100,7 @@ def step_of_rank(
                         fetched = 0
                         multiply(op, index, weights, work, first, last, not is_dealt, rank, size)
                     elif code == ATTEND:
-                        attend_in_tasks(op, index, shape, weights.vectors, step, cache, work, rank, size)
+                        attend_in_tasks(op, index, weights.vectors, step, cache, work, rank, size)
                     elif code == LOGIT_STATS:
                         _compute_logit_stats(op, num_rows, work, rank, size)
                     elif code in (CAUSAL_CONV, DELTA_RULE, SCAN):

@@ -49,6 +49,9 @@ def choose_or_combine(
             choices.weights,
             first,
         )
+        if op.bias_start >= 0:
+            for choice in range(first, first + choices.num_chosen):
+                choices.weights[choice] *= vectors[op.bias_start + choices.ids[choice]]
         return
     floats = work.floats
     for column in range(op.target_width):

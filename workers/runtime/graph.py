@@ -11,10 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cactus_actors.workers.kernels.cache_formats import CachedLayer, cached_layers
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.runtime.op_codes import RECURRENCES, OpCode, RowKind
-from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, VectorRef, biases_of
-from cactus_actors.workers.spec.model_config import Experts, ModelConfig, RecurrentHeads
+from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, VectorRef
+from cactus_actors.workers.spec.attention_heads import AttentionHeads
+from cactus_actors.workers.spec.model_config import ModelConfig, RecurrentHeads
 
 _MIXES_ROWS = RECURRENCES | {
     *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV),
@@ -54,6 +56,7 @@ class GraphOperation:
     flag: bool = False
     scale: float = 1.0
     softcap: float = 0.0
+    attention_heads: AttentionHeads | None = None  # of operations on the heads of an attention
     heads: RecurrentHeads | None = None
     state: StateParts | None = None
     bias: VectorRef | None = None  # beside `vector`
@@ -76,7 +79,7 @@ class Graph:
 
     config: ModelConfig
     operations: list[GraphOperation] = field(default_factory=list)
-    num_attention_layers: int = 0
+    stored_heads: list[tuple[int, int]] = field(default_factory=list)  # number and size of those of each cached layer
     num_state_layers: int = 0
     slot_size: int = field(default=0, init=False)  # floats of the state of all recurrences of a sequence
     hidden: Value | None = None  # after the last norm
@@ -84,10 +87,10 @@ class Graph:
     logit_stats: Value | None = None  # statistics of each row of logits, for sampling
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
-    def embed(self, name: str, *, scale: float = 1.0) -> Value:
-        """The rows of the embedding `name` that belong to the tokens, times `scale`."""
-        x = Value(self, self.config.hidden_size)
-        matrix = MatrixRef((name,), (self.config.vocab_size,), self.config.hidden_size, is_head=True)
+    def embed(self, name: str, *, scale: float = 1.0, vocab_size: int = 0, width: int = 0) -> Value:
+        """The rows of the embedding `name` that belong to the tokens, times `scale`; by default of the hidden size."""
+        x = Value(self, width or self.config.hidden_size)
+        matrix = MatrixRef((name,), (vocab_size or self.config.vocab_size,), x.width, is_head=True)
         self._note(OpCode.EMBED, target=x, matrices=(matrix,), scale=scale)
         return x
 
@@ -132,10 +135,31 @@ class Graph:
         self._forget_encoded(x)
         return x
 
-    def norm_heads(self, qkv: Value, column: int, num_heads: int, name: str, *, plus_one: bool = False) -> None:
-        """RMS norm of each of `num_heads` heads from `column` on, in place, with one gain for all."""
-        gains = VectorRef((name,), (self.config.head_dim,), offset=float(plus_one))
-        self._note(OpCode.NORM_HEADS, target=qkv, vector=gains, column=column, count=num_heads)
+    def norm_heads(
+        self,
+        qkv: Value,
+        column: int,
+        num_heads: int,
+        name: str | None,
+        *,
+        plus_one: bool = False,
+        heads: AttentionHeads | None = None,
+    ) -> None:
+        """RMS norm of each of `num_heads` heads from `column` on, in place, with one gain for all or none.
+
+        `heads` are those of the layer, whose number of key-value heads divides `num_heads`.
+        """
+        heads = heads or self.config.heads
+        gains = None if name is None else VectorRef((name,), (heads.head_dim,), offset=float(plus_one))
+        self._note(
+            OpCode.NORM_HEADS,
+            target=qkv,
+            vector=gains,
+            column=column,
+            count=num_heads,
+            flag=gains is None,
+            attention_heads=heads,
+        )
 
     def norm_columns(self, x: Value, column: int, width: int, name: str) -> None:
         """RMS norm of `width` columns from `column` on, in place."""
@@ -148,21 +172,41 @@ class Graph:
             self._forget_encoded(x)
         return x
 
-    def attention(self, qkv: Value, *, rope: int | None = 0, window: int = 0, sinks: str | None = None) -> Value:
+    def scaled_by(self, x: Value, name: str) -> Value:
+        """x times the one number of the tensor `name`, in the place of x, which must not be used again."""
+        self._note(OpCode.SCALE, source=x, target=x, vector=VectorRef((name,), (1,)), flag=True)
+        self._forget_encoded(x)
+        return x
+
+    def attention(
+        self,
+        qkv: Value,
+        *,
+        rope: int | None = 0,
+        window: int = 0,
+        sinks: str | None = None,
+        heads: AttentionHeads | None = None,
+        kv_layer: int | None = None,
+    ) -> Value:
         """Causal grouped-query attention over the cache, (rows, heads * head_dim).
 
-        `qkv` holds the queries, keys and values of a token side by side. `sinks` has a score for each head,
+        `qkv` holds the queries, keys and values of a token side by side; with `kv_layer`, the index of another layer
+        among those that have keys and values in the cache, the queries alone. `sinks` has a score for each head,
         which takes part in the softmax and adds no value (Xiao et al. 2023).
         """
-        config, layer = self.config, self.num_attention_layers
-        self.num_attention_layers += 1
+        config, heads = self.config, heads or self.config.heads
+        layer = len(self.stored_heads) if kv_layer is None else kv_layer
         if rope is not None:
-            self._note(OpCode.ROTATE, target=qkv, rope=rope)
+            self._note(OpCode.ROTATE, target=qkv, rope=rope, flag=kv_layer is not None, attention_heads=heads)
         if config.query_growth is not None:
             growth = config.query_growth
-            self._note(OpCode.SCALE_QUERIES, target=qkv, scale=growth.factor, count=growth.period)
-        self._note(OpCode.STORE, source=qkv, layer=layer, column=config.query_size)
-        attended = Value(self, config.query_size)
+            fields = {"scale": growth.factor, "count": growth.period, "attention_heads": heads}
+            self._note(OpCode.SCALE_QUERIES, target=qkv, **fields)
+        if kv_layer is None:
+            self.stored_heads.append((heads.num_kv_heads, heads.head_dim))
+            self._note(OpCode.STORE, source=qkv, layer=layer, column=heads.query_size, attention_heads=heads)
+        assert self.stored_heads[layer] == (heads.num_kv_heads, heads.head_dim), "a layer reads heads like its own"
+        attended = Value(self, heads.query_size)
         self._note(
             OpCode.ATTEND,
             source=qkv,
@@ -171,13 +215,15 @@ class Graph:
             window=window,
             scale=config.score_scale,
             softcap=config.attention_softcap,
-            bias=None if sinks is None else VectorRef((sinks,), (config.num_heads,)),
+            bias=None if sinks is None else VectorRef((sinks,), (heads.num_heads,)),
+            attention_heads=heads,
+            flag=kv_layer is not None,
         )
         return attended
 
     def gate_heads(self, attended: Value, gates: Value) -> Value:
         """Each head of `attended` times the sigmoid of its column of `gates`, in place."""
-        self._note(OpCode.GATE_HEADS, source=gates, target=attended)
+        self._note(OpCode.GATE_HEADS, source=gates, target=attended, attention_heads=self.config.heads)
         return attended
 
     def silu_gate(self, gate_up: Value) -> Value:
@@ -187,6 +233,11 @@ class Graph:
     def gelu_gate(self, gate_up: Value) -> Value:
         """gelu(gate) * up in the tanh approximation (Hendrycks, Gimpel 2016)."""
         return self._gate(gate_up, is_gelu=True)
+
+    def gelu_times(self, x: Value, factors: Value, column: int) -> Value:
+        """gelu(x) times as many columns of `factors`, from `column` on, in the place of x."""
+        self._note(OpCode.GELU_TIMES, source=factors, target=x, column=column, count=x.width)
+        return x
 
     def short_conv(self, projected: Value, name: str) -> Value:
         """C * conv(B * x) along the positions of each sequence, from B, C and x side by side (LFM2)."""
@@ -206,47 +257,6 @@ class Graph:
         )
         return mixed
 
-    def experts(
-        self, h: Value, router: str, names: Sequence[tuple[str, str, str]], *, bias: str | None = None
-    ) -> Value:
-        """The weighted sum of the chosen experts' gated networks, (tokens, hidden).
-
-        `names` are the gate, up and down projections of each expert. `bias` is added to the scores by which
-        experts are chosen, not to their weights.
-        """
-        experts = self.config.experts
-        assert experts is not None, "a layer has experts, so the config describes them"
-        gate = experts.gate
-        logits = self.linear(h, [router], [experts.num_experts], bias=gate is not None, is_fine=True)
-        if experts.has_sigmoid_scores:
-            self._choose_by_sigmoid(logits, experts, bias)
-        else:
-            self._note(OpCode.CHOOSE, source=logits, count=experts.num_chosen, flag=experts.normalised)
-        self._note(OpCode.GROUP, count=experts.num_experts)
-        chosen = Value(self, h.width, RowKind.CHOICES, is_encoded=True)
-        self._note(OpCode.ENCODE_CHOSEN, source=h, target=chosen, count=experts.num_experts)
-        gate_up = self._expert_linear(chosen, [name[:2] for name in names], [experts.ffn_size] * 2)
-        if gate is None:
-            activated = self.silu_gate(gate_up)
-        else:
-            activated = Value(self, experts.ffn_size, RowKind.CHOICES)
-            self._note(
-                OpCode.CLAMPED_GATE,
-                source=gate_up,
-                target=activated,
-                count=experts.ffn_size,
-                vector=biases_of([name for each in names for name in each[:2]], experts.ffn_size),
-                scale=gate.alpha,
-                softcap=gate.limit,
-            )
-        encoded = Value(self, activated.width, RowKind.CHOICES, is_encoded=True)
-        self._note(OpCode.ENCODE_CHOSEN, source=activated, target=encoded, count=experts.num_experts)
-        down = self._expert_linear(encoded, [name[2:] for name in names], [h.width])
-        combined = Value(self, h.width)
-        biases = None if gate is None else biases_of([each[2] for each in names], h.width)
-        self._note(OpCode.COMBINE, source=down, target=combined, bias=biases)
-        return combined
-
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
         """The requested logits and their statistics: the last norm, the head, and the soft cap."""
         self.hidden = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
@@ -256,6 +266,11 @@ class Graph:
             self._note(OpCode.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
         self.logit_stats = Value(self, logit_stats_width(self.logits.width), self.logits.rows)
         self._note(OpCode.LOGIT_STATS, source=self.logits, target=self.logit_stats)
+
+    @property
+    def cached_layers(self) -> tuple[CachedLayer, ...]:
+        """The layers of the cache, in the order of the attentions that store keys and values."""
+        return cached_layers(self.stored_heads)
 
     @property
     def matrices(self) -> list[MatrixRef]:
@@ -286,33 +301,10 @@ class Graph:
         """Number of weights."""
         return sum(math.prod(shape) for shape in self.tensor_shapes.values())
 
-    def _choose_by_sigmoid(self, logits: Value, experts: Experts, bias: str | None) -> None:
-        """Sigmoids weigh the experts; with a bias they are chosen by other scores, computed first."""
-        scores = logits
-        if bias is not None:
-            scores = Value(self, logits.width, logits.rows)
-            self._note(OpCode.SCORE, source=logits, target=scores, vector=VectorRef((bias,), (logits.width,)))
-        # The choice reads both rows and writes neither: `target` keeps the logits alive until then.
-        self._note(
-            OpCode.CHOOSE,
-            source=scores,
-            target=logits,
-            count=experts.num_chosen,
-            flag=experts.normalised,
-            column=1,
-            scale=experts.scale,
-        )
-
     def _product(self, x: Value, matrix: MatrixRef) -> Value:
         product = Value(self, matrix.num_rows, x.rows)
         encoded = self._encode(x, for_head=matrix.is_head)
         self._note(OpCode.MATMUL, source=encoded, target=product, matrices=(matrix,))
-        return product
-
-    def _expert_linear(self, x: Value, names: Sequence[Sequence[str]], widths: Sequence[int]) -> Value:
-        product = Value(self, sum(widths), RowKind.CHOICES)
-        matrices = tuple(MatrixRef(tuple(each), tuple(widths), x.width, is_head=False) for each in names)
-        self._note(OpCode.EXPERT_MATMUL, source=x, target=product, matrices=matrices, count=len(names))
         return product
 
     def _gate(self, gate_up: Value, *, is_gelu: bool) -> Value:
@@ -325,9 +317,9 @@ class Graph:
         """`x` of the rows with logits, which continue alone after the last operation that mixes rows.
 
         After the last attention or convolution every row is computed independently: values read there are
-        gathered before.
+        gathered before. Attention to the keys and values of another layer reads no other row of the step.
         """
-        mixing = [place for place, op in enumerate(self.operations) if op.code in _MIXES_ROWS]
+        mixing = [place for place, op in enumerate(self.operations) if op.code in _MIXES_ROWS and not _reads_only(op)]
         start = mixing[-1] + 1 if mixing else 0
         before, after = self.operations[:start], self.operations[start:]
         known = set(_values_of(before))
@@ -359,6 +351,11 @@ class Graph:
 
     def _note(self, code: OpCode, **fields: object) -> None:
         self.operations.append(GraphOperation(code=code, **fields))  # type: ignore[arg-type]
+
+
+def _reads_only(op: GraphOperation) -> bool:
+    """True for attention to keys and values that another layer has stored."""
+    return op.code is OpCode.ATTEND and op.flag
 
 
 def _values_of(operations: Sequence[GraphOperation]) -> list[Value]:

@@ -39,11 +39,12 @@ class OpCode(IntEnum):
     SIGMOID_GATE = 28
     SELECTIVE_SCAN = 29
     CLAMPED_GATE = 30
-    GROUP = 31  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 32
-    EXPERT_MATMUL = 33
-    ADAPTER_DOWN = 34  # from here on, products of adapters
-    ADAPTER_UP = 35
+    GELU_TIMES = 31
+    GROUP = 32  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 33
+    EXPERT_MATMUL = 34
+    ADAPTER_DOWN = 35  # from here on, products of adapters
+    ADAPTER_UP = 36
 
 
 class RowKind(IntEnum):

@@ -38,6 +38,12 @@ OPERATION = np.dtype(
         ("num_rows", np.int64),  # of the matrix
         ("num_columns", np.int64),  # of the matrix, or of the rows worked on
         ("layer", np.int64),
+        ("num_heads", np.int64),  # of attention
+        ("num_kv_heads", np.int64),
+        ("head_dim", np.int64),
+        ("heads_before", np.int64),  # of the layer in the cache, see `CachedLayer`
+        ("dims_before", np.int64),
+        ("columns_before", np.int64),
         ("rope", np.int64),
         ("column", np.int64),
         ("count", np.int64),
@@ -72,7 +78,7 @@ _READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
 
 _BY_COLUMNS = {
     *(OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS, OpCode.SCALE),
-    *(OpCode.SIGMOID_GATE, OpCode.CLAMPED_GATE),
+    *(OpCode.SIGMOID_GATE, OpCode.CLAMPED_GATE, OpCode.GELU_TIMES),
 }
 _BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.SCALE_QUERIES, OpCode.STORE, OpCode.GATE_HEADS}
 _BY_OWN_HEADS = {OpCode.UNIT_HEADS, OpCode.GATED_NORM}
@@ -112,6 +118,7 @@ class Program:
         assert graph.logits is not None, "a graph ends in its output"
         assert graph.logit_stats is not None, "a graph ends in its output"
         buffers, buffer_of = _assign_buffers(graph, layout)
+        layers = graph.cached_layers
         records = np.zeros(len(graph.operations), OPERATION)
         for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
             after = graph.operations[index + 1] if index + 1 < len(records) else None
@@ -139,6 +146,12 @@ class Program:
                 record[name] = getattr(op, name)
             record["source_column"], record["site"] = op.source_column, op.site
             record["bias_start"] = -1 if op.bias is None else layout.vector_starts[op.bias]
+            if op.attention_heads is not None:
+                for name, size in op.attention_heads._asdict().items():
+                    record[name] = size
+            if op.code in (OpCode.STORE, OpCode.ATTEND):
+                for name in ("heads_before", "dims_before", "columns_before"):
+                    record[name] = getattr(layers[op.layer], name)
             if op.heads is not None:
                 for name in ("num_key_heads", "key_dim", "num_value_heads", "value_dim"):
                     record[name] = getattr(op.heads, name)
@@ -188,6 +201,8 @@ def _needs_barrier(op: GraphOperation, after: GraphOperation) -> bool:
     if op.code in _WHOLE_PHASE or after.code in _WHOLE_PHASE or after.code in _READS_BEYOND_ITS_SLICE:
         return True
     if any((op.code in kind) != (after.code in kind) for kind in (_BY_COLUMNS, _BY_HEADS, _BY_OWN_HEADS)):
+        return True
+    if op.code in _BY_HEADS and after.code in _BY_HEADS and op.attention_heads != after.attention_heads:
         return True
     return _rows_of(op) is not _rows_of(after)
 

@@ -21,14 +21,17 @@ from cactus_actors.workers.kernels.row_kernels import (
     gate_gelu,
     gate_head,
     gate_silu,
+    gelu_times,
     growth_of_queries,
     norm_head,
+    norm_plain_head,
     rms_norm,
     rotate,
     scale_row,
     softcap_row,
 )
 from cactus_actors.workers.kernels.short_conv import short_conv, store_state
+from cactus_actors.workers.runtime.attention_tasks import cached_layer, token_of_row
 from cactus_actors.workers.runtime.expert_operations import choose_or_combine
 from cactus_actors.workers.runtime.op_codes import OpCode
 from cactus_actors.workers.runtime.step_arguments import (
@@ -45,7 +48,7 @@ BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(
     int, (OpCode.BIAS, OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.STORE, OpCode.ADD)
 )
 DELTA_GATES, UNIT_HEADS, GATED_NORM = map(int, (OpCode.DELTA_GATES, OpCode.UNIT_HEADS, OpCode.GATED_NORM))
-SIGMOID_GATE = int(OpCode.SIGMOID_GATE)
+SIGMOID_GATE, GELU_TIMES = map(int, (OpCode.SIGMOID_GATE, OpCode.GELU_TIMES))
 SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_STATE, OpCode.CHOOSE, OpCode.COMBINE))
 NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
 SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS, OpCode.CLAMPED_GATE))
@@ -72,7 +75,7 @@ def work_on_row(
     target = work.starts[op.target] + row * op.target_width
     units = -(-op.slice_width // WIDTH_MULTIPLE)
     first, last = units * part // parts * WIDTH_MULTIPLE, units * (part + 1) // parts * WIDTH_MULTIPLE
-    first_head, last_head = shape.num_kv_heads * part // parts, shape.num_kv_heads * (part + 1) // parts
+    first_head, last_head = op.num_kv_heads * part // parts, op.num_kv_heads * (part + 1) // parts
     if code == NORM:
         epsilon = shape.norm_eps
         rms_norm(
@@ -99,23 +102,22 @@ def work_on_row(
         else:
             gate_silu(floats, source, op.count, floats, target, first, last)
     elif code == ROTATE:
-        half = rotary.rotary_dim // 2
-        table = (op.rope * rotary.num_positions + step.positions[row]) * half
-        shared = shape.num_heads // shape.num_kv_heads
+        rotary_dim = rotary.dims[op.rope]
+        table = rotary.starts[op.rope] + step.positions[token_of_row(op, row, step)] * (rotary_dim // 2)
+        shared = op.num_heads // op.num_kv_heads
         for head in range(first_head * shared, last_head * shared):
-            start = target + head * shape.head_dim
-            rotate(floats, start, rotary.rotary_dim, rotary.cosines, rotary.sines, table)
-        for head in range(shape.num_heads + first_head, shape.num_heads + last_head):
-            start = target + head * shape.head_dim
-            rotate(floats, start, rotary.rotary_dim, rotary.cosines, rotary.sines, table)
+            rotate(floats, target + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
+        last_key = op.num_heads + (first_head if op.flag else last_head)
+        for head in range(op.num_heads + first_head, last_key):
+            rotate(floats, target + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
     elif code == STORE:
-        block_size = cache.values.shape[3]
+        block_size = cache.values.shape[2]
         position = step.positions[row]
         block = step.block_tables[step.sequence_of_token[row], position // block_size]
         keys = source + op.column
-        values = keys + shape.num_kv_heads * shape.head_dim
+        values = keys + op.num_kv_heads * op.head_dim
         slot = position % block_size
-        store_keys_values(cache, op.layer, block, slot, floats, keys, values, first_head, last_head)
+        store_keys_values(cache, cached_layer(op), block, slot, floats, keys, values, first_head, last_head)
     elif code == ADD:
         count = min(last, op.num_columns) - first
         add_row(floats, target + first, floats, source + first, count)
@@ -123,10 +125,13 @@ def work_on_row(
         count = min(last, op.num_columns) - first
         add_row(floats, target + first, weights.vectors, op.start + first, count)
     elif code == NORM_HEADS:
-        shared = op.count // shape.num_kv_heads
+        shared = op.count // op.num_kv_heads
         for head in range(first_head * shared, last_head * shared):
-            start = target + op.column + head * shape.head_dim
-            norm_head(floats, start, weights.vectors, op.start, shape.head_dim, shape.norm_eps)
+            start = target + op.column + head * op.head_dim
+            if op.flag:
+                norm_plain_head(floats, start, op.head_dim, shape.norm_eps)
+            else:
+                norm_head(floats, start, weights.vectors, op.start, op.head_dim, shape.norm_eps)
     elif code == EMBED:
         matrix = Matrix(op.start, op.num_rows, op.num_columns)
         decode_row(weights.head, matrix, step.token_ids[row], floats, target)
@@ -141,16 +146,17 @@ def work_on_row(
     elif code == NORM_COLUMNS:
         norm_head(floats, target + op.column, weights.vectors, op.start, op.count, shape.norm_eps)
     elif code == SCALE:
-        scale_row(floats, target + first, min(last, op.num_columns) - first, op.scale)
+        factor = weights.vectors[op.start] if op.flag else op.scale
+        scale_row(floats, target + first, min(last, op.num_columns) - first, factor)
     elif code == SCALE_QUERIES:
-        growth = growth_of_queries(step.positions[row], op.scale, op.count)
-        shared = shape.num_heads // shape.num_kv_heads * shape.head_dim
+        growth = growth_of_queries(step.positions[token_of_row(op, row, step)], op.scale, op.count)
+        shared = op.num_heads // op.num_kv_heads * op.head_dim
         if growth != 1:
             scale_row(floats, target + first_head * shared, (last_head - first_head) * shared, growth)
     elif code == GATE_HEADS:
-        shared = shape.num_heads // shape.num_kv_heads
+        shared = op.num_heads // op.num_kv_heads
         for head in range(first_head * shared, last_head * shared):
-            gate_head(floats, target + head * shape.head_dim, shape.head_dim, floats[source + head])
+            gate_head(floats, target + head * op.head_dim, op.head_dim, floats[source + head])
     elif code in (SCORE, CHOOSE, COMBINE):
         choose_or_combine(op, row, source, target, weights.vectors, choices, work)
     elif code == SIGMOID_GATE:
@@ -175,6 +181,9 @@ def work_on_row(
             first,
             last,
         )
+    elif code == GELU_TIMES:
+        count = min(last, op.count) - first
+        gelu_times(floats, target + first, floats, source + op.column + first, count)
     elif code in (DELTA_GATES, UNIT_HEADS, GATED_NORM):
         _work_on_heads(op, source, target, part, parts, shape, weights, floats)
     else:

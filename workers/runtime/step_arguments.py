@@ -19,11 +19,8 @@ UP_START, UP_BLOCKS, UP_FIRST_BLOCK, UP_COLUMN, UP_PAIRS = range(5)
 
 
 class ModelShape(NamedTuple):
-    """The numbers of a ModelConfig that compiled code reads."""
+    """The numbers of a ModelConfig that compiled code reads and that are no operation's own."""
 
-    num_heads: int
-    num_kv_heads: int
-    head_dim: int
     norm_eps: float
 
 
@@ -40,8 +37,8 @@ class RotaryArrays(NamedTuple):
 
     cosines: NDArray[Any]
     sines: NDArray[Any]
-    num_positions: int
-    rotary_dim: int
+    starts: NDArray[Any]  # (ropes,) first entry of each
+    dims: NDArray[Any]  # (ropes,) rotated lanes of a head, twice the entries of a position
 
 
 class StepInputs(NamedTuple):

@@ -67,22 +67,24 @@ class TransformerModel:
         self.kernels = layout.body.kernels
         self.kv_format = kv_format
         self.cache_shape = CacheShape(
-            num_layers=graph.num_attention_layers,
-            num_kv_heads=config.num_kv_heads,
-            head_dim=config.head_dim,
+            layers=graph.cached_layers,
             num_state_layers=graph.num_state_layers,
             state_size=config.hidden_size if graph.num_state_layers else 0,
             slot_size=graph.slot_size,
         )
-        self._scratch_size = max(attention_scratch(config.head_dim), largest_part(graph))
+        largest_head = max([config.head_dim, *(layer.head_dim for layer in graph.cached_layers)])
+        self._scratch_size = max(attention_scratch(largest_head), largest_part(graph))
         self._program = self._last_program = Program.of(graph, layout)
         self._adapters = AdapterSet(graph, layout)
         self._threads = threads
-        self._shape = ModelShape(config.num_heads, config.num_kv_heads, config.head_dim, config.norm_eps)
+        self._shape = ModelShape(config.norm_eps)
         self._weights = PackedWeights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
         self._tables = RotaryTables(config.ropes, config.max_context)
         self._rotary = RotaryArrays(
-            self._tables.cosines, self._tables.sines, config.max_context, 2 * self._tables.num_pairs
+            self._tables.cosines,
+            self._tables.sines,
+            self._tables.starts,
+            np.array([rope.rotary_dim for rope in config.ropes], np.int64),
         )
         self._max_tokens = self._max_rows = 0
         self._profile: NDArray[np.int64] | None = None
@@ -279,12 +281,13 @@ def check_runnable(config: ModelConfig, threads: int) -> None:
     """Raise ModelFileInvalid for a shape that kernels do not take, ConfigurationInvalid for `threads`."""
     if not 1 <= threads <= 1024:
         raise ConfigurationInvalid(f"threads must be between 1 and 1024, not {threads}", param="threads")
-    if config.head_dim % 2:
-        raise ModelFileInvalid(f"head_dim {config.head_dim} is odd")
-    if any(rope.rotary_dim > config.head_dim for rope in config.ropes):
-        raise ModelFileInvalid(f"a rotary embedding has more lanes than head_dim {config.head_dim}")
-    if config.num_heads % config.num_kv_heads:
-        raise ModelFileInvalid(f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}")
+    for num_heads, num_kv_heads, head_dim in {config.heads, *map(config.heads_of, config.layers)}:
+        if head_dim % 2:
+            raise ModelFileInvalid(f"head_dim {head_dim} is odd")
+        if num_heads % num_kv_heads:
+            raise ModelFileInvalid(f"num_heads {num_heads} is not a multiple of num_kv_heads {num_kv_heads}")
+    if (sizes := config.oversized_rope) is not None:
+        raise ModelFileInvalid(f"a rotary embedding of {sizes[0]} lanes in heads of {sizes[1]}")
 
 
 def largest_part(graph: Graph) -> int:

@@ -11,11 +11,21 @@ KV_HEADS = "attention.head_count_kv"
 
 
 class AttentionHeads(NamedTuple):
-    """The heads of all layers: `num_heads` is a multiple of `num_kv_heads`, `head_dim` is even."""
+    """The heads of one layer or of all: `num_heads` is a multiple of `num_kv_heads`, `head_dim` is even."""
 
     num_heads: int
     num_kv_heads: int
     head_dim: int
+
+    @property
+    def query_size(self) -> int:
+        """Width of the queries of all heads."""
+        return self.num_heads * self.head_dim
+
+    @property
+    def kv_size(self) -> int:
+        """Width of the keys of all key-value heads, and of the values."""
+        return self.num_kv_heads * self.head_dim
 
 
 def heads_from_json(keys: ConfigKeys) -> AttentionHeads:

@@ -11,9 +11,11 @@ STACK = ".*."
 """In a canonical name of `gguf_names`: the tensor is a stack; the index of an entry replaces this part."""
 
 
-def experts_from_json(keys: ConfigKeys, count_key: str, size_key: str, *, normalised: bool) -> Experts:
+def experts_from_json(
+    keys: ConfigKeys, count_key: str, size_key: str, *, normalised: bool, chosen_key: str = "num_experts_per_tok"
+) -> Experts:
     """The experts of a config.json; their number and width have these keys."""
-    return _experts(keys, count_key, "num_experts_per_tok", size_key, normalised)
+    return _experts(keys, count_key, chosen_key, size_key, normalised)
 
 
 def experts_from_gguf(keys: ConfigKeys, size_key: str, *, normalised: bool) -> Experts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from cactus_actors.workers.spec.attention_heads import AttentionHeads
 from cactus_actors.workers.spec.rotary import Rope
 
 
@@ -16,6 +17,10 @@ class Layer:
     window: int = 0  # positions that a token attends to, its own included; 0 for all
     rope: int | None = 0  # index into `ModelConfig.ropes`, None for no rotation
     has_experts: bool = False
+    heads: AttentionHeads | None = None  # where they differ from those of `ModelConfig`
+    ffn_size: int = 0  # where it differs from that of `ModelConfig`
+    kv_layer: int | None = None  # index of another layer, whose keys and values this one attends to
+    shares_key_projection: bool = False  # if values are projected as keys are, and normed in another way
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,14 @@ class Experts:
     shared_ffn_size: int = 0  # of a network that every token goes through as well
     gate: ClampedGate | None = None  # with biases of the router and of the experts; SiLU without biases if None
     is_mxfp4: bool = False  # if the files have their matrices in MXFP4, which fixes how they are packed
+
+
+@dataclass(frozen=True)
+class PerLayerInputs:
+    """Every layer adds something that depends on the token alone, of `size` numbers before its projection."""
+
+    size: int
+    vocab_size: int  # rows of the embedding
 
 
 @dataclass(frozen=True)
@@ -108,6 +121,7 @@ class ModelConfig:
     conv_bias: bool = False  # of the convolutions of recurrent layers
     experts: Experts | None = None
     recurrent_heads: RecurrentHeads | None = None
+    per_layer_inputs: PerLayerInputs | None = None
 
     def served_for(self, max_context: int) -> ModelConfig:
         """The same model with sequences of at most `max_context` tokens."""
@@ -127,14 +141,34 @@ class ModelConfig:
         return len(self.layers)
 
     @property
+    def heads(self) -> AttentionHeads:
+        """The heads of layers that have none of their own."""
+        return AttentionHeads(self.num_heads, self.num_kv_heads, self.head_dim)
+
+    def heads_of(self, layer: Layer) -> AttentionHeads:
+        """The heads of one layer."""
+        return layer.heads or self.heads
+
+    @property
+    def oversized_rope(self) -> tuple[int, int] | None:
+        """The lanes of a rotary embedding and those of a layer's heads, if these are fewer; None if all fit."""
+        for layer in self.layers:
+            if layer.kind != "attention" or layer.rope is None:
+                continue
+            num_lanes, head_dim = self.ropes[layer.rope].rotary_dim, self.heads_of(layer).head_dim
+            if num_lanes > head_dim:
+                return num_lanes, head_dim
+        return None
+
+    @property
     def query_size(self) -> int:
         """Width of the queries of all heads."""
-        return self.num_heads * self.head_dim
+        return self.heads.query_size
 
     @property
     def kv_size(self) -> int:
         """Width of the keys of all key-value heads, and of the values."""
-        return self.num_kv_heads * self.head_dim
+        return self.heads.kv_size
 
     @property
     def score_scale(self) -> float:

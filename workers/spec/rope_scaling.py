@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 
 Floats = NDArray[np.float32]
 ONE = np.float32(1)
-LEAST, MOST = 1e-30, 1e30
+LEAST, MOST = 1e-30, 2e30  # GGUF files divide by float32(1e30), which is above 1e30, where nothing is to turn
 
 
 class RopeScaling(ABC):

@@ -80,21 +80,19 @@ def rotary_rows(rope: Rope, first: int, last: int) -> tuple[NDArray[np.float32],
 
 
 class RotaryTables:
-    """Tables of several ropes of one `rotary_dim`, filled up to the longest sequence so far.
+    """Tables of several ropes, filled up to the longest sequence so far.
 
-    `cosines` and `sines` are flat: the row of position p of rope r starts at
-    (r * max_positions + p) * num_pairs. They keep their place in memory; rows that are not covered yet are
-    zero, and cost address space alone.
+    `cosines` and `sines` are flat: the row of position p of rope r starts at starts[r] + p * num_pairs of r.
+    They keep their place in memory; rows that are not covered yet are zero, and cost address space alone.
     """
 
     def __init__(self, ropes: Sequence[Rope], max_positions: int) -> None:
-        if len({rope.num_pairs for rope in ropes}) > 1:
-            raise ModelFileInvalid("all rotary embeddings of a model must rotate the same number of dimensions")
-        self.num_pairs = ropes[0].num_pairs if ropes else 0
         self.max_positions = max_positions
         self.num_covered = 0
-        self._ropes = tuple(ropes)
-        size = len(ropes) * max_positions * self.num_pairs
+        self.ropes = tuple(ropes)
+        ends = np.cumsum([0, *(rope.num_pairs * max_positions for rope in ropes)], dtype=np.int64)
+        self.starts: NDArray[np.int64] = ends[:-1]
+        size = int(ends[-1])
         self.cosines: NDArray[np.float32] = aligned_zeros((size,), np.float32)
         self.sines: NDArray[np.float32] = aligned_zeros((size,), np.float32)
 
@@ -104,9 +102,9 @@ class RotaryTables:
         while self.num_covered < num_positions:
             first = self.num_covered
             last = min(round_up(first + 1, ROWS_AT_ONCE), self.max_positions)
-            for index, rope in enumerate(self._ropes):
+            for begin, rope in zip(self.starts, self.ropes, strict=True):
                 cosines, sines = rotary_rows(rope, first, last)
-                start = (index * self.max_positions + first) * self.num_pairs
+                start = begin + first * rope.num_pairs
                 self.cosines[start : start + cosines.size] = cosines.ravel()
                 self.sines[start : start + sines.size] = sines.ravel()
             self.num_covered = last

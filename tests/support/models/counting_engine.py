@@ -11,6 +11,7 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.kernels.cache_formats import cached_layers
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rotary import Rope
 
@@ -53,7 +54,7 @@ class CountingModel:
     kernels = "none"
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
-        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
+        return KVCache.allocate(CacheShape(cached_layers([(1, 4)])), num_blocks, block_size)
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         if EXPLODES in batch.token_ids:

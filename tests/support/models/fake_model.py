@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.kernels.cache_formats import cached_layers
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 
@@ -30,7 +31,7 @@ class FakeModel:
         )
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
-        shape = CacheShape(1, 1, 4, slot_size=self.slot_size)
+        shape = CacheShape(cached_layers([(1, 4)]), slot_size=self.slot_size)
         return KVCache.allocate(shape, num_blocks, block_size, num_slots=num_slots)
 
     def logit_stats(self, num_rows: int) -> None:

@@ -231,3 +231,19 @@ def test_a_message_of_channels_does_not_end_generation(tmp_path: Path) -> None:
     tokens = dict.fromkeys([*byte_of_character()], NORMAL) | dict.fromkeys(names, CONTROL) | {"ab": NORMAL}
     path = write_vocabulary(tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=256)
     assert load_text_model(path).eos_ids == {256, 257}
+
+
+def test_gemma4_merges_characters_of_lines(tmp_path: Path) -> None:
+    words = ["he", "ll", "hell", "hello", "\u2581th", "th", "\n\n"]
+    tokens = {"<unk>": UNKNOWN, "<bos>": CONTROL, "<turn|>": CONTROL, "<|channel>": USER_DEFINED}
+    tokens |= {f"<0x{byte:02X}>": BYTE for byte in range(256)}
+    tokens |= dict.fromkeys(["\u2581", "\n", *"abcdehilnort", *words], NORMAL)
+    merges = ["h e", "l l", "he ll", "hell o", "t h", "\u2581 th", "\n \n"]
+    keys = {"merges": merges, "bos_token_id": 1, "unknown_token_id": 0, "add_space_prefix": False}
+    path = write_vocabulary(tmp_path / "model.gguf", "gemma4", tokens, "gemma4", **keys)
+    tokenizer = tokenizer_from_gguf(open_gguf(path))
+    assert texts_of(tokenizer, "hello  tho\n\n\nhe") == ["hello", " ", " th", "o", "\n\n", "\n", "he"]
+    assert texts_of(tokenizer, "<|channel>he") == ["<|channel>", "he"]
+    ids = tokenizer.encode("h\u00e9<turn|>", add_special=True)
+    assert [list(tokens)[each] for each in ids] == ["<bos>", "h", "<0xC3>", "<0xA9>", "<turn|>"]
+    assert list(tokens).index("<turn|>") in load_text_model(path).eos_ids

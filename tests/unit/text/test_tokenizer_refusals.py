@@ -49,7 +49,7 @@ def test_a_sentencepiece_vocabulary_that_does_not_fit_is_refused(
 
 
 def test_an_unknown_tokenizer_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileInvalid, match="'rwkv'; supported: llama, gpt2, bert, t5"):
+    with pytest.raises(ModelFileInvalid, match="'rwkv'; supported: llama, gpt2, gemma4, bert, t5"):
         load_text_model(write_vocabulary(tmp_path / "m.gguf", "rwkv", ["a", "b"], [1, 1]))
 
 
