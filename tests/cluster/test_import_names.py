@@ -64,11 +64,11 @@ def _put(directory: Path, router: str, workers: str) -> None:
         path.write_text(MODULE)
 
 
-@pytest.fixture(params=["local", "private ray", "ray cluster"])
+@pytest.fixture(params=["local", "private-ray", "cluster-ray"])
 def placement_options(request: pytest.FixtureRequest) -> list[str]:
-    if request.param == "ray cluster":
+    if request.param == "cluster-ray":
         return ["--ray-address", request.getfixturevalue("ray_address")]
-    return ["--placement", request.param.split()[-1]]
+    return ["--placement", request.param.split("-")[-1]]
 
 
 def test_a_service_started_beside_them_serves_and_imports_none(
