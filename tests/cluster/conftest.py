@@ -15,7 +15,7 @@ import pytest
 
 from cactus_actors.config import HandoffSettings, ServeConfig
 from tests.support.processes.faulty_worker import ARMED_FAULTS_VARIABLE
-from tests.support.processes.ray_server import PATIENT_START, START_ATTEMPTS, added_node, kill_processes_of
+from tests.support.processes.ray_server import START_ATTEMPTS, added_node, kill_processes_of
 from tests.support.services.running_service import Running, Serve, running_service
 
 CPUS_A_NODE = 3
@@ -43,10 +43,7 @@ def ray_cluster() -> Iterator[Any]:
             "RAY_TMPDIR": temp_dir,  # otherwise each process that joins makes a directory that all users share
             "RAY_worker_niceness": "0",  # as in a service with a private Ray cluster
         }
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in PATIENT_START.items():
-                patch.setenv(name, value)
-            cluster = _started_cluster(temp_dir)
+        cluster = _started_cluster(temp_dir)
         try:
             yield cluster
         finally:

@@ -18,14 +18,7 @@ from typing import Any
 from tests.support.processes.serve_command import in_sessions, is_called
 
 NUM_CPUS = 4
-PATIENT_START = {
-    "RAY_gcs_rpc_server_connect_timeout_s": "600",
-    "RAY_gcs_server_request_timeout_seconds": "600",
-    "RAY_gcs_server_port_wait_time_s": "600",
-    "RAY_worker_register_timeout_seconds": "600",
-}
-"""Ray's environment for the start of a cluster on a slow machine; processes that join it keep Ray's own timeouts."""
-START_ATTEMPTS = 10
+START_ATTEMPTS = 3
 """Ray gives up a start after 30 s, too few for a starved machine."""
 
 
@@ -59,7 +52,7 @@ class RayHead:
         for attempt in range(START_ATTEMPTS):
             starting = subprocess.Popen(
                 [*command, f"--temp-dir={directory}"],
-                env={**os.environ, **PATIENT_START, **self.environment},
+                env={**os.environ, **self.environment},
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )

@@ -10,11 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
-import ray
 from rich.console import Console
 
 from cactus_actors.cli.terminal import activity
-from cactus_actors.placement.ray import ray_session
 from cactus_actors.placement.ray.ray_output import MAX_FILE_BYTES, RayOutput
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -88,6 +86,10 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 def test_messages_that_ray_held_back_go_to_the_file_at_the_disconnect(
     printed: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import ray  # not above: Ray reads its token at the import, before the fixture of the cluster sets it
+
+    from cactus_actors.placement.ray import ray_session
+
     monkeypatch.setattr(ray, "shutdown", lambda: print(DUMP, end=""))
     with contextlib.redirect_stdout(printed.output):
         ray_session.disconnect(printed.output)
