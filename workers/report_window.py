@@ -63,6 +63,10 @@ class ReportWindow:
         self._num_held_steps = 0
         return deltas
 
+    def drop(self, dispatch_id: int) -> None:
+        """Remove the held deltas of an aborted dispatch."""
+        self._held.pop(dispatch_id, None)
+
     def on_sent(self) -> None:
         """Record that a report was sent, with the held deltas or, as a heartbeat, without."""
         self._num_sent += 1

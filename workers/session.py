@@ -104,6 +104,7 @@ class WorkerSession:
                 self._engine.add(command)
             case Abort(dispatch_id):
                 self._engine.abort(dispatch_id)
+                self._reports.drop(dispatch_id)
             case Drain():
                 return self.drain()
             case ReportsTaken():

@@ -32,6 +32,7 @@ OWN_STATE = {
     "cactus_actors/text/text_model.py",
     "cactus_actors/vision/tiles.py",
     "router/preparation/request_pictures.py",
+    "workers/runtime/expert_graph.py",
     "cactus_actors/config_fields.py",
     "cactus_actors/fleet/singleton.py",
     "cactus_actors/ffi/build.py",

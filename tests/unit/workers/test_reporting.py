@@ -125,3 +125,11 @@ def test_a_new_session_begins_with_nothing_on_its_way() -> None:
     for _ in range(3):
         report(reporting)
     assert not reporting.may_report
+
+
+def test_held_deltas_of_an_aborted_dispatch_are_dropped() -> None:
+    window = ReportWindow(4)
+    window.hold_step([SequenceDelta(1, 0, [5], "a", [0.1], [-0.1]), SequenceDelta(2, 0, [6], "b", [0.1], [-0.1])])
+    window.drop(1)
+    window.drop(3)
+    assert [delta.dispatch_id for delta in window.take()] == [2]
