@@ -11,9 +11,11 @@ import os
 import resource
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 EXIT_CODE = os.EX_OSERR
 STATUS = Path("/proc/self/status")
+MAX_STATUS_BYTES = 1 << 16
 NEARLY_ALL = 0.95
 STUCK_S = 5.0
 
@@ -27,7 +29,8 @@ def limit_memory(max_bytes: int) -> None:
     """
     if not STATUS.exists():
         return
-    limit = _data_bytes() + max_bytes
+    with STATUS.open("rb") as status:
+        limit = _data_bytes(status) + max_bytes
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     usual = threading.excepthook
 
@@ -40,15 +43,21 @@ def limit_memory(max_bytes: int) -> None:
 
 
 class MemoryLimitWatch:
-    """Ends a process that stays near its limit: ZeroMQ then accepts no connection, and does not say so."""
+    """Ends a process that stays near its limit: ZeroMQ then accepts no connection, and does not say so.
+
+    It opens the kernel's file once: a process that has used up its file descriptors is watched, too.
+    """
 
     def __init__(self) -> None:
         self._near_since: float | None = None
+        self._status = STATUS.open("rb") if STATUS.exists() else None
 
     def on_tick(self, now: float) -> None:
         """End the process if more than NEARLY_ALL of its limit was allocated for STUCK_S seconds."""
         limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
-        if limit == resource.RLIM_INFINITY or _data_bytes() < NEARLY_ALL * limit:
+        if self._status is None or limit == resource.RLIM_INFINITY:
+            return
+        if _data_bytes(self._status) < NEARLY_ALL * limit:
             self._near_since = None
         elif self._near_since is None:
             self._near_since = now
@@ -62,9 +71,9 @@ def out_of_memory() -> None:
     os._exit(EXIT_CODE)
 
 
-def _data_bytes() -> int:
+def _data_bytes(status: BinaryIO) -> int:
     """Private writable memory of the process, touched or not, as counted by RLIMIT_DATA."""
-    for line in STATUS.read_text().splitlines():
-        if line.startswith("VmData:"):
+    for line in os.pread(status.fileno(), MAX_STATUS_BYTES, 0).splitlines():
+        if line.startswith(b"VmData:"):
             return int(line.split()[1]) * 1024
     return 0

@@ -125,7 +125,7 @@ async def test_the_service_ends_with_rays_process_on_its_machine(tmp_path: Path)
         ended_s = time.monotonic() - killed_at
         print(f"it ended after {ended_s:.1f} s")
         assert ended_s < control_plane.LOST_AFTER_S / 2
-        assert "Ray's process on this machine has ended" in service.log.read_text()
+        assert "Ray's process on this machine exited" in service.log.read_text()
         wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
 
 
@@ -141,7 +141,7 @@ async def test_the_service_ends_at_once_with_the_head_node_that_it_runs_on(tmp_p
         ended_s = time.monotonic() - killed_at
         print(f"it ended after {ended_s:.1f} s")
         assert ended_s < control_plane.LOST_AFTER_S / 2
-        assert "Ray's process on this machine has ended" in service.log.read_text()
+        assert "Ray's process on this machine exited" in service.log.read_text()
         wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
 
 
@@ -180,7 +180,7 @@ async def test_a_private_ray_that_dies_during_its_start_is_started_again(tmp_pat
         serving(tmp_path, *RAY, environment={"RAY_TMPDIR": directory}) as service,
     ):
         assert killed
-        assert service.said("Ray did not start (raylet has ended); it is started again")
+        assert service.said("Ray did not start (raylet exited); it is started again")
         assert len(entries(directory)) == len(ray_directories(service)) == 1
         async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
             await client.complete("hello", max_tokens=4)
