@@ -11,9 +11,9 @@ import zmq
 
 from benchmarks.overload.target import PROMPT, Target, milliseconds
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.messages import Cancel, Submit
+from cactus_actors.protocol.messages import Cancel, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.wire import encode, router_reply_decoder
 
 
 async def cancellations(target: Target, count: int) -> dict[str, float]:
@@ -65,8 +65,20 @@ async def _storm(target: Target, count: int, chance: random.Random) -> None:
             await asyncio.sleep(0.005)
     for _, job_id in under_way:
         socket.send_multipart(encode(Cancel(job_id=job_id)))
+    await _processed(socket)
     socket.close()
     await asyncio.to_thread(context.term)
+
+
+async def _processed(socket: zmq.Socket[bytes]) -> None:
+    """Wait until the router has processed all that was sent before: it reads a connection's messages in their order."""
+    socket.send_multipart(encode(StatusRequest()))
+    decoder = router_reply_decoder()
+    while True:
+        if not socket.poll(0):
+            await asyncio.sleep(0.001)
+        elif isinstance(decoder.decode(socket.recv_multipart()), Status):
+            return
 
 
 async def _is_empty(client: AsyncClient) -> bool:
