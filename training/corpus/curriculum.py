@@ -15,12 +15,18 @@ from training.corpus.cores.unknown import KIND as UNKNOWN
 from training.corpus.cores.unknown import unknown
 from training.corpus.sample import Sample, assistant, exchange, user
 from training.corpus.wording.combination import joined
+from training.corpus.wording.grammar import normalised
 from training.corpus.wording.message import message
 from training.corpus.wording.noise import noisy
+from training.corpus.wording.reserved import RESERVED
 from training.corpus.words import any_word
+from training.handwritten.exclusion import Exclusion
+from training.handwritten.test_set import load_test_set
 
 MakeCore = Callable[[Random, bool], Core]
 SEVERAL = "several questions"
+TEST_SET = Exclusion(question.question for question in load_test_set())
+MAX_DRAWS = 1000
 
 
 def _fact_maker(kind: str) -> MakeCore:
@@ -158,8 +164,22 @@ def _tool_call(rng: Random, difficulty: float, strength: float) -> Sample:
     return replace(sample, messages=(user(request), *sample.messages[1:]))
 
 
-def sample_of(kind: str, rng: Random, progress: float) -> Sample:
-    """One training sample of the kind."""
+def sample_of(kind: str, rng: Random, progress: float, exclusion: Exclusion = TEST_SET) -> Sample:
+    """One training sample of the kind; one that asks an excluded or a reserved question is drawn again."""
+    for _ in range(MAX_DRAWS):
+        sample = _drawn(kind, rng, progress)
+        if not (exclusion.excludes(sample.messages) or _is_reserved(sample)):
+            return sample
+    raise RuntimeError(f"{kind}: {MAX_DRAWS} samples in a row ask questions of the test set")
+
+
+def _is_reserved(sample: Sample) -> bool:
+    """True for a wording of the first examination, which noise may make of another."""
+    asked = (message["content"] for message in sample.messages if message["role"] == "user")
+    return any(normalised(str(text)) in RESERVED for text in asked)
+
+
+def _drawn(kind: str, rng: Random, progress: float) -> Sample:
     noise = strength(progress)
     hardest = rng.uniform(0.0, difficulty(progress))
     match kind:
