@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.tools.tool_prompting import with_tools_in_system
+from cactus_actors.tools.tool_results import RESPONSES, with_result_role, with_results_beside_calls
 
 _TOOL, _CALL, _RESULT = "probe_of_a_tool", "probe_of_a_call", "probe of a result"
 _SECOND = "probe_of_another_call"
@@ -20,6 +21,8 @@ _TOOLS = [{"type": "function", "function": {"name": _TOOL, "description": "A too
 _BARE_TOOLS = [{"type": "function", "function": {"name": _TOOL, "parameters": _SCHEMA}}]
 _CALLS = [{"id": "a1b2c3d4e", "type": "function", "function": {"name": _CALL, "arguments": '{"place": "Rome"}'}}]
 _TWO_CALLS = [*_CALLS, {"id": "f6a7b8c9d", "type": "function", "function": {"name": _SECOND, "arguments": "{}"}}]
+_OTHER_ROLE = "environment"
+"""The role of results in OLMo 3."""
 _VARIABLES = ("tools", "xml_tools")
 """Names of the variable with the tools; SmolLM3's takes bare functions under the second name."""
 
@@ -28,7 +31,8 @@ class TemplateAbilities(NamedTuple):
     """The parts of tool use that a template renders by itself.
 
     The template reads tools from the variable `tools_name`, or from the system message, or not at all.
-    `shows_calls` and `shows_results` say if those of a conversation appear in the prompt.
+    `shows_calls` says if those of a conversation appear in the prompt. Their results appear as messages of the
+    `result_role`, None if of no role; a template that `takes_responses` reads them from the message of the calls.
     `lacks_content` says if a message of only calls has no text at all, instead of an empty one, `takes_one_call` if
     at most one call of a message is rendered, `needs_descriptions` if a tool without one is not.
     """
@@ -36,7 +40,8 @@ class TemplateAbilities(NamedTuple):
     tools_name: str | None = "tools"
     tools_in_system: bool = False
     shows_calls: bool = True
-    shows_results: bool = True
+    result_role: str | None = "tool"
+    takes_responses: bool = False
     lacks_content: bool = False
     takes_one_call: bool = False
     needs_descriptions: bool = False
@@ -67,12 +72,18 @@ def abilities_of(template: ChatTemplate) -> TemplateAbilities:
     is_better = _CALL in without and without != with_empty and "None" not in without
     prompt = without if is_better else with_empty
     without_calls = _rendered(template, _conversation("", calls=()), name)
+    role = "tool" if _RESULT in prompt or _RESULT in without_calls else None
+    if role is None and _RESULT in _rendered(template, with_result_role(_conversation(""), _OTHER_ROLE), name):
+        role = _OTHER_ROLE
+    with_responses = _rendered(template, with_results_beside_calls(_conversation("")), name)
     with_two = _rendered(template, _conversation(None if is_better else "", calls=_TWO_CALLS), name)
     return TemplateAbilities(
         tools_name=name,
         tools_in_system=in_system,
         shows_calls=_CALL in prompt,
-        shows_results=_RESULT in prompt or _RESULT in without_calls,
+        result_role=role,
+        # a template that writes messages as JSON shows the name of the field, too
+        takes_responses=_CALL in prompt and _RESULT in with_responses and RESPONSES not in with_responses,
         lacks_content=is_better,
         takes_one_call=_CALL in prompt and _SECOND not in with_two,
         needs_descriptions=name is not None and _TOOL not in _rendered(template, question, name, tools=_BARE_TOOLS),

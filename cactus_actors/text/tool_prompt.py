@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cactus_actors.text.template_abilities import TemplateAbilities
-from cactus_actors.tools import tool_prompting
+from cactus_actors.tools import tool_prompting, tool_results
 
 Messages = Sequence[Mapping[str, Any]]
 Tools = Sequence[Mapping[str, Any]]
@@ -35,8 +35,12 @@ def tool_prompt(
         messages = tool_prompting.with_calls_in_text(messages, tools, markup, shield)
     elif abilities.takes_one_call:
         messages = tool_prompting.with_calls_one_by_one(messages)
-    if not abilities.shows_results:
+    if abilities.takes_responses:
+        messages = tool_results.with_results_beside_calls(messages)
+    elif abilities.result_role is None:
         messages = tool_prompting.with_results_in_text(messages)
+    else:
+        messages = tool_results.with_result_role(messages, abilities.result_role)
     if abilities.lacks_content:
         messages = tool_prompting.without_empty_content(messages)
     if not tools or abilities.tools_name is not None:

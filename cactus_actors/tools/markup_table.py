@@ -299,7 +299,7 @@ MARKUPS: dict[str, Markup] = {
     ),
     "olmo3": Markup(
         detect="<function_calls>",
-        forms=tuple(_lines("<function_calls>\n", "\n</function_calls>", body) for body in (_PYTHON, _JSON)),
+        forms=tuple(_lines("<function_calls>", "</function_calls>", body) for body in (_PYTHON, _JSON)),
     ),
     "internlm2": Markup(
         detect=r"<\|action_start\|>",
