@@ -93,7 +93,7 @@ class Case:
         num_heads, _, head_dim = self.shape
         blocks = -(-(self.first + self.num_rows) // BLOCK_SIZE)
         num_blocks = blocks * self.num_sequences
-        one_layer = KVCache.bytes_per_block(self.cache_shape(1), BLOCK_SIZE, self.format)
+        one_layer = self.cache_shape(1).cost(BLOCK_SIZE, self.format).block_bytes
         shape = self.cache_shape(min(max(CACHE_BYTES // (one_layer * num_blocks), 1), 30))
         cache = KVCache.allocate(shape, num_blocks, BLOCK_SIZE, self.format)
         generator = np.random.default_rng(0)
@@ -148,7 +148,7 @@ def measure(case: Case, threads: int, repeats: int) -> tuple[float, float]:
     num_layers = len(cache.arrays.keys) // (case.shape[1] * case.shape[2])
     positions = sum(case.first + row + 1 for row in range(case.num_rows)) * case.num_sequences
     work = num_layers * case.shape[0] * positions
-    block_bytes = KVCache.bytes_per_block(case.cache_shape(num_layers), BLOCK_SIZE, case.format)
+    block_bytes = case.cache_shape(num_layers).cost(BLOCK_SIZE, case.format).block_bytes
     read = block_bytes * case.num_sequences * (case.first + case.num_rows) / BLOCK_SIZE
     return seconds * threads / work * 1e9, read / seconds / 1e9
 

@@ -127,6 +127,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_sequences: int = 16
     token_budget: int = 256
     cache_tokens: int = 32_768
+    cache_bytes: int | None = None
     checkpoints: int = 32
     checkpoint_tokens: int = 256
     block_size: Annotated[int, about("Tokens of a block of the KV cache.")] = 16
@@ -298,6 +299,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_sequences: Annotated[Positive, about("Sequences that a worker runs at once.")] = 16
     token_budget: Annotated[Positive, about("Largest number of tokens that a worker computes in one step.")] = 256
     cache_tokens: Annotated[Positive, about("Size of a worker's KV cache, in tokens.")] = 32_768
+    cache_bytes: Annotated[
+        Positive | None,
+        about("Memory of a worker's cache, keys, values and recurrent states together; replaces `cache_tokens`."),
+    ] = None
     checkpoints: Annotated[
         int, Meta(ge=0), about("Recurrent states that a worker keeps for cached prefixes, where the model has them.")
     ] = 32

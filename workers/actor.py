@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from cactus_actors.workers.router_link import RouterLink
 if TYPE_CHECKING:
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.model import Model
+    from cactus_actors.workers.engine.options import EngineLimits
     from cactus_actors.workers.loading.packing import OnProgress
     from cactus_actors.workers.session import LoadAdapter, WorkerSession
 
@@ -72,7 +73,7 @@ def load_engine_from(
     """`load` for a model whose path and text model are known."""
     from cactus_actors.structured.matcher import Matchers
     from cactus_actors.workers.engine.engine import Engine
-    from cactus_actors.workers.engine.options import EngineLimits, TextOptions
+    from cactus_actors.workers.engine.options import TextOptions
     from cactus_actors.workers.loading.load_model import adapter_loader, load_model
 
     model = load_model(
@@ -90,21 +91,37 @@ def load_engine_from(
             new_constraint=Matchers(text.tokenizer, text.eos_ids),
             pooling=pooling_of(path),
         ),
-        EngineLimits(
-            cache_blocks=max(1, settings.cache_tokens // settings.block_size),
-            block_size=settings.block_size,
-            max_sequences=settings.max_sequences,
-            token_budget=settings.token_budget,
-            max_drafts=settings.speculation,
-            num_checkpoints=settings.checkpoints,
-            checkpoint_tokens=settings.checkpoint_tokens,
-        ),
+        limits_of(settings, model),
     )
     return LoadedEngine(engine, model, text.fingerprint, adapter_loader(path, model))
 
 
+def limits_of(settings: WorkerSettings, model: Model) -> EngineLimits:
+    """The engine's limits, with as many blocks as `cache_bytes` holds beside the recurrent states, or `cache_tokens`.
+
+    Raises ConfigurationInvalid if `cache_bytes` holds no block.
+    """
+    from cactus_actors.workers.engine.options import EngineLimits
+
+    limits = EngineLimits(
+        cache_blocks=max(1, settings.cache_tokens // settings.block_size),
+        block_size=settings.block_size,
+        max_sequences=settings.max_sequences,
+        token_budget=settings.token_budget,
+        max_drafts=settings.speculation,
+        num_checkpoints=settings.checkpoints,
+        checkpoint_tokens=settings.checkpoint_tokens,
+    )
+    if settings.cache_bytes is None:
+        return limits
+    cost = model.cache_cost(settings.block_size)
+    return replace(limits, cache_blocks=cost.num_blocks_in(settings.cache_bytes, limits.num_states))
+
+
 def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
-    config, num_blocks = loaded.model.config, loaded.engine.free_blocks
+    config = loaded.model.config
+    num_blocks, num_states = loaded.engine.cache_sizes
+    cost = loaded.model.cache_cost(settings.block_size)
     return Hello(
         worker_id=settings.worker_id,
         kind="local",
@@ -120,6 +137,9 @@ def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
         weights=settings.weights,
         fingerprint=loaded.fingerprint,
         kv_cache=cache_format(settings.kv_cache, settings.weights),
+        block_bytes=cost.block_bytes,
+        num_states=num_states,
+        state_bytes=cost.state_bytes,
     )
 
 

@@ -125,6 +125,8 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "", f"the oldest waits for {answer.held.oldest_waiting_s:.1f} s"
     if jobs.queued and not num_local(answer) and not answer.desired_workers:
         yield "", "no worker runs; `cactus scale 1` starts one"
+    for memory in dict.fromkeys(_cache_of(worker) for worker in answer.workers if worker.block_bytes):
+        yield "cache", memory
     yield (
         "handoffs",
         f"{jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "
@@ -143,6 +145,21 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "", f"{worker}: {reason}"
     if answer.storage_error:
         yield "journal", f"cannot be written: {answer.storage_error}"
+
+
+def _cache_of(worker: WorkerStatus) -> str:
+    """The memory of a worker's cache when it is full, and its parts."""
+    parts = [f"{counted(worker.num_blocks, 'block')} of {_memory(worker.block_bytes)}"]
+    if worker.num_states:
+        parts.append(f"{counted(worker.num_states, 'recurrent state')} of {_memory(worker.state_bytes)}")
+    return f"{' and '.join(parts)} a worker, {_memory(worker.cache_bytes)}"
+
+
+def _memory(num_bytes: int) -> str:
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB")):
+        if num_bytes >= unit:
+            return f"{num_bytes / unit:.1f} {name}"
+    return f"{num_bytes / 2**10:.1f} KiB"
 
 
 def _changes(before: Status | None, now: Status, seconds: float) -> Iterator[tuple[str, str]]:

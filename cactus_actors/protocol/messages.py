@@ -276,7 +276,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens of prompts
     `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found. `ram_usage_mb` is
     the resident memory of its process, `unavailable` the reason why it takes no jobs now, `breaker` the state of a
-    cloud worker's breaker, `spent` its spending.
+    cloud worker's breaker, `spent` its spending. Its cache has `num_blocks` blocks of `block_bytes` bytes, and
+    `num_states` recurrent states of `state_bytes` bytes, of running sequences and checkpoints.
     """
 
     worker_id: str
@@ -306,6 +307,14 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     unavailable: str | None = None
     breaker: BreakerState | None = None
     spent: list[CloudSpending] = []
+    block_bytes: int = 0
+    num_states: int = 0
+    state_bytes: int = 0
+
+    @property
+    def cache_bytes(self) -> int:
+        """Memory of the cache, once all of it has been written."""
+        return self.num_blocks * self.block_bytes + self.num_states * self.state_bytes
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):

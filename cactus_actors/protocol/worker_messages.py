@@ -23,7 +23,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     `num_slots` sequences run at once over `num_blocks` cache blocks of `block_size` tokens each. A cloud worker has
     no blocks: num_blocks 0. `fingerprint` is that of the model's files (`models/fingerprint.py`); `weights` and
     `kv_cache` are formats. The worker sends at most `max_reports_ahead` reports before a ReportsTaken acknowledges
-    them; 0 is no limit.
+    them; 0 is no limit. `block_bytes` and `state_bytes` are the memory of a block and of one of the `num_states`
+    recurrent states, of running sequences and checkpoints.
     """
 
     worker_id: str
@@ -41,6 +42,9 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     fingerprint: str = ""
     kv_cache: str = ""
     max_reports_ahead: int = 0
+    block_bytes: int = 0
+    num_states: int = 0
+    state_bytes: int = 0
 
 
 class Finish(msgspec.Struct, frozen=True, array_like=True):

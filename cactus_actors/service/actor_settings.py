@@ -104,6 +104,7 @@ class ActorSettings:
             max_sequences=config.max_sequences,
             token_budget=config.token_budget,
             cache_tokens=config.cache_tokens,
+            cache_bytes=config.cache_bytes,
             checkpoints=config.checkpoints,
             checkpoint_tokens=config.checkpoint_tokens,
             speculation=config.speculation,

@@ -41,7 +41,7 @@ SERVICE = {
     "Model": ["model", "lora", "chat_template", "tool_format", "weights", "kv_cache", "speculation", "corpus"],
     "Workers": [
         *("workers", "threads", "max_sequences", "token_budget", "cache_tokens"),
-        *("checkpoints", "checkpoint_tokens"),
+        *("cache_bytes", "checkpoints", "checkpoint_tokens"),
         *("placement", "ray_address"),
     ],
     "Router": ["max_queued_jobs", "job_timeout_s", "max_router_bytes"],

@@ -103,6 +103,9 @@ class WorkerRecord:
             unavailable=report.unavailable,
             breaker=report.breaker,
             spent=report.spent or [],
+            block_bytes=hello.block_bytes,
+            num_states=hello.num_states,
+            state_bytes=hello.state_bytes,
         )
 
 

@@ -9,6 +9,7 @@ import pytest
 from numba import config, njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.attention import attend, attention_scratch
@@ -319,8 +320,9 @@ def test_sizes_follow_the_format():
     sizes = {"float32": 4 * elements, "float16": 2 * elements, "int8": elements + 3 * 2 * 2 * 16 * 4}
     for cache_format, size in sizes.items():
         cache = KVCache.allocate(shape, 5, 16, cache_format, num_slots=3)
-        assert KVCache.bytes_per_block(shape, 16, cache_format) == size + states
-        assert cache.num_bytes == 5 * (size + states) + 3 * 64 * 4
+        cost = shape.cost(16, cache_format)
+        assert cost == CacheCost(size + states, 64 * 4)
+        assert cache.num_bytes == cost.bytes_of(5, 3) == 5 * (size + states) + 3 * 64 * 4
         assert (cache.num_blocks, cache.block_size, cache.format_name) == (5, 16, cache_format)
         assert all(array.ctypes.data % 64 == 0 for array in cache.arrays)
 
@@ -330,7 +332,7 @@ def test_layers_of_several_sizes_take_no_more_than_they_need():
     assert [layer.heads_before for layer in layers] == [0, 4, 5]
     assert [layer.dims_before for layer in layers] == [0, 96, 136]
     assert [layer.columns_before for layer in layers] == [0, 128, 176]
-    assert KVCache.bytes_per_block(CacheShape(layers), 16, "float32") == 4 * 16 * (184 + 240)
+    assert CacheShape(layers).cost(16, "float32") == CacheCost(4 * 16 * (184 + 240))
 
 
 def test_an_unknown_format_is_refused_with_what_there_is():

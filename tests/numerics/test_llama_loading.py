@@ -10,7 +10,6 @@ import pytest
 from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
-from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_named
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
@@ -113,7 +112,7 @@ def test_a_cache_has_the_format_that_the_model_was_built_for(weights, kv_cache, 
     cache = model.new_cache(5, 32)
     assert (cache.format_name, cache.num_blocks, cache.block_size) == (cache_format, 5, 32)
     assert len(model.cache_shape.layers) == CONFIG.num_layers
-    assert cache.num_bytes == 5 * KVCache.bytes_per_block(model.cache_shape, 32, cache_format)
+    assert cache.num_bytes == 5 * model.cache_cost(32).block_bytes
 
 
 @njit(nogil=True)

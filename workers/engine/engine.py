@@ -57,7 +57,7 @@ class Engine:
         self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model.config, self.adapters)
         self._max_sequences = limits.max_sequences
         has_states = model.slot_size > 0
-        num_slots = limits.max_sequences + limits.num_checkpoints if has_states else 0
+        num_slots = limits.num_states if has_states else 0
         self._cache = model.new_cache(limits.cache_blocks, limits.block_size, num_slots)
         self._block_pool = BlockPool(limits.cache_blocks, needs_checkpoints=has_states)
         state_limits = StateLimits(num_slots=num_slots, checkpoint_tokens=limits.checkpoint_distance)
@@ -99,6 +99,11 @@ class Engine:
     def free_blocks(self) -> int:
         """Cache blocks not held by any sequence."""
         return self._block_pool.num_free
+
+    @property
+    def cache_sizes(self) -> tuple[int, int]:
+        """Number of blocks of the cache, and of slots for recurrent states."""
+        return self._cache.num_blocks, self._cache.num_states
 
     def take_cache_events(self) -> CacheEvents:
         """Blocks stored in and evicted from the prefix cache since the last call."""

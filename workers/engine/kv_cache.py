@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.cache_formats import (
     CachedLayer,
@@ -62,6 +64,14 @@ class CacheShape:
         }
         return {name: arrays[name] for name in FORMATS[format]._fields}
 
+    def cost(self, block_size: int, format: str) -> CacheCost:
+        """The memory of one block and of one slot."""
+        return CacheCost(self._num_bytes(1, block_size, format, 0), self._num_bytes(0, block_size, format, 1))
+
+    def _num_bytes(self, num_blocks: int, block_size: int, format: str, num_slots: int) -> int:
+        arrays = self.arrays(num_blocks, block_size, format, num_slots).values()
+        return sum(math.prod(extents) * np.dtype(dtype).itemsize for extents, dtype in arrays)
+
 
 @dataclass(frozen=True, slots=True)
 class KVCache:
@@ -84,12 +94,6 @@ class KVCache:
         }
         return cls(FORMATS[format](**arrays))
 
-    @staticmethod
-    def bytes_per_block(shape: CacheShape, block_size: int = 16, format: str = "float32") -> int:
-        """Memory of one block over all layers."""
-        arrays = shape.arrays(1, block_size, format).values()
-        return sum(int(np.prod(extents)) * np.dtype(dtype).itemsize for extents, dtype in arrays)
-
     @property
     def format_name(self) -> str:
         """One of FORMATS."""
@@ -103,6 +107,11 @@ class KVCache:
     def block_size(self) -> int:
         """Positions of a block."""
         return int(self.arrays.values.shape[2])
+
+    @property
+    def num_states(self) -> int:
+        """Slots for recurrent states; 0 for a model without recurrences."""
+        return int(self.arrays.slots.shape[0])
 
     @property
     def num_bytes(self) -> int:

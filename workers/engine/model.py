@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from cactus_actors.workers.engine.cache_cost import CacheCost
     from cactus_actors.workers.engine.kv_cache import KVCache
     from cactus_actors.workers.engine.step_batch import Batch
     from cactus_actors.workers.spec.model_config import ModelConfig
@@ -34,6 +35,9 @@ class Model(Protocol):
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 1) -> KVCache:
         """An empty cache for this model's keys and values, and slots if it has recurrent states."""
+
+    def cache_cost(self, block_size: int = 16) -> CacheCost:
+        """The memory of a block and of a slot of such a cache."""
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Logits (rows, vocab) of `batch.logit_rows`, a view valid until the next call."""

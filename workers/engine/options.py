@@ -43,6 +43,11 @@ class EngineLimits:
         return max(1, self.checkpoint_tokens // self.block_size) * self.block_size
 
     @property
+    def num_states(self) -> int:
+        """Recurrent states of running sequences and checkpoints, where the model has some."""
+        return self.max_sequences + self.num_checkpoints
+
+    @property
     def cache_tokens(self) -> int:
         """Tokens whose keys and values fit the cache."""
         return self.cache_blocks * self.block_size

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
-from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.cache_cost import CacheCost
+from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros, round_up
 from cactus_actors.workers.kernels.attention import attention_scratch
@@ -20,6 +21,7 @@ from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.adapter_set import AdapterSet
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
+from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.compiled_step import step_of_rank
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
@@ -66,12 +68,7 @@ class TransformerModel:
         self.weights_format = layout.body.name
         self.kernels = layout.body.kernels
         self.kv_format = kv_format
-        self.cache_shape = CacheShape(
-            layers=graph.cached_layers,
-            num_state_layers=graph.num_state_layers,
-            state_size=config.hidden_size if graph.num_state_layers else 0,
-            slot_size=graph.slot_size,
-        )
+        self.cache_shape = cache_shape_of(graph)
         largest_head = max([config.head_dim, *(layer.head_dim for layer in graph.cached_layers)])
         self._scratch_size = max(attention_scratch(largest_head), largest_part(graph))
         self._program = self._last_program = Program.of(graph, layout)
@@ -102,6 +99,10 @@ class TransformerModel:
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 1) -> KVCache:
         """An empty KV cache for this model, in its format."""
         return KVCache.allocate(self.cache_shape, num_blocks, block_size, self.kv_format, num_slots)
+
+    def cache_cost(self, block_size: int = 16) -> CacheCost:
+        """The memory of a block and of a slot of this model's cache."""
+        return self.cache_shape.cost(block_size, self.kv_format)
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Logits (rows, vocab) of `batch.logit_rows`, a view that the next call overwrites.

@@ -41,6 +41,14 @@ _OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
         lambda worker: worker.ram_usage_mb * 2**20,
         "Resident memory of the worker's process.",
     ),
+    ("worker_block_bytes", lambda worker: worker.block_bytes, "Memory of a block."),
+    (
+        "worker_states",
+        lambda worker: worker.num_states,
+        "Recurrent states that fit the cache, where the model has them.",
+    ),
+    ("worker_state_bytes", lambda worker: worker.state_bytes, "Memory of a recurrent state."),
+    ("worker_cache_bytes", lambda worker: worker.cache_bytes, "Memory of the blocks and recurrent states, when used."),
 )
 _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
     ("worker_generation_tokens", lambda worker: worker.tokens_generated, "Tokens generated."),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
@@ -44,6 +45,8 @@ CONFIG = ModelConfig(
     layers=(Layer(),),
 )
 
+SHAPE = CacheShape(cached_layers([(1, 4)]))
+
 
 class CountingModel:
     """After token n the most likely token is n + 1, then n + 2; NOT_FINITE gives NaN logits, EXPLODES an exception."""
@@ -54,7 +57,10 @@ class CountingModel:
     kernels = "none"
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
-        return KVCache.allocate(CacheShape(cached_layers([(1, 4)])), num_blocks, block_size)
+        return KVCache.allocate(SHAPE, num_blocks, block_size)
+
+    def cache_cost(self, block_size: int = 16) -> CacheCost:
+        return SHAPE.cost(block_size, "float32")
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         if EXPLODES in batch.token_ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.kernels.cache_formats import cached_layers
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
@@ -31,8 +32,14 @@ class FakeModel:
         )
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
-        shape = CacheShape(cached_layers([(1, 4)]), slot_size=self.slot_size)
-        return KVCache.allocate(shape, num_blocks, block_size, num_slots=num_slots)
+        return KVCache.allocate(self.cache_shape, num_blocks, block_size, num_slots=num_slots)
+
+    def cache_cost(self, block_size: int = 16) -> CacheCost:
+        return self.cache_shape.cost(block_size, "float32")
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        return CacheShape(cached_layers([(1, 4)]), slot_size=self.slot_size)
 
     def logit_stats(self, num_rows: int) -> None:
         return None

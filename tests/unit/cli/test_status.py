@@ -17,7 +17,7 @@ import pytest
 import typer.testing
 from rich.console import Console
 
-from cactus_actors.cli.status_page import status_page, workers_summary
+from cactus_actors.cli.status_page import facts_of, status_page, workers_summary
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Status, WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter, until
@@ -170,3 +170,19 @@ def test_an_interrupt_of_a_watch_prints_nothing_again(router: ScriptedRouter) ->
     _, ended, after = bytes(told).rpartition(b"\x1b[?1049l")  # back to the previous screen
     assert ended
     assert b"serving" not in after
+
+
+@pytest.mark.parametrize(
+    ("num_states", "told"),
+    [
+        (0, "2048 blocks of 192.0 KiB a worker, 384.0 MiB"),
+        (48, "2048 blocks of 192.0 KiB and 48 recurrent states of 19.3 MiB a worker, 1.3 GiB"),
+    ],
+)
+def test_the_memory_of_the_caches_is_shown_once(router: ScriptedRouter, num_states: int, told: str) -> None:
+    worker = msgspec.structs.replace(
+        worker_named("a"), block_bytes=192 * 1024, num_states=num_states, state_bytes=20_200_000 if num_states else 0
+    )
+    workers = [worker, msgspec.structs.replace(worker, worker_id="b"), worker_named("old")]
+    status = msgspec.structs.replace(router.status(""), workers=workers)
+    assert [fact for label, fact in facts_of(status) if label == "cache"] == [told]

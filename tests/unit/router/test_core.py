@@ -227,3 +227,11 @@ def test_job_ids_have_one_form(router: RouterHarness) -> None:
             assert error_of(reply).type == "not_found_error"
             assert len(reply.job_id or "") <= 64
     assert router.core.status(router.now).jobs.accepted == 0
+
+
+def test_the_status_has_the_memory_of_a_workers_cache() -> None:
+    router = RouterHarness()
+    router.connect("w1", num_blocks=10, block_bytes=1000, num_states=3, state_bytes=70_000)
+    router.connect("cloud", kind="cloud")
+    [status] = router.client(StatusRequest(request_id="r"))
+    assert {worker.worker_id: worker.cache_bytes for worker in status.workers} == {"w1": 220_000, "cloud": 0}

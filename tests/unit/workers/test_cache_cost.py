@@ -1,0 +1,109 @@
+"""The memory of a worker's cache: what is counted is what is allocated, recurrent states included."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cactus_actors.config import WorkerSettings
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.actor import LoadedEngine, hello_message, limits_of
+from cactus_actors.workers.engine.cache_cost import CacheCost
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.options import TextOptions
+from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
+from cactus_actors.workers.runtime.cache_shape import cache_shape_of
+from tests.support.models.fake_model import FakeModel
+from tests.support.models.sampler_cases import NoBytes
+from tests.support.paths import GOLDENS
+
+HYBRIDS = ["lfm2", "lfm2moe", "lfm3", "granite4-hybrid", "qwen35", "qwen35-untied", "qwen35moe"]
+TOKENS = 16  # of a block
+FLOAT = 4
+
+
+class ShapedModel(FakeModel):
+    """A model without weights whose cache has the shape of a checkpoint's."""
+
+    def __init__(self, files: ModelFiles) -> None:
+        super().__init__(files.config.vocab_size)
+        self.config = files.config
+        self.shape = cache_shape_of(files.graph)
+        self.slot_size = files.graph.slot_size
+        self.caches: list[KVCache] = []
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        return self.shape
+
+    def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
+        self.caches.append(super().new_cache(num_blocks, block_size, num_slots))
+        return self.caches[-1]
+
+
+def up(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def expected_cost(name: str, files: ModelFiles) -> CacheCost:
+    """The cost in float32 by the keys of config.json."""
+    keys: dict[str, Any] = json.loads((GOLDENS / name / "config.json").read_text())
+    kinds = [layer.kind for layer in files.config.layers]
+    head_dim = keys.get("head_dim") or keys["hidden_size"] // keys["num_attention_heads"]
+    attention = keys["num_key_value_heads"] * (head_dim + up(head_dim, 16))
+    convolution = up(keys["hidden_size"], 16)
+    floats = kinds.count("attention") * attention + kinds.count("conv") * convolution
+    state = 0
+    if "delta" in kinds:
+        values = keys["linear_num_value_heads"] * keys["linear_value_head_dim"]
+        channels = 2 * keys["linear_num_key_heads"] * keys["linear_key_head_dim"] + values
+        matrices = keys["linear_num_value_heads"] * keys["linear_key_head_dim"] * up(keys["linear_value_head_dim"], 32)
+        state = kinds.count("delta") * (up(channels, 256) * (keys["linear_conv_kernel_dim"] - 1) + matrices)
+    if "mamba" in kinds:
+        channels = keys["mamba_expand"] * keys["hidden_size"] + 2 * keys["mamba_n_groups"] * keys["mamba_d_state"]
+        matrices = keys["mamba_n_heads"] * keys["mamba_d_state"] * up(keys["mamba_d_head"], 32)
+        state = kinds.count("mamba") * (up(channels, 256) * (keys["mamba_d_conv"] - 1) + matrices)
+    return CacheCost(FLOAT * TOKENS * floats, FLOAT * state)
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_the_memory_of_a_hybrid_model_is_counted_as_it_is_allocated(name: str) -> None:
+    files = read_model(GOLDENS / name)
+    shape = cache_shape_of(files.graph)
+    assert shape.cost(TOKENS, "float32") == expected_cost(name, files)
+    for cache_format in ("float32", "int8"):
+        cache = KVCache.allocate(shape, 3, TOKENS, cache_format, num_slots=5)
+        allocated = sum(array.nbytes for array in cache.arrays)
+        assert allocated == cache.num_bytes == shape.cost(TOKENS, cache_format).bytes_of(3, cache.num_states)
+        assert cache.num_states == (5 if files.graph.slot_size else 0)
+
+
+@pytest.mark.parametrize("name", [*HYBRIDS, "llama3"])
+def test_states_and_checkpoints_count_in_cache_bytes_before_blocks(name: str) -> None:
+    model = ShapedModel(read_model(GOLDENS / name))
+    cost = model.cache_cost(TOKENS)
+    least = cost.bytes_of(1, 3 + 4)
+    for spare, num_blocks in ((0, 1), (cost.block_bytes - 1, 1), (cost.block_bytes, 2), (10 * cost.block_bytes, 11)):
+        settings = WorkerSettings(worker_id="w", max_sequences=3, checkpoints=4, cache_bytes=least + spare)
+        engine = Engine(model, TextOptions(NoBytes(), []), limits_of(settings, model))
+        assert engine.cache_sizes == (num_blocks, 7 if cost.state_bytes else 0)
+        allocated = model.caches[-1].num_bytes
+        assert allocated == cost.bytes_of(*engine.cache_sizes) <= least + spare < allocated + cost.block_bytes
+        hello = hello_message(settings, LoadedEngine(engine, model))
+        assert hello.num_blocks * hello.block_bytes + hello.num_states * hello.state_bytes == allocated
+    settings = WorkerSettings(worker_id="w", max_sequences=3, checkpoints=4, cache_bytes=least - 1)
+    with pytest.raises(ConfigurationInvalid, match=f"the least is {least}") as caught:
+        limits_of(settings, model)
+    assert caught.value.param == "cache_bytes"
+
+
+def test_without_cache_bytes_the_blocks_hold_cache_tokens() -> None:
+    model = ShapedModel(read_model(GOLDENS / "qwen35"))
+    settings = WorkerSettings(worker_id="w", max_sequences=2, checkpoints=1, cache_tokens=100)
+    limits = limits_of(settings, model)
+    assert (limits.cache_blocks, limits.num_states) == (6, 3)
+    assert replace(limits, num_checkpoints=0).num_states == 2
