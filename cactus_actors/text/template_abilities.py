@@ -32,7 +32,8 @@ class TemplateAbilities(NamedTuple):
 
     The template reads tools from the variable `tools_name`, or from the system message, or not at all.
     `shows_calls` says if those of a conversation appear in the prompt. Their results appear as messages of the
-    `result_role`, None if of no role; a template that `takes_responses` reads them from the message of the calls.
+    `result_role`, None if of no role; a template that `takes_responses` reads them only from the message of the
+    calls.
     `lacks_content` says if a message of only calls has no text at all, instead of an empty one, `takes_one_call` if
     at most one call of a message is rendered, `needs_descriptions` if a tool without one is not.
     """
@@ -75,15 +76,17 @@ def abilities_of(template: ChatTemplate) -> TemplateAbilities:
     role = "tool" if _RESULT in prompt or _RESULT in without_calls else None
     if role is None and _RESULT in _rendered(template, with_result_role(_conversation(""), _OTHER_ROLE), name):
         role = _OTHER_ROLE
-    with_responses = _rendered(template, with_results_beside_calls(_conversation("")), name)
+    called = _conversation("")[:3]
+    with_responses = _rendered(template, with_results_beside_calls(called), name)
+    # A template that writes messages as JSON shows any field; one that finds results after calls needs no other place.
+    is_dump, is_same = RESPONSES in with_responses, with_responses == _rendered(template, called, name)
     with_two = _rendered(template, _conversation(None if is_better else "", calls=_TWO_CALLS), name)
     return TemplateAbilities(
         tools_name=name,
         tools_in_system=in_system,
         shows_calls=_CALL in prompt,
         result_role=role,
-        # a template that writes messages as JSON shows the name of the field, too
-        takes_responses=_CALL in prompt and _RESULT in with_responses and RESPONSES not in with_responses,
+        takes_responses=_CALL in prompt and _RESULT in with_responses and not (is_dump or is_same),
         lacks_content=is_better,
         takes_one_call=_CALL in prompt and _SECOND not in with_two,
         needs_descriptions=name is not None and _TOOL not in _rendered(template, question, name, tools=_BARE_TOOLS),

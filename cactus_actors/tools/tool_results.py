@@ -20,14 +20,18 @@ def with_result_role(messages: Sequence[Message], role: str) -> list[Message]:
 def with_results_beside_calls(messages: Sequence[Message]) -> list[Message]:
     """The conversation with results in `tool_responses` of the message that has their calls.
 
-    The text of such a message comes before it, as a message of its own. Results that follow no call stay.
+    The text of such a message comes before it, as a message of its own, and the answer to the results is its text:
+    all are one turn of the model. Results that follow no call stay.
     """
     turns: list[Message] = []
     num_results = 0
     for message in messages:
         calls = turns[-1].get("tool_calls") if turns else None
         if message.get("role") != "tool" or not calls:
-            turns.append(message)
+            if num_results and message.get("role") == "assistant" and not message.get("tool_calls"):
+                turns[-1] = {**turns[-1], "content": message.get("content")}
+            else:
+                turns.append(message)
             num_results = 0
             continue
         if num_results == 0:

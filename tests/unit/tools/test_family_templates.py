@@ -261,6 +261,7 @@ def test_results_stand_beside_the_calls_that_they_are_of() -> None:
         {"role": "assistant", "content": "", "tool_calls": [other]},
         {"role": "tool"},
         {"role": "assistant", "content": "So."},
+        {"role": "assistant", "content": "And so."},
         {"role": "tool", "content": "late"},
     ]
     turns = with_results_beside_calls(messages)
@@ -270,8 +271,23 @@ def test_results_stand_beside_the_calls_that_they_are_of() -> None:
         "content": "",
         "tool_responses": [{"name": "now", "response": {"time": 3}}, {"name": "sum", "response": "[2]"}],
     }
-    assert turns[4] == {**messages[5], "tool_responses": [{"name": "now", "response": ""}]}
-    assert turns[5:] == messages[7:]
+    last = {**messages[5], "content": "So.", "tool_responses": [{"name": "now", "response": ""}]}
+    assert turns[4] == last, "the answer to the results is of the same turn"
+    assert turns[5:] == messages[8:]
+
+
+def test_a_template_that_finds_results_after_their_calls_gets_them_there(tmp_path: Path) -> None:
+    """Gemma 4's later templates, which read either; an object in a result is text for them, as in transformers."""
+    template = """\
+{{ tools | tojson }}{% for m in messages if m.role != 'tool' %}<|turn>{{ m.role }}
+{% for c in m.tool_calls or () %}<|tool_call>call:{{ c.function.name }}{}<tool_call|>{% endfor %}
+{%- if m.tool_responses %}{% for r in m.tool_responses %}<|tool_response>{{ r.response }}{% endfor %}
+{%- elif m.tool_calls %}{% for r in messages if r.role == 'tool' %}<|tool_response>{{ r.content }}{% endfor %}
+{%- endif %}
+{{- m.content }}{% endfor %}"""
+    model = load_model(tmp_path, "<|tool_call>", template=template)
+    text = model.chat_text([*HISTORY[:2], {**HISTORY[2], "content": '{"sum": 2}'}], TOOLS).text
+    assert text.endswith('<|tool_call>call:add{}<tool_call|><|tool_response>{"sum": 2}')
 
 
 def test_a_role_of_results_is_the_templates() -> None:
