@@ -1,7 +1,7 @@
 """Writes the reference pages that follow from the code; `make docs` runs it.
 
 A page is made by one module here: `cli` from the commands, `configuration` from the structs of settings,
-`errors` from the tree of errors, `metrics` from the metric families, `model_configs` from the readers of config.json,
+`errors` from the tree of errors, `metrics` from the metric families, `model_configs` from the readers of model files,
 `python_client` from signatures and docstrings. The modules only lay out: the words stand in the code.
 """
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families.family import Family
-from cactus_actors.workers.families.registry import FAMILIES
+from cactus_actors.workers.families.registry import FAMILIES, family_of_gguf
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
 from docs.generate.config_values import ABSENT, OTHERS, TRIALS, Trial
+from docs.generate.gguf_values import TRIALS_OF_GGUF
 from docs.generate.layout import WIDTH, page
 from docs.generate.model_memory import MEMORY, memory_rows
+from tests.goldens.to_gguf import write_gguf
 
 CHECKPOINTS = Path(__file__).parents[2] / "tests" / "goldens"
 """Tiny checkpoints of all families."""
+_HEADING = "| key | families | supported | refused |"
 
 
 class Outcome(NamedTuple):
@@ -27,67 +33,99 @@ class Outcome(NamedTuple):
     refused: tuple[str, ...]
 
 
-def tiny_config(family: Family) -> dict[str, Any]:
-    """The config.json with most keys among the tiny checkpoints of a family."""
-    found: list[dict[str, Any]] = [
-        json.loads(path.read_text(encoding="utf-8")) for path in sorted(CHECKPOINTS.glob("*/config.json"))
-    ]
-    return max((values for values in found if values["architectures"][0] in family.architectures), key=len)
+@dataclass(frozen=True)
+class Reader:
+    """A family's reader of config.json or of GGUF metadata, and the keys of a tiny checkpoint."""
+
+    family: str
+    values: Mapping[str, Any]
+    read: Callable[[Mapping[str, Any]], ModelConfig]
+
+    def config_of(self, values: Mapping[str, Any]) -> ModelConfig:
+        """The config of these keys, without those that are ABSENT."""
+        return self.read({key: value for key, value in values.items() if value is not ABSENT})
+
+    def reads(self, values: Mapping[str, Any]) -> bool:
+        """True if the keys are not refused."""
+        try:
+            self.config_of(values)
+        except ModelFileInvalid:
+            return False
+        return True
 
 
-def outcome_of(family: Family, values: Mapping[str, Any], trial: Trial) -> Outcome | None:
+def reader_of_json(family: Family) -> Reader:
+    """The reader of config.json."""
+    values = json.loads((_checkpoint_of(family) / "config.json").read_text(encoding="utf-8"))
+    return Reader(family.name, values, lambda keys: family.read_json(ConfigKeys(Path("config.json"), keys)))
+
+
+def reader_of_gguf(family: Family) -> Reader:
+    """The reader of the metadata below the name of the architecture."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = open_gguf(write_gguf(_checkpoint_of(family), Path(directory) / "model.gguf"))
+    prefix = f"{file.metadata['general.architecture']}."
+    reading = family_of_gguf(file.path, file.metadata)  # files of two families may have one architecture
+    values = {key.removeprefix(prefix): file.metadata[key] for key in file.metadata if key.startswith(prefix)}
+
+    def read(keys: Mapping[str, Any]) -> ModelConfig:
+        given = {f"{prefix}{key}": value for key, value in keys.items()}
+        return reading.read_gguf(ConfigKeys(file.path, given, prefix), file)
+
+    return Reader(family.name, values, read)
+
+
+def _checkpoint_of(family: Family) -> Path:
+    """The tiny checkpoint of a family whose config.json has most keys."""
+    found = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(CHECKPOINTS.glob("*/config.json"))}
+    own = [path for path, values in found.items() if values["architectures"][0] in family.architectures]
+    return max(own, key=lambda path: len(found[path])).parent
+
+
+def outcome_of(reader: Reader, trial: Trial) -> Outcome | None:
     """The values of a key that the family supports and refuses; None if the key does not concern it.
 
     That is the case if the key changes nothing, or if the keys beside it are refused. A refusal must name the key.
     """
-    base = _read(family, values)
+    values = reader.values
+    base = reader.config_of(values)
     read: dict[str, ModelConfig] = {}
     refused: list[str] = []
     for shown, changes in trial.values.items():
         try:
-            read[shown] = _read(family, {**values, **trial.beside, **changes(values, base)})
+            read[shown] = reader.config_of({**values, **trial.beside, **changes(values, base)})
         except ModelFileInvalid as error:
             if not any(name in error.message for name in trial.names or trial.key.split(".")):
-                if not _is_read(family, {**values, **trial.beside}):
+                if not reader.reads({**values, **trial.beside}):
                     return None
-                raise AssertionError(f"{family.name} refuses {trial.key} {shown} without its key") from error
+                raise AssertionError(f"{reader.family} refuses {trial.key} {shown} without its key") from error
             refused.append(shown)
     if not refused and all(config == next(iter(read.values())) for config in read.values()):
         return None
     return Outcome(tuple(read), (OTHERS,) if OTHERS in refused else tuple(refused))
 
 
-def _read(family: Family, values: Mapping[str, Any]) -> ModelConfig:
-    given = {key: value for key, value in values.items() if value is not ABSENT}
-    return family.read_json(ConfigKeys(Path("config.json"), given))
-
-
-def _is_read(family: Family, values: Mapping[str, Any]) -> bool:
-    try:
-        _read(family, values)
-    except ModelFileInvalid:
-        return False
-    return True
-
-
-def _rows() -> Iterator[str]:
-    configs = {family.name: tiny_config(family) for family in FAMILIES}
-    for trial in TRIALS:
+def _rows(readers: Sequence[Reader], trials: Sequence[Trial]) -> Iterator[str]:
+    everyone = [reader.family for reader in readers]
+    for trial in trials:
         families: dict[Outcome, list[str]] = {}
-        for family in FAMILIES:
-            outcome = outcome_of(family, configs[family.name], trial)
+        for reader in readers:
+            outcome = outcome_of(reader, trial)
             if outcome is not None:
-                families.setdefault(outcome, []).append(family.name)
+                families.setdefault(outcome, []).append(reader.family)
         assert families, f"no family reads {trial.key}"
         num_concerned = sum(map(len, families.values()))
         for outcome, names in sorted(families.items(), key=lambda item: len(item[1])):
             cells = ", ".join(outcome.supported) or "-", ", ".join(outcome.refused) or "-"
-            yield from _rows_of(trial.key, names, cells, has_others=len(names) < num_concerned == len(FAMILIES))
+            has_others = len(names) < num_concerned == len(everyone)
+            yield from _rows_of(trial.key, names, everyone, cells, has_others=has_others)
 
 
-def _rows_of(key: str, names: list[str], cells: tuple[str, str], *, has_others: bool) -> Iterator[str]:
+def _rows_of(
+    key: str, names: list[str], everyone: list[str], cells: tuple[str, str], *, has_others: bool
+) -> Iterator[str]:
     """A row for these families, or more where one is too long."""
-    missing = [family.name for family in FAMILIES if family.name not in names]
+    missing = [name for name in everyone if name not in names]
     rest = "all others" if has_others else f"all but {', '.join(missing)}"
     if not missing:
         yield _row(f"`{key}`", "all", *cells)
@@ -108,19 +146,27 @@ def _row(*cells: str) -> str:
 
 
 INTRODUCTION = """\
-`make docs` writes this table from the code: it gives each value to the config.json of a tiny checkpoint of each family
-(`tests/goldens`), and reads it. A value is supported if a model with it is computed as transformers computes it; it is
-refused with an error that names the key. A family that a key's rows do not name ignores the key, as its class of
+`make docs` writes these tables from the code: it gives each value to the files of a tiny checkpoint of each family
+(`tests/goldens`), and reads them. A value is supported if a model with it is computed as transformers computes it; it
+is refused with an error that names the key. A family that a key's rows do not name ignores the key, as its class of
 transformers does. Families are described in [models](models.md); numbers stand for all numbers of their kind."""
+GGUF = """\
+These are keys of the metadata below the name of the architecture, such as `llama.`. Tensors that the architecture does
+not have, and those of another shape than the config's, are refused too."""
 
 
 def model_configs_page() -> str:
     """The text of the page."""
     memory = [_row(*cells) for cells in memory_rows()]
+    of_gguf = [family for family in FAMILIES if family.gguf_architectures]
     return page(
         "Model configurations",
         INTRODUCTION,
-        _table(_row("key", "families", "supported", "refused"), _rows()),
+        "## config.json",
+        _table(_HEADING, _rows([reader_of_json(family) for family in FAMILIES], TRIALS)),
+        "## GGUF",
+        GGUF,
+        _table(_HEADING, _rows(list(map(reader_of_gguf, of_gguf)), TRIALS_OF_GGUF)),
         MEMORY,
         _table(memory[0], memory[1:]),
     )

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.registry import FAMILIES
-from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
 from docs.generate.config_values import ABSENT, TRIALS, Trial, always, trial
-from docs.generate.model_configs import Outcome, outcome_of, tiny_config
+from docs.generate.gguf_values import TRIALS_OF_GGUF
+from docs.generate.model_configs import Outcome, outcome_of, reader_of_json
 from docs.generate.model_memory import memory_rows
 from tests.support.paths import ROOT
 
 REQUIRED = re.compile(r'require_one_of\(\s*"(\w+)"|\.require\([^\n]*?, "(\w+)", |keys\.boolean\("(\w+)"')
-OF_GGUF = {"expert_count", "expert_gating_func", "expert_weights_scale", "expert_weights_norm", "nextn_predict_layers"}
 SIZES_AND_NAMES = {
     "block_auto_adjust_ff_dim",
+    "expert_count",
     "global_head_dim",
     "mamba_d_head",
     "mamba_n_heads",
@@ -35,47 +36,43 @@ SIZES_AND_NAMES = {
 
 
 def known_keys() -> set[str]:
-    return {part for each in TRIALS for part in (*each.key.split("."), *each.names)}
+    return {part for each in (*TRIALS, *TRIALS_OF_GGUF) for part in (*each.key.split("."), *each.names)}
 
 
 def test_every_key_that_a_family_refuses_is_in_the_table() -> None:
     sources = [*(ROOT / "workers/families").glob("*.py"), *(ROOT / "workers/spec").glob("*.py")]
     refused = {key for path in sources for found in REQUIRED.findall(path.read_text()) for key in found if key}
     assert {"hidden_act", "conv_bias", "attn_output_gate"} <= refused
-    assert sorted(refused - known_keys() - OF_GGUF - SIZES_AND_NAMES) == []
+    assert sorted(refused - known_keys() - SIZES_AND_NAMES) == []
 
 
-def reading(change: Callable[[ConfigKeys], ModelConfig]):
-    return replace(llama.FAMILY, read_json=change)
+LLAMA = reader_of_json(llama.FAMILY)
 
 
 def test_an_outcome_lists_what_is_read_and_what_is_refused() -> None:
-    values = tiny_config(llama.FAMILY)
     activations = trial("hidden_act", "silu", "gelu", ABSENT)
-    assert outcome_of(llama.FAMILY, values, activations) == Outcome(("`silu`", "absent"), ("`gelu`",))
-    assert outcome_of(llama.FAMILY, values, trial("no_such_key", 1, 2)) is None
+    assert outcome_of(LLAMA, activations) == Outcome(("`silu`", "absent"), ("`gelu`",))
+    assert outcome_of(LLAMA, trial("no_such_key", 1, 2)) is None
     beside = Trial("no_such_key", {"1": always({"no_such_key": 1})}, {"hidden_act": "relu"})
-    assert outcome_of(llama.FAMILY, values, beside) is None, "a model with what stands beside is refused"
+    assert outcome_of(LLAMA, beside) is None, "a model with what stands beside is refused"
 
 
 def test_a_refusal_without_the_key_is_no_outcome() -> None:
-    def read(keys: ConfigKeys) -> ModelConfig:
+    def read(keys: Mapping[str, Any]) -> ModelConfig:
         if keys.get("mlp_bias"):
             raise ModelFileInvalid("config.json: cannot be read")
-        return llama.read_json(keys)
+        return LLAMA.read(keys)
 
-    values = tiny_config(llama.FAMILY)
-    assert outcome_of(reading(llama.read_json), values, trial("mlp_bias", True, False)) is not None
+    assert outcome_of(LLAMA, trial("mlp_bias", True, False)) is not None
     with pytest.raises(AssertionError, match="refuses mlp_bias true without its key"):
-        outcome_of(reading(read), values, trial("mlp_bias", True, False))
+        outcome_of(replace(LLAMA, read=read), trial("mlp_bias", True, False))
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_no_family_takes_code_or_quantised_weights(family) -> None:
-    values = tiny_config(family)
     for key in ("auto_map", "quantization_config.quant_method"):
         [found] = [each for each in TRIALS if each.key == key]
-        outcome = outcome_of(family, values, found)
+        outcome = outcome_of(reader_of_json(family), found)
         assert outcome is not None
         assert outcome.refused == ("others",)
 
