@@ -39,6 +39,7 @@ def _pass(
     num_heads: int,
     num_rows: int,
     first: int,
+    ends: Any,
     scratch: Any,
     rank: int,
     size: int,
@@ -61,6 +62,8 @@ def _pass(
                 num_rows,
                 num_heads // kv_heads,
                 first,
+                ends,
+                0,
                 0,
                 head_dim**-0.5,
                 0.0,
@@ -104,6 +107,7 @@ class Case:
         queries = aligned_zeros((rows * width + 64,), np.float32)
         queries[:] = generator.standard_normal(len(queries), dtype=np.float32)
         out = aligned_zeros((rows * width + 64,), np.float32)
+        ends = np.arange(self.first, self.first + self.num_rows, dtype=np.int32)
         scratch = [aligned_zeros((attention_scratch(head_dim),), np.float32) for _ in range(8)]
 
         def run(rank: int, size: int) -> None:
@@ -117,6 +121,7 @@ class Case:
                 num_heads,
                 self.num_rows,
                 self.first,
+                ends,
                 scratch[rank],
                 rank,
                 size,

@@ -22,6 +22,8 @@ _TEXT_FILES = (
     "model.safetensors.index.json",
     "tokenizer.json",
     "tokenizer_config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
     POOLING_FILE,
 )
 

@@ -28,6 +28,8 @@ TEXT_FILES = (
     "tokenizer_config.json",
     "special_tokens_map.json",
     "chat_template.jinja",
+    "preprocessor_config.json",
+    "processor_config.json",
     POOLING_FILE,
     INDEX_NAME,
 )

@@ -103,6 +103,15 @@ _ROPES: Mapping[str, Callable[[int], Changes]] = {
 }
 
 
+def _inside(section: str, key: str, *values: Any) -> Trial:
+    """Each of these values of a key of a nested object."""
+
+    def change(value: Any) -> Change:
+        return lambda config, _: {section: {**config.get(section, {}), key: value}} if section in config else {}
+
+    return Trial(f"{section}.{key}", {shown(value): change(value) for value in values})
+
+
 def _growing(values: Mapping[str, Any], **beta: float) -> Any:
     """The `rope_parameters` of a config.json with another growth of the queries."""
     given = values.get("rope_parameters")
@@ -229,5 +238,12 @@ TRIALS: tuple[Trial, ...] = (
             OTHERS: always({"per_layer_config": {"0": {"intermediate_size": 8}}}),
         },
     ),
+    _inside("vision_config", "hidden_act", "gelu_pytorch_tanh", "gelu", "silu", OTHERS),
+    _inside("vision_config", "num_channels", 3, 1),
+    _inside("vision_config", "image_size", 48, 1),
+    _inside("vision_config", "num_patches", 64, 60),
+    trial("projector_hidden_act", "gelu", "gelu_pytorch_tanh", "relu", OTHERS),
+    trial("projector_bias", True, False),
+    trial("projector_use_layernorm", True, False),
 )
 """The keys that change a computation, in the order of the table."""

@@ -56,8 +56,9 @@ class Reader:
 
 def reader_of_json(family: Family) -> Reader:
     """The reader of config.json."""
-    values = json.loads((_checkpoint_of(family) / "config.json").read_text(encoding="utf-8"))
-    return Reader(family.name, values, lambda keys: family.read_json(ConfigKeys(Path("config.json"), keys)))
+    path = _checkpoint_of(family) / "config.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    return Reader(family.name, values, lambda keys: family.read_json(ConfigKeys(path, keys)))
 
 
 def reader_of_gguf(family: Family) -> Reader:
@@ -77,7 +78,8 @@ def reader_of_gguf(family: Family) -> Reader:
 
 def _checkpoint_of(family: Family) -> Path:
     """The tiny checkpoint of a family whose config.json has most keys."""
-    found = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(CHECKPOINTS.glob("*/config.json"))}
+    paths = sorted([*CHECKPOINTS.glob("*/config.json"), *CHECKPOINTS.glob("with_pictures/*/config.json")])
+    found = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     own = [path for path, values in found.items() if values["architectures"][0] in family.architectures]
     return max(own, key=lambda path: len(found[path])).parent
 
@@ -149,7 +151,8 @@ INTRODUCTION = """\
 `make docs` writes these tables from the code: it gives each value to the files of a tiny checkpoint of each family
 (`tests/goldens`), and reads them. A value is supported if a model with it is computed as transformers computes it; it
 is refused with an error that names the key. A family that a key's rows do not name ignores the key, as its class of
-transformers does. Families are described in [models](models.md); numbers stand for all numbers of their kind."""
+transformers does. The `text_config` of SmolVLM is read as by Llama, that of LFM2-VL as by LFM2. Families are described
+in [models](models.md); numbers stand for all numbers of their kind."""
 GGUF = """\
 These are keys of the metadata below the name of the architecture, such as `llama.`. Tensors that the architecture does
 not have, and those of another shape than the config's, are refused too."""

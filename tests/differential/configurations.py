@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
+from cactus_actors.protocol.pictures import PreparedPicture
 from tests.differential import ropes
+from tests.differential.encoders import NAMES_OF_MERGING, drawn_encoder
 from tests.differential.fields import FIELDS, TOGETHER, Draw, both_layer_kinds, layer_kinds, one_of
 from tests.differential.shape import Shape
 
@@ -38,6 +40,7 @@ class Configuration:
     head: Head
     storage: str
     prompt_ids: tuple[int, ...]  # of a third of the vocabulary, so that some tokens occur again
+    picture: PreparedPicture | None = None  # whose placeholders are in the prompt
 
 
 BASICS = (
@@ -289,8 +292,34 @@ FAMILIES = (
         max_layers=6,
     ),
 )
+LONG_CONTEXT = ("max_position_embeddings", one_of(512))
+FAMILIES += (
+    *(
+        Family(
+            architecture,
+            model_type,
+            (*BASICS, "attention_bias", "mlp_bias", "hidden_act"),
+            always=(LONG_CONTEXT,),
+            instead=(LONG_CONTEXT,),
+        )
+        for architecture, model_type in (
+            ("SmolVLMForConditionalGeneration", "smolvlm"),
+            ("Idefics3ForConditionalGeneration", "idefics3"),
+        )
+    ),
+    Family(
+        "Lfm2VlForConditionalGeneration",
+        "lfm2_vl",
+        (*BASICS, "layer_types", "full_attn_idxs", "conv_L_cache", "norm_eps"),
+        always=(("block_multiple_of", one_of(4, 10, 16)), LONG_CONTEXT),
+        instead=(("layer_types", layer_kinds("conv", "full_attention")), LONG_CONTEXT),
+    ),
+)
 ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
-TEXTS = {"gemma3": ("gemma3_text",), "gemma4": ("gemma4_text",), "mistral3": ("ministral3", "ministral3", "mistral")}
+TEXTS = {
+    **{"gemma3": ("gemma3_text",), "gemma4": ("gemma4_text",), "mistral3": ("ministral3", "ministral3", "mistral")},
+    **{"smolvlm": ("llama",), "idefics3": ("llama",), "lfm2_vl": ("lfm2",)},
+}
 """The types of the text part of models with images."""
 
 VISION = {
@@ -321,15 +350,21 @@ def drawn(family: Family, random: Random) -> Configuration:
     if random.random() < 0.1:
         del config[random.choice(["num_key_value_heads", "max_position_embeddings"])]
     is_tied = config.get("tie_word_embeddings")
+    prompt_ids = tuple(random.randrange(3, shape.vocab_size // 3) for _ in range(random.randint(2, 60)))
+    whole, picture = _whole(family, config, random), None
+    if family.model_type in NAMES_OF_MERGING:
+        encoder = drawn_encoder(family.model_type, shape.vocab_size, random)
+        whole, picture, prompt_ids = whole | encoder.keys, encoder.picture, encoder.prompt(prompt_ids)
     return Configuration(
         family=family,
-        config=_whole(family, config, random),
+        config=whole,
         changed=tuple(sorted(set(keys))),
         head=random.choice(["as saved", "another", "another", "the same", "alone"])
         if is_tied
         else random.choice(["as saved"] * 19 + ["missing"]),
         storage=random.choice(["float32", "bfloat16", "float16"]),
-        prompt_ids=tuple(random.randrange(3, shape.vocab_size // 3) for _ in range(random.randint(2, 60))),
+        prompt_ids=prompt_ids,
+        picture=picture,
     )
 
 
@@ -341,5 +376,5 @@ def _whole(family: Family, config: dict[str, Any], random: Random) -> dict[str, 
     if model_type in TEXTS:
         above = {} if random.random() < 0.7 else {"tie_word_embeddings": random.choice([True, False])}
         text_type = random.choice(TEXTS[model_type])
-        return named | IMAGES[model_type] | above | {"text_config": config | {"model_type": text_type}}
+        return named | IMAGES.get(model_type, {}) | above | {"text_config": config | {"model_type": text_type}}
     return named | config

@@ -12,12 +12,20 @@ import torch
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
 from tests.differential.configurations import Configuration
 from tests.differential.fields import FIELDS
-from tests.differential.reference import Incomplete, NoReference, log_probabilities, write_checkpoint
+from tests.differential.reference import (
+    Incomplete,
+    NoReference,
+    log_probabilities,
+    picture_inputs,
+    write_checkpoint,
+)
 from tests.support.models.golden_runs import alone
+from tests.support.models.picture_runs import logits_with
 
 BOUND = 5e-4
 """The largest allowed error of a log-probability, both sides computing in float32."""
@@ -54,8 +62,9 @@ def judged(configuration: Configuration) -> Outcome:
                 except ModelFileInvalid as refusal:
                     return _refused(configuration, refusal.message.replace(name, "").lstrip("/"))
                 prompt_ids = prompt_ids[: files.config.max_context]
-                expected = log_probabilities(directory, prompt_ids)
-                exact = log_probabilities(directory, prompt_ids, torch.float64)
+                inputs = picture_inputs(configuration)
+                expected = log_probabilities(directory, prompt_ids, inputs)
+                exact = log_probabilities(directory, prompt_ids, inputs, torch.float64)
                 if np.abs(expected - exact).max() <= MAX_DOUBT:
                     break
             else:
@@ -65,17 +74,18 @@ def judged(configuration: Configuration) -> Outcome:
         except NoReference as absence:
             return Outcome("no reference", str(absence))
         try:
-            error = float(np.abs(computed(files, prompt_ids) - expected).max())
+            error = float(np.abs(computed(files, prompt_ids, configuration.picture) - expected).max())
         except ModelFileInvalid as refusal:
             return Outcome("wrong", f"refused after its files were read: {refusal.message}")
         return Outcome("right" if error <= BOUND else "wrong", error=error)
 
 
-def computed(files: ModelFiles, prompt_ids: list[int]) -> NDArray[np.float64]:
+def computed(files: ModelFiles, prompt_ids: list[int], picture: PreparedPicture | None) -> NDArray[np.float64]:
     """The log-probabilities (tokens, vocab) that the model's own kernels compute."""
     model = model_from_tensors(files.config, files.tensors, weights="float32", threads=1)
     try:
-        logits = alone(model, prompt_ids).astype(np.float64)
+        pictures = [] if picture is None else [picture]
+        logits = (logits_with(model, prompt_ids, pictures) if picture else alone(model, prompt_ids)).astype(np.float64)
     finally:
         model.close()
     shifted = logits - logits.max(axis=1, keepdims=True)

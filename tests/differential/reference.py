@@ -19,6 +19,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageText
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from tests.differential.configurations import Configuration
+from tests.differential.encoders import PROCESSOR
+from tests.goldens.picture_inputs import Inputs, inputs_of
 
 MAX_MEMORY = 16 << 30
 HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
@@ -45,6 +47,7 @@ def quiet() -> None:
 def write_checkpoint(configuration: Configuration, directory: Path, seed: int) -> None:
     """config.json and model.safetensors under the names of published checkpoints. Raises NoReference."""
     config_path = directory / "config.json"
+    (directory / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
     config_path.write_text(json.dumps(configuration.config, indent=2) + "\n")
     try:
         _save_model(configuration, directory, seed)
@@ -117,8 +120,15 @@ def random_weights(
     return values.astype(np.float32)
 
 
+def picture_inputs(configuration: Configuration) -> Inputs:
+    """The arguments of the model's class for the configuration's picture; none without one."""
+    if configuration.picture is None:
+        return {}
+    return inputs_of(configuration.config, PROCESSOR, [configuration.picture])
+
+
 def log_probabilities(
-    directory: Path, prompt_ids: list[int], dtype: torch.dtype = torch.float32
+    directory: Path, prompt_ids: list[int], inputs: Inputs, dtype: torch.dtype = torch.float32
 ) -> NDArray[np.float64]:
     """Of every token after each position of the prompt, (tokens, vocab), by eager attention.
 
@@ -135,7 +145,7 @@ def log_probabilities(
         )
         if found["missing_keys"] or found["mismatched_keys"]:
             raise Incomplete(f"tensors are missing: {sorted(found['missing_keys'])[:2]}")
-        return _forward(model.eval(), prompt_ids)
+        return _forward(model.eval(), prompt_ids, inputs)
     except NoReference:
         raise
     except Exception as error:
@@ -143,8 +153,8 @@ def log_probabilities(
 
 
 @torch.no_grad()
-def _forward(model: PreTrainedModel, prompt_ids: list[int]) -> NDArray[np.float64]:
-    logits = model(torch.tensor([prompt_ids]), use_cache=False).logits[0].double()
+def _forward(model: PreTrainedModel, prompt_ids: list[int], inputs: Inputs) -> NDArray[np.float64]:
+    logits = model(input_ids=torch.tensor([prompt_ids]), use_cache=False, **inputs).logits[0].double()
     if not bool(torch.isfinite(logits).all()):
         raise NoReference("its logits are not finite")
     found: NDArray[np.float64] = torch.log_softmax(logits, dim=-1).numpy()

@@ -45,6 +45,7 @@ def _attend(
     rows,
     heads,
     first,
+    ends,
     window,
     scale,
     cap,
@@ -66,6 +67,8 @@ def _attend(
         rows,
         heads,
         first,
+        ends,
+        0,
         window,
         scale,
         cap,
@@ -122,9 +125,13 @@ class Case:
         rows[:, size : 2 * size] = self.values[first:last].reshape(last - first, size)
         _store(self.cache.arrays, self.layer, self.tables[1:], first, rows.reshape(-1), 0, size, width)
 
-    def attend(self, first=0, last=None, *, rows=None, heads=None, window=0, softcap=0.0, sinks=None):
-        """(rows, heads, head_dim) of positions first..last-1, `rows` and `heads` at a time."""
+    def attend(self, first=0, last=None, *, rows=None, heads=None, window=0, softcap=0.0, sinks=None, ends=None):
+        """(rows, heads, head_dim) of positions first..last-1, `rows` and `heads` at a time.
+
+        `ends` has for every position the last one that it attends to, by default its own.
+        """
         last = self.length if last is None else last
+        ends = np.arange(self.length) if ends is None else ends
         rows, heads = rows or last - first, heads or self.group
         num_heads = self.kv_heads * self.group
         width = round_up(num_heads * self.head_dim, 64)
@@ -150,6 +157,7 @@ class Case:
                     count,
                     min(heads, (kv_head + 1) * self.group - head),
                     first + row,
+                    ends[first + row : last].astype(np.int32),
                     window,
                     self.scale,
                     softcap,
@@ -164,7 +172,7 @@ class Case:
         assert (out[:, num_heads * self.head_dim :] == 77).all()
         return out[:, : num_heads * self.head_dim].reshape(last - first, num_heads, self.head_dim)
 
-    def exact(self, *, window=0, softcap=0.0, sinks=None):
+    def exact(self, *, window=0, softcap=0.0, sinks=None, ends=None):
         """The same in float64, as the formula is written."""
         queries = self.queries.astype(np.float64)
         keys = np.repeat(self.keys, self.group, axis=1).astype(np.float64)
@@ -173,7 +181,7 @@ class Case:
         if softcap:
             scores = softcap * np.tanh(scores / softcap)
         position = np.arange(self.length)
-        seen = position[None, :] <= position[:, None]
+        seen = position[None, :] <= (position if ends is None else ends)[:, None]
         if window:
             seen &= position[None, :] > position[:, None] - window
         scores[:, ~seen] = -np.inf
@@ -205,6 +213,25 @@ def assert_close(case, result, exact):
 def test_attention_is_a_softmax_over_the_positions_before(head_dim, cache_format):
     case = Case(head_dim=head_dim, cache_format=cache_format)
     assert_close(case, case.attend(), case.exact())
+
+
+@pytest.mark.parametrize("cache_format", FORMATS)
+def test_attention_of_all_positions_to_all(cache_format):
+    case = Case(head_dim=24, cache_format=cache_format, group=1)
+    ends = np.full(case.length, case.length - 1)
+    together = case.attend(ends=ends)
+    assert_close(case, together, case.exact(ends=ends))
+    for rows in (1, 7, 32):
+        assert (case.attend(rows=rows, ends=ends) == together).all()
+
+
+def test_positions_that_see_each_other_among_others_that_see_only_those_before():
+    case = Case(head_dim=16)
+    ends = np.arange(case.length)
+    ends[30:75] = 74
+    result = case.attend(rows=8, ends=ends)
+    assert_close(case, result, case.exact(ends=ends))
+    assert (result[:30] == case.attend()[:30]).all()
 
 
 @pytest.mark.parametrize("group", range(1, 9))

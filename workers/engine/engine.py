@@ -14,6 +14,7 @@ from cactus_actors.workers.engine.adapter_table import AdapterTable
 from cactus_actors.workers.engine.block_pool import BlockPool, CacheEvents
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
+from cactus_actors.workers.engine.picture_queue import PictureQueue
 from cactus_actors.workers.engine.sampler import Sampler, Samples
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
@@ -54,7 +55,8 @@ class Engine:
         self._clock = clock
         self._stop_conditions = StopConditions(text.eos_ids)
         self.adapters = AdapterTable(model.remove_adapter)
-        self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model.config, self.adapters)
+        self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model, self.adapters)
+        self._pictures = None if model.encoder is None else PictureQueue(model.encoder, limits.embedding_bytes, clock)
         self._max_sequences = limits.max_sequences
         has_states = model.slot_size > 0
         num_slots = limits.num_states if has_states else 0
@@ -127,7 +129,8 @@ class Engine:
             return
         self._sequences[dispatch.dispatch_id] = sequence
         self.adapters.hold(sequence.adapter)
-        self._scheduler.add(sequence)
+        if sequence.pictures is None or not self._waits_for_pictures(sequence):
+            self._scheduler.add(sequence)
 
     def abort(self, dispatch_id: int) -> None:
         """Forget a dispatch; it gets no more deltas."""
@@ -146,9 +149,10 @@ class Engine:
 
         A failed step is computed again one sequence at a time: a sequence that fails alone ends with an error.
         """
+        deltas = [] if self._pictures is None else self._encode(self._pictures)
         started = self._clock()
         schedule = self._scheduler.schedule()
-        deltas = self._take_ended(schedule)
+        deltas += self._take_ended(schedule)
         chunks = sorted(schedule.chunks, key=lambda chunk: chunk.sequence.adapter_slot)  # adjacent rows are faster
         generating = [chunk for chunk in chunks if chunk.sequence.pooler is None]
         embedding = [chunk for chunk in chunks if chunk.sequence.pooler is not None]
@@ -156,7 +160,33 @@ class Engine:
         seconds = self._clock() - started
         self.counters.step_seconds += seconds
         self._scheduler.on_step(schedule, seconds)
+        if self._pictures is not None:
+            self._pictures.on_step(seconds)
         return deltas
+
+    def _waits_for_pictures(self, sequence: Sequence) -> bool:
+        """Let a sequence wait until its pictures are encoded, unless they are."""
+        assert self._pictures is not None, "a model without an encoder has no sequence with pictures"
+        return self._pictures.add(sequence)
+
+    def _encode(self, pictures: PictureQueue) -> list[SequenceDelta]:
+        """Encode pictures for a part of the step; sequences that have all of theirs can run."""
+        started = self._clock()
+        try:
+            ready = pictures.advance(is_alone=not self._scheduler.has_sequences)
+        except Exception as error:  # a picture that cannot be encoded must not end the worker
+            finish = error_finish(error, "a picture could not be encoded")
+            failed = pictures.fail_current()
+            for sequence in failed:
+                self._forget(sequence)
+            return [final_delta(sequence, finish) for sequence in failed]
+        finally:
+            seconds = self._clock() - started
+            self.counters.step_seconds += seconds
+            self.counters.kernel_seconds += seconds
+        for sequence in ready:
+            self._scheduler.add(sequence)
+        return []
 
     def _compute(
         self, chunks: list[SequenceChunk], run: Callable[[list[SequenceChunk], Batch], Commit]
@@ -311,7 +341,8 @@ class Engine:
         return final_delta(sequence, finish, extras)
 
     def _remove(self, sequence: Sequence) -> None:
-        self._scheduler.remove(sequence)
+        if self._pictures is None or not self._pictures.remove(sequence):
+            self._scheduler.remove(sequence)
         self._forget(sequence)
 
     def _forget(self, sequence: Sequence) -> None:

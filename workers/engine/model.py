@@ -8,10 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from cactus_actors.protocol.pictures import PictureTile
     from cactus_actors.workers.engine.cache_cost import CacheCost
     from cactus_actors.workers.engine.kv_cache import KVCache
     from cactus_actors.workers.engine.step_batch import Batch
     from cactus_actors.workers.spec.model_config import ModelConfig
+
+
+class TileEncoder(Protocol):
+    """Computes the embeddings of one tile of a picture at a time, in parts."""
+
+    @property
+    def image_token_id(self) -> int:
+        """The token in whose places embeddings of pictures stand."""
+
+    def check(self, tile: PictureTile) -> None:
+        """Raise InvalidRequest for a tile that is none of this model."""
+
+    def begin(self, tile: PictureTile) -> None:
+        """Begin a tile; the one before it is dropped."""
+
+    def advance(self) -> bool:
+        """Compute the next part of the tile, such as a layer; returns True if it was the last one."""
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """The embeddings of the complete tile, (tokens, hidden), as an array of the caller."""
 
 
 class Model(Protocol):
@@ -32,6 +53,10 @@ class Model(Protocol):
     @property
     def slot_size(self) -> int:
         """Floats of the recurrent state of a sequence; 0 for models without one."""
+
+    @property
+    def encoder(self) -> TileEncoder | None:
+        """The encoder of pictures; None for models of text."""
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 1) -> KVCache:
         """An empty cache for this model's keys and values, and slots if it has recurrent states."""

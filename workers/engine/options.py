@@ -25,7 +25,8 @@ class TextOptions:
 class EngineLimits:
     """Limits of one engine: cache, sequences at a time, and tokens, drafts and seconds of a step.
 
-    `num_checkpoints` recurrent states are kept for the prefix cache, `checkpoint_tokens` tokens apart.
+    `num_checkpoints` recurrent states are kept for the prefix cache, `checkpoint_tokens` tokens apart. Embeddings of
+    pictures are kept up to `embedding_bytes`.
     """
 
     cache_blocks: int
@@ -36,6 +37,7 @@ class EngineLimits:
     max_drafts: int = 0
     num_checkpoints: int = 32
     checkpoint_tokens: int = 256
+    embedding_bytes: int = 256 << 20
 
     @property
     def checkpoint_distance(self) -> int:

@@ -89,6 +89,11 @@ class Scheduler:
         self.running: list[Sequence] = []  # by time of admission, oldest first
         self.waiting: deque[Sequence] = deque()
 
+    @property
+    def has_sequences(self) -> bool:
+        """True if a sequence runs or waits."""
+        return bool(self.running or self.waiting)
+
     def add(self, sequence: Sequence) -> None:
         self.waiting.append(sequence)
 

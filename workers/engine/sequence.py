@@ -13,6 +13,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.hidden_state_pooling import HiddenStatePooler
+from cactus_actors.workers.engine.sequence_pictures import SequencePictures
 from cactus_actors.workers.engine.speculation import Drafter
 from cactus_actors.workers.engine.token_constraint import TokenConstraint
 
@@ -72,6 +73,7 @@ class Sequence:
         max_tokens = 0 if self.pooler else dispatch.params.max_tokens
         self.max_tokens = min(max_tokens, max_context - self.num_prompt_tokens)
         self.constraint = constraint
+        self.pictures: SequencePictures | None = None
         mu = dispatch.mirostat_mu
         self.mirostat_mu = 2 * self.params.mirostat_tau if mu is None else mu
         self.uses_mirostat = self.params.mirostat != 0 and self.params.temperature > 0
@@ -159,12 +161,13 @@ class Sequence:
         self.num_tokens += 1
 
     def block_hashes(self, num_blocks: int) -> list[BlockHash]:
-        """Hashes of the first `num_blocks` full blocks; each covers the salt and all tokens up to its last."""
+        """Hashes of the first `num_blocks` full blocks; each covers salt, tokens and pictures up to its end."""
         while len(self._block_hashes) < num_blocks:
             start = len(self._block_hashes) * self.block_size
             parent = self._block_hashes[-1] if self._block_hashes else self._root_digest
-            tokens = self._tokens[start : start + self.block_size].tobytes()
-            self._block_hashes.append(block_digest(parent, tokens))
+            end = start + self.block_size
+            pictures = b"" if self.pictures is None else self.pictures.digests_within(start, end)
+            self._block_hashes.append(block_digest(parent, self._tokens[start:end].tobytes(), pictures))
         return self._block_hashes[:num_blocks]
 
 

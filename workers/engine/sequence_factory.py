@@ -7,11 +7,12 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.workers.engine.adapter_table import AdapterTable
 from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.sequence_pictures import SequencePictures
 from cactus_actors.workers.engine.stop_conditions import StopConditions
 from cactus_actors.workers.engine.token_constraint import TokenConstraint
-from cactus_actors.workers.spec.model_config import ModelConfig
 
 
 class SequenceFactory:
@@ -22,15 +23,16 @@ class SequenceFactory:
         text: TextOptions,
         limits: EngineLimits,
         stop_conditions: StopConditions,
-        config: ModelConfig,
+        model: Model,
         adapters: AdapterTable,
     ) -> None:
         self._text = text
         self._limits = limits
         self._stop_conditions = stop_conditions
         self._adapters = adapters
-        self._vocab_size = config.vocab_size
-        self._max_context = min(config.max_context, limits.cache_tokens)
+        self._vocab_size = model.config.vocab_size
+        self._max_context = min(model.config.max_context, limits.cache_tokens)
+        self._encoder = model.encoder
 
     def create(self, dispatch: Dispatch) -> Sequence:
         """The sequence of a dispatch, after the tokens of earlier attempts; raises InvalidRequest."""
@@ -45,6 +47,7 @@ class SequenceFactory:
             pooling=self._text.pooling,
             adapter_slot=self._adapters.slot_of(dispatch.adapter),
         )
+        sequence.pictures = self._pictures_of(dispatch)
         for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
             self._stop_conditions.advance(sequence, token_id)
         return sequence
@@ -67,6 +70,20 @@ class SequenceFactory:
                 f"{len(known)} tokens exceed the {self._max_context} tokens of context and cache of this worker",
                 param="prompt",
             )
+
+    def _pictures_of(self, dispatch: Dispatch) -> SequencePictures | None:
+        if not dispatch.pictures:
+            return None
+        if self._encoder is None:
+            raise NotSupported("this model reads no pictures", param="images")
+        for tile in (tile for picture in dispatch.pictures for tile in picture.tiles):
+            self._encoder.check(tile)
+        try:
+            return SequencePictures(
+                dispatch.pictures, dispatch.prompt_ids, self._encoder.image_token_id, dispatch.cache_salt
+            )
+        except ValueError as error:
+            raise InvalidRequest(str(error), param="images") from error
 
     def _constraint_of(self, dispatch: Dispatch) -> TokenConstraint | None:
         if not dispatch.grammar:

@@ -57,6 +57,8 @@ class Batch:
 
     `adapters` has the slot of each sequence's adapter, -1 for the model itself; None if all are the model's. Adjacent
     sequences of one adapter are faster.
+
+    `given` are the embeddings of the tokens at the indices `given_at`, in the place of those of their ids.
     """
 
     token_ids: NDArray[np.int32]  # (tokens,)
@@ -66,6 +68,8 @@ class Batch:
     logit_rows: NDArray[np.int32]  # (rows,) indices into tokens
     states: NDArray[np.int32] | None = None  # (sequences, 5): source, slot, num_known, save_after, save_slot
     adapters: NDArray[np.int32] | None = None  # (sequences,)
+    given: NDArray[np.float32] | None = None  # (given, hidden)
+    given_at: NDArray[np.intp] | None = None  # (given,)
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
@@ -78,11 +82,16 @@ class Batch:
         block_tables = np.zeros((len(chunks), max_blocks), dtype=np.int32)
         states = [chunk.state_row for chunk in chunks if chunk.sequence.state is not None]
         adapters = [chunk.sequence.adapter_slot for chunk in chunks]
+        given: list[NDArray[np.float32]] = []
+        given_at: list[NDArray[np.intp]] = []
         for row, chunk in enumerate(chunks):
             sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
             num_tokens = chunk.num_tokens + chunk.num_drafts
             spans.append(sequence.span(first, first + num_tokens))
             positions += range(first, first + num_tokens)
+            if sequence.pictures is not None and (found := sequence.pictures.within(first, first + num_tokens)):
+                given_at.append(found[0] - first + len(rows))
+                given.append(found[1])
             rows += [row] * num_tokens
             logit_rows += [len(rows) - num_tokens + place for place in chunk.prompt_rows]
             if chunk.num_rows:
@@ -96,4 +105,6 @@ class Batch:
             logit_rows=np.array(logit_rows, dtype=np.int32),
             states=np.array(states, dtype=np.int32) if states else None,
             adapters=np.array(adapters, dtype=np.int32) if max(adapters) >= 0 else None,
+            given=np.concatenate(given) if given else None,
+            given_at=np.concatenate(given_at) if given else None,
         )

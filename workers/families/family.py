@@ -16,6 +16,7 @@ from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_fr
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rope_config import rope_from_gguf, rope_from_json
+from cactus_actors.workers.spec.vision_config import VisionConfig
 
 GGUF_NAMES: Mapping[str, str] = {
     "token_embd": "embed_tokens",
@@ -74,6 +75,7 @@ class Family:
     read_json: Callable[[ConfigKeys], ModelConfig]
     read_gguf: Callable[[ConfigKeys, GGUFFile], ModelConfig]
     forward: Callable[[Graph, ModelConfig], None]
+    encode: Callable[[Graph, VisionConfig], None] | None = None  # pictures, if the config has an encoder
     stacked_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     interleaved_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ignores: Callable[[ModelConfig, str], bool] = ignores_nothing  # names of tensors that this model does not use
@@ -83,9 +85,12 @@ class Family:
 
 
 def build_graph(family: Family, config: ModelConfig) -> Graph:
-    """The graph of a family's forward pass for one config."""
+    """The graph of a family's forward pass for one config, with that of its encoder if it has one."""
     graph = Graph(config)
     family.forward(graph, config)
+    if config.vision is not None and family.encode is not None:
+        graph.encoder = Graph(config)
+        family.encode(graph.encoder, config.vision)
     return graph
 
 

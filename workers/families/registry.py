@@ -19,6 +19,7 @@ from cactus_actors.workers.families import (
     granite_moe,
     lfm2,
     lfm2_moe,
+    lfm2_vl,
     lfm3,
     llama,
     ministral3,
@@ -32,6 +33,7 @@ from cactus_actors.workers.families import (
     qwen3_5_moe,
     qwen3_moe,
     smollm3,
+    smolvlm,
 )
 from cactus_actors.workers.families.family import Family
 
@@ -46,8 +48,10 @@ FAMILIES: tuple[Family, ...] = (
     gemma4.FAMILY,
     phi3.FAMILY,
     smollm3.FAMILY,
+    smolvlm.FAMILY,
     lfm2.FAMILY,
     lfm2_moe.FAMILY,
+    lfm2_vl.FAMILY,
     lfm3.FAMILY,
     olmo.FAMILY,
     olmo.WITH_WINDOWS,

@@ -1,4 +1,4 @@
-"""Causal grouped-query attention over the paged cache, with an online softmax.
+"""Grouped-query attention over the paged cache, with an online softmax.
 
 Rows and heads that share a key-value head process their positions together, in chunks of 64 at absolute
 multiples (Milakov and Gimelshein 2018). Results of rows are independent: scores and sums over positions are
@@ -66,6 +66,8 @@ def attend(
     num_rows: int,
     num_heads: int,
     first_position: int,
+    ends: Any,  # (tokens,) int32
+    first_end: int,
     window: int,
     scale: float,
     softcap: float,
@@ -79,10 +81,12 @@ def attend(
 ) -> None:
     """out = softmax(scale * q . K) . V for consecutive tokens of a sequence and heads of one key-value head.
 
-    Row r is at position first_position + r and attends to the positions up to its own, the last `window` of
-    them unless that is 0. Row r and head h have their query at query_start + r * query_width + h * head_dim
-    and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap). The sink of
-    head h, at sinks_start + h, is a score without a value: it adds e^sink to what a row's weights are divided by.
+    Row r is at position first_position + r and attends to the positions up to ends[first_end + r], which is its
+    own in causal attention, and with a `window` other than 0 to no more than that many up to its own. Ends do not
+    fall from row to row, and none is before its row. Row r and head h have their query at query_start + r *
+    query_width + h * head_dim and their result likewise in `out`. With a `softcap` scores become softcap *
+    tanh(score / softcap). The sink of head h, at sinks_start + h, is a score without a value: it adds e^sink to
+    what a row's weights are divided by.
     """
     head_dim, lanes = layer.head_dim, cache.keys.shape[2]
     block_size, width = cache.values.shape[2], padded(layer.head_dim)
@@ -103,7 +107,8 @@ def attend(
             # Ranges are counted in lanes: a block has whole vectors of them.
             low = max(position - window + 1, 0) if window > 0 else 0
             low = low // block_size * lanes + low % block_size
-            high = position // block_size * lanes + position % block_size + 1
+            end = ends[first_end + row]
+            high = end // block_size * lanes + end % block_size + 1
             set_record(scratch, ranges + item * RECORD_FLOATS, low, high, 0, 0)
             query, state = query_start + row * query_width + head * head_dim, states + item * 2 * LANES
             _begin(scratch, packed + item * width, sums + item * width, width, state, queries, query, factor)

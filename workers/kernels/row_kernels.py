@@ -47,7 +47,7 @@ def rms_norm(
 
     `out` may be `source` if the slice is the whole row; the gains are padded like a row.
     """
-    whole, rest = _whole_and_rest(num_columns, last)
+    whole, rest = whole_and_rest(num_columns, last)
     scale = broadcast(_inverse_rms(source, source_start, num_columns, epsilon))
     for column in range(first, whole, 16):
         values = load(source, source_start + column)
@@ -55,7 +55,7 @@ def rms_norm(
     if rest:
         values = load_first(source, source_start + whole, rest)
         store(out, out_start + whole, values * scale * load_first(gains, gains_start + whole, rest))
-    _clear_padding(out, out_start, num_columns, last)
+    clear_padding(out, out_start, num_columns, last)
 
 
 @internal(error_model="numpy")
@@ -117,7 +117,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @internal(error_model="numpy")
-def _gelu(x: Any) -> Any:
+def gelu(x: Any) -> Any:
     """0.5 x (1 + tanh u) = x / (1 + e^-2u), which does not cancel for negative x (Hendrycks and Gimpel 2016)."""
     one = broadcast(np.float32(1))
     outer, inner = broadcast(np.float32(-2 * math.sqrt(2 / math.pi))), broadcast(np.float32(0.044715))
@@ -128,7 +128,7 @@ def _make_gate(activation: Any) -> Any:
     @internal(error_model="numpy")
     def gate_row(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
         """A slice of out = activation(gate) * up; `num_columns` of gate, then as many of up, unpadded between."""
-        whole, rest = _whole_and_rest(num_columns, last)
+        whole, rest = whole_and_rest(num_columns, last)
         up_start = start + num_columns
         for column in range(first, whole, 16):
             gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
@@ -137,13 +137,13 @@ def _make_gate(activation: Any) -> Any:
             gate = load_first(gate_up, start + whole, rest)
             up = load_first(gate_up, up_start + whole, rest)
             store(out, out_start + whole, activation(gate) * up)
-        _clear_padding(out, out_start, num_columns, last)
+        clear_padding(out, out_start, num_columns, last)
 
     return gate_row
 
 
 gate_silu = _make_gate(silu)
-gate_gelu = _make_gate(_gelu)
+gate_gelu = _make_gate(gelu)
 
 
 @internal(error_model="numpy", inline="always")
@@ -169,7 +169,7 @@ def gate_clamped(
     last: int,
 ) -> None:
     """A slice of the clamped gate; `num_columns` of gate, then as many of up, and likewise their biases."""
-    whole, rest = _whole_and_rest(num_columns, last)
+    whole, rest = whole_and_rest(num_columns, last)
     up_start, up_biases = start + num_columns, biases_start + num_columns
     sharpness, bound = broadcast(np.float32(alpha)), broadcast(np.float32(limit))
     for column in range(first, whole, 16):
@@ -180,7 +180,7 @@ def gate_clamped(
         gate = load_first(gate_up, start + whole, rest) + load_first(biases, biases_start + whole, rest)
         up = load_first(gate_up, up_start + whole, rest) + load_first(biases, up_biases + whole, rest)
         store(out, out_start + whole, _clamped(gate, up, sharpness, bound))
-    _clear_padding(out, out_start, num_columns, last)
+    clear_padding(out, out_start, num_columns, last)
 
 
 @internal(error_model="numpy")
@@ -188,10 +188,10 @@ def gelu_times(values: Any, start: int, factors: Any, factors_start: int, num_co
     """values = gelu(values) * factors, in the tanh approximation."""
     whole, rest = num_columns // 16 * 16, num_columns % 16
     for column in range(0, whole, 16):
-        product = _gelu(load(values, start + column)) * load(factors, factors_start + column)
+        product = gelu(load(values, start + column)) * load(factors, factors_start + column)
         store(values, start + column, product)
     if rest:
-        product = _gelu(load_first(values, start + whole, rest)) * load_first(factors, factors_start + whole, rest)
+        product = gelu(load_first(values, start + whole, rest)) * load_first(factors, factors_start + whole, rest)
         store_first(values, start + whole, product, rest)
 
 
@@ -277,14 +277,14 @@ def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> A
 
 
 @internal(error_model="numpy")
-def _whole_and_rest(num_columns: int, last: int) -> Any:
+def whole_and_rest(num_columns: int, last: int) -> Any:
     """The end of the whole vectors of a slice that ends at `last`, and the number of columns after them."""
     stop = min(num_columns, last)
     return stop // 16 * 16, stop % 16
 
 
 @internal(error_model="numpy")
-def _clear_padding(out: Any, start: int, num_columns: int, last: int) -> None:
+def clear_padding(out: Any, start: int, num_columns: int, last: int) -> None:
     """Write zeros after the last vector of sixteen, up to the row's padded width, if the slice reaches it."""
     width = -(-num_columns // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
     if last < width:

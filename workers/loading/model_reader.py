@@ -61,7 +61,8 @@ def _read_directory(directory: Path) -> ModelFiles:
     stacks: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
         for stored_name in shard.tensors:
-            name = _name_of_hugging_face(stored_name, family.unused)
+            unused = family.unused if config.vision else PARTS_FOR_IMAGES + family.unused
+            name = _name_of_hugging_face(stored_name, unused)
             if name is None:
                 continue
             tensor = SafetensorsTensor(shard, stored_name)
@@ -214,11 +215,12 @@ def _parts(tensor: SafetensorsTensor, name: str, family: Family) -> Iterator[tup
 
 
 def _name_of_hugging_face(stored: str, unused: tuple[str, ...]) -> str | None:
-    """The canonical name of a tensor; None for derived and unused tensors, and parts for images."""
+    """The canonical name of a tensor; None for derived tensors and for those whose names begin like `unused`."""
     name = stored
-    for wrapper in ("model.", "language_model.", "model."):
+    for wrapper in ("model.", "language_model.", "text_model.", "model."):
         name = name.removeprefix(wrapper)
-    if name.endswith("rotary_emb.inv_freq") or name.startswith(PARTS_FOR_IMAGES + unused):
+    name = name.replace("vision_tower.vision_model.", "vision_tower.")  # in older files
+    if name.endswith("rotary_emb.inv_freq") or name.startswith(unused):
         return None
     return name.removesuffix(".weight")
 

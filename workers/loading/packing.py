@@ -12,7 +12,7 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.tensor_source import TensorSource
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout, padded_floats
-from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, VectorRef
+from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, TableRef, VectorRef
 
 Tensors = Mapping[str, NDArray[np.float32]]
 ROWS_AT_ONCE = 1 << 14
@@ -48,6 +48,7 @@ def _pack_matrix(
         _pack_rows(matrix, layout, tensors, shapes, arena)
         return
     parts = [_read(tensors, name, shapes[name]) for name in matrix.names]
+    parts = [part.reshape(len(part), -1) for part in parts]  # kernels of convolutions as matrices
     if isinstance(matrix, GatedQueriesRef):
         parts = _with_gates_last(parts, matrix.num_heads)
     weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -86,6 +87,9 @@ def _pack_vector(
     values = np.concatenate([_read(tensors, name, shapes[name]) for name in vector.names])
     start = layout.vector_starts[vector]
     target = arenas.vectors[start : start + padded_floats(vector)]
+    if isinstance(vector, TableRef):
+        target[: values.size] = values.reshape(-1)
+        return
     rows = values.reshape(len(values), -1).T  # taps are stored tap by tap
     target.reshape(len(rows), -1)[:, : len(values)] = rows + np.float32(vector.offset)
 

@@ -36,6 +36,7 @@ def attend_in_tasks(
         token = token_of_row(op, row, step)
         _fetch_keys(op, layer, min(task + size, num_tasks - 1), step, cache)
         column = kv_head * heads_per_kv_head * op.head_dim
+        ends = step.ends if op.flag else step.positions  # of causal attention, its own
         attend(
             cache,
             layer,
@@ -48,6 +49,8 @@ def attend_in_tasks(
             end - row,
             heads_per_kv_head,
             step.positions[token],
+            ends,
+            token,
             op.window,
             op.scale,
             op.softcap,

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from cactus_actors.workers.kernels.cache_formats import CachedLayer, cached_layers
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.runtime.op_codes import RECURRENCES, OpCode, RowKind
-from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, VectorRef
+from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, TableRef, VectorRef
 from cactus_actors.workers.spec.attention_heads import AttentionHeads
 from cactus_actors.workers.spec.model_config import ModelConfig, RecurrentHeads
 
 _MIXES_ROWS = RECURRENCES | {
-    *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV),
+    *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV, OpCode.MERGE),
     *(OpCode.SCORE, OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
 }
 """Operations on a row that need other tokens of the step."""
@@ -62,6 +62,8 @@ class GraphOperation:
     bias: VectorRef | None = None  # beside `vector`
     source_column: int = 0
     site: int = 0  # of an adapter
+    epsilon: float = 0.0  # of a norm with one of its own
+    reads_shared: bool = False  # attention to keys and values that another layer has stored
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,20 @@ class Graph:
     hidden: Value | None = None  # after the last norm
     logits: Value | None = None
     logit_stats: Value | None = None  # statistics of each row of logits, for sampling
+    inputs: list[Value] = field(default_factory=list, init=False)  # written before the first operation
+    tables: list[TableRef] = field(default_factory=list, init=False)
+    encoder: Graph | None = field(default=None, init=False)  # of pictures
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
     def embed(self, name: str, *, scale: float = 1.0, vocab_size: int = 0, width: int = 0) -> Value:
-        """The rows of the embedding `name` that belong to the tokens, times `scale`; by default of the hidden size."""
+        """The rows of the embedding `name` that belong to the tokens, times `scale`; by default of the hidden size.
+
+        In a model with an encoder, given embeddings take the places of some of the hidden size; they are not scaled.
+        """
         x = Value(self, width or self.config.hidden_size)
         matrix = MatrixRef((name,), (vocab_size or self.config.vocab_size,), x.width, is_head=True)
-        self._note(OpCode.EMBED, target=x, matrices=(matrix,), scale=scale)
+        takes_given = self.config.vision is not None and not width
+        self._note(OpCode.EMBED, target=x, matrices=(matrix,), scale=scale, flag=takes_given)
         return x
 
     def rms_norm(self, x: Value, name: str, *, plus_one: bool = False) -> Value:
@@ -217,7 +226,7 @@ class Graph:
             softcap=config.attention_softcap,
             bias=None if sinks is None else VectorRef((sinks,), (heads.num_heads,)),
             attention_heads=heads,
-            flag=kv_layer is not None,
+            reads_shared=kv_layer is not None,
         )
         return attended
 
@@ -274,14 +283,16 @@ class Graph:
 
     @property
     def matrices(self) -> list[MatrixRef]:
-        """Every matrix once, in the order of use."""
-        return list(dict.fromkeys(matrix for op in self.operations for matrix in op.matrices))
+        """Every matrix once, in the order of use; those of the encoder after the others."""
+        operations = self.operations if self.encoder is None else self.operations + self.encoder.operations
+        return list(dict.fromkeys(matrix for op in operations for matrix in op.matrices))
 
     @property
     def vectors(self) -> list[VectorRef]:
-        """Every vector once, in the order of use."""
-        vectors = (vector for op in self.operations for vector in (op.vector, op.bias))
-        return list(dict.fromkeys(vector for vector in vectors if vector is not None))
+        """Every vector once, in the order of use; then tables, then those of the encoder."""
+        vectors = [vector for op in self.operations for vector in (op.vector, op.bias) if vector is not None]
+        others = [] if self.encoder is None else self.encoder.vectors
+        return list(dict.fromkeys([*vectors, *self.tables, *others]))
 
     @property
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -289,17 +300,19 @@ class Graph:
         shapes: dict[str, tuple[int, ...]] = {}
         for matrix in self.matrices:
             shapes |= {
-                name: (height, matrix.num_columns) for name, height in zip(matrix.names, matrix.heights, strict=True)
+                name: (height, *matrix.row_shape) for name, height in zip(matrix.names, matrix.heights, strict=True)
             }
         for vector in self.vectors:
-            taps = (vector.num_taps,) if vector.num_taps else ()
-            shapes |= {name: (length, *taps) for name, length in zip(vector.names, vector.lengths, strict=True)}
+            shapes |= {
+                name: (length, *vector.row_shape) for name, length in zip(vector.names, vector.lengths, strict=True)
+            }
         return shapes
 
     @property
     def num_weights(self) -> int:
-        """Number of weights."""
-        return sum(math.prod(shape) for shape in self.tensor_shapes.values())
+        """Number of weights, those of the encoder apart."""
+        num_encoding = 0 if self.encoder is None else self.encoder.num_weights
+        return sum(math.prod(shape) for shape in self.tensor_shapes.values()) - num_encoding
 
     def _product(self, x: Value, matrix: MatrixRef) -> Value:
         product = Value(self, matrix.num_rows, x.rows)
@@ -319,7 +332,7 @@ class Graph:
         After the last attention or convolution every row is computed independently: values read there are
         gathered before. Attention to the keys and values of another layer reads no other row of the step.
         """
-        mixing = [place for place, op in enumerate(self.operations) if op.code in _MIXES_ROWS and not _reads_only(op)]
+        mixing = [place for place, op in enumerate(self.operations) if op.code in _MIXES_ROWS and not op.reads_shared]
         start = mixing[-1] + 1 if mixing else 0
         before, after = self.operations[:start], self.operations[start:]
         known = set(_values_of(before))
@@ -351,11 +364,6 @@ class Graph:
 
     def _note(self, code: OpCode, **fields: object) -> None:
         self.operations.append(GraphOperation(code=code, **fields))  # type: ignore[arg-type]
-
-
-def _reads_only(op: GraphOperation) -> bool:
-    """True for attention to keys and values that another layer has stored."""
-    return op.code is OpCode.ATTEND and op.flag
 
 
 def _values_of(operations: Sequence[GraphOperation]) -> list[Value]:

@@ -13,7 +13,7 @@ from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zer
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, PackedFormat
 from cactus_actors.workers.kernels.weight_formats import weight_format
 from cactus_actors.workers.runtime.graph import Graph
-from cactus_actors.workers.runtime.weight_refs import MatrixRef, VectorRef
+from cactus_actors.workers.runtime.weight_refs import MatrixRef, TableRef, VectorRef
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,8 @@ class Arenas(NamedTuple):
 
 def padded_floats(vector: VectorRef) -> int:
     """Floats of a vector with its zero padding; the taps of a convolution are stored tap by tap."""
+    if isinstance(vector, TableRef):
+        return round_up(sum(vector.lengths) * vector.width, WIDTH_MULTIPLE)
     if vector.num_taps:
         return vector.num_taps * round_up(math.prod(vector.lengths), WIDTH_MULTIPLE)
     return round_up(sum(vector.lengths), WIDTH_MULTIPLE)

@@ -40,18 +40,21 @@ class OpCode(IntEnum):
     SELECTIVE_SCAN = 29
     CLAMPED_GATE = 30
     GELU_TIMES = 31
-    GROUP = 32  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 33
-    EXPERT_MATMUL = 34
-    ADAPTER_DOWN = 35  # from here on, products of adapters
-    ADAPTER_UP = 36
+    LAYER_NORM = 32
+    ACTIVATE = 33
+    MERGE = 34
+    GROUP = 35  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 36
+    EXPERT_MATMUL = 37
+    ADAPTER_DOWN = 38  # from here on, products of adapters
+    ADAPTER_UP = 39
 
 
 class RowKind(IntEnum):
-    """The number of rows of a value in a step."""
+    """The number of rows of a value in a step; the tokens of an encoder are the patches of a tile."""
 
     TOKENS = 0
-    LOGITS = 1  # tokens with logits
+    LOGITS = 1  # tokens with logits, or merged patches
     CHOICES = 2  # tokens times chosen experts
 
 

@@ -61,6 +61,7 @@ OPERATION = np.dtype(
         ("part_size", np.int64),
         ("scale", np.float32),
         ("softcap", np.float32),
+        ("epsilon", np.float32),
     ],
     align=True,
 )
@@ -73,21 +74,19 @@ _WHOLE_PHASE = RECURRENCES | {
 """Operations whose threads do not work on separate rows."""
 
 _MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL, OpCode.ADAPTER_DOWN, OpCode.ADAPTER_UP}
-_READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
+_READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.MERGE}
 """Operations that begin a run: they read rows written by other threads."""
 
 _BY_COLUMNS = {
     *(OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS, OpCode.SCALE),
-    *(OpCode.SIGMOID_GATE, OpCode.CLAMPED_GATE, OpCode.GELU_TIMES),
+    *(OpCode.SIGMOID_GATE, OpCode.CLAMPED_GATE, OpCode.GELU_TIMES, OpCode.LAYER_NORM, OpCode.ACTIVATE),
 }
 _BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.SCALE_QUERIES, OpCode.STORE, OpCode.GATE_HEADS}
 _BY_OWN_HEADS = {OpCode.UNIT_HEADS, OpCode.GATED_NORM}
 """Operations whose rows are cut when there are few: by columns, by key-value heads with their queries, or by the
 heads of a recurrence."""
 
-_READS_BEYOND_ITS_SLICE = {
-    *(OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.NORM, OpCode.GATE, OpCode.CLAMPED_GATE),
-}
+_READS_BEYOND_ITS_SLICE = _READS_OTHER_ROWS | {OpCode.NORM, OpCode.GATE, OpCode.CLAMPED_GATE, OpCode.LAYER_NORM}
 """Operations that read what another thread may have written just before."""
 
 
@@ -117,49 +116,7 @@ class Program:
         assert graph.hidden is not None, "a graph ends in its output"
         assert graph.logits is not None, "a graph ends in its output"
         assert graph.logit_stats is not None, "a graph ends in its output"
-        buffers, buffer_of = _assign_buffers(graph, layout)
-        layers = graph.cached_layers
-        records = np.zeros(len(graph.operations), OPERATION)
-        for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
-            after = graph.operations[index + 1] if index + 1 < len(records) else None
-            record["code"], record["rows"] = op.code, _rows_of(op)
-            record["is_sliced"] = op.code in _BY_COLUMNS | _BY_HEADS | _BY_OWN_HEADS
-            record["barrier"] = after is None or _needs_barrier(op, after)
-            for name, value in (("source", op.source), ("target", op.target)):
-                if value is not None:
-                    record[name] = buffer_of[value]
-                    record[f"{name}_width"] = buffers[buffer_of[value]].width
-                    if op.code in _BY_COLUMNS and not value.is_encoded:
-                        record["slice_width"] = buffers[buffer_of[value]].width
-            if op.source is not None:
-                record["num_columns"], record["source_rows"] = op.source.width, op.source.rows
-            if op.matrices:
-                matrix = op.matrices[0]
-                record["start"], record["is_head"] = layout.start_of(matrix), matrix.is_head
-                record["num_rows"], record["num_columns"] = matrix.num_rows, matrix.num_columns
-                record["stride"] = layout.num_bytes(matrix)
-            if op.vector is not None:
-                record["start"] = layout.vector_starts[op.vector]
-                if op.code is OpCode.BIAS:
-                    record["num_columns"] = sum(op.vector.lengths)
-            for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
-                record[name] = getattr(op, name)
-            record["source_column"], record["site"] = op.source_column, op.site
-            record["bias_start"] = -1 if op.bias is None else layout.vector_starts[op.bias]
-            if op.attention_heads is not None:
-                for name, size in op.attention_heads._asdict().items():
-                    record[name] = size
-            if op.code in (OpCode.STORE, OpCode.ATTEND):
-                for name in ("heads_before", "dims_before", "columns_before"):
-                    record[name] = getattr(layers[op.layer], name)
-            if op.heads is not None:
-                for name in ("num_key_heads", "key_dim", "num_value_heads", "value_dim"):
-                    record[name] = getattr(op.heads, name)
-            if op.state is not None:
-                record["state_start"], record["num_parts"] = op.state.start, op.state.num_parts
-                record["part_size"] = op.state.part_size
-        _look_ahead(records)
-        _find_runs(records, graph.operations)
+        records, buffers, buffer_of = records_of(graph, layout)
         places = [index for index, op in enumerate(graph.operations) if op.target is graph.hidden]
         without_head = records[: places[0] + 1].copy()
         without_head["barrier"][-1] = True
@@ -167,6 +124,81 @@ class Program:
         _look_ahead(without_head)
         ends = (buffer_of[value] for value in (graph.hidden, graph.logits, graph.logit_stats))
         return cls(records, without_head, buffers, *ends)
+
+
+@dataclass(frozen=True)
+class EncoderProgram:
+    """The operations of an encoder of pictures in parts, between which all rows of all values are complete."""
+
+    parts: tuple[NDArray[Any], ...]  # records of OPERATION
+    buffers: tuple[Buffer, ...]
+    inputs: tuple[int, ...]  # the buffers that are written before the first part
+    output: int
+
+    @classmethod
+    def of(cls, graph: Graph, layout: WeightLayout) -> EncoderProgram:
+        """The program of an encoder's graph with weights in this layout; a part is an attention, or a run."""
+        assert graph.hidden is not None, "a graph ends in its output"
+        records, buffers, buffer_of = records_of(graph, layout)
+        parts = []
+        begin = 0
+        while begin < len(records):
+            end = max(int(records[begin]["run_end"]), begin + 1)
+            part = records[begin:end].copy()
+            part["run_end"] = np.maximum(part["run_end"] - begin, 0)
+            part["barrier"][-1] = True
+            parts.append(part)
+            begin = end
+        inputs = tuple(buffer_of[value] for value in graph.inputs)
+        return cls(tuple(parts), buffers, inputs, buffer_of[graph.hidden])
+
+
+def records_of(graph: Graph, layout: WeightLayout) -> tuple[NDArray[Any], tuple[Buffer, ...], dict[Value, int]]:
+    """The records of a graph's operations, its buffers, and the buffer of each value."""
+    buffers, buffer_of = _assign_buffers(graph, layout)
+    layers = graph.cached_layers
+    records = np.zeros(len(graph.operations), OPERATION)
+    for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
+        after = graph.operations[index + 1] if index + 1 < len(records) else None
+        record["code"], record["rows"] = op.code, _rows_of(op)
+        record["is_sliced"] = op.code in _BY_COLUMNS | _BY_HEADS | _BY_OWN_HEADS
+        record["barrier"] = after is None or _needs_barrier(op, after)
+        for name, value in (("source", op.source), ("target", op.target)):
+            if value is not None:
+                record[name] = buffer_of[value]
+                record[f"{name}_width"] = buffers[buffer_of[value]].width
+                if op.code in _BY_COLUMNS and not value.is_encoded:
+                    record["slice_width"] = buffers[buffer_of[value]].width
+        if op.source is not None:
+            record["num_columns"], record["source_rows"] = op.source.width, op.source.rows
+        if op.matrices:
+            matrix = op.matrices[0]
+            record["start"], record["is_head"] = layout.start_of(matrix), matrix.is_head
+            record["num_rows"], record["num_columns"] = matrix.num_rows, matrix.num_columns
+            record["stride"] = layout.num_bytes(matrix)
+        if op.vector is not None:
+            record["start"] = layout.vector_starts[op.vector]
+            if op.code is OpCode.BIAS:
+                record["num_columns"] = sum(op.vector.lengths)
+        for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap", "epsilon"):
+            record[name] = getattr(op, name)
+        record["source_column"], record["site"] = op.source_column, op.site
+        record["bias_start"] = -1 if op.bias is None else layout.vector_starts[op.bias]
+        if op.attention_heads is not None:
+            for name, size in op.attention_heads._asdict().items():
+                record[name] = size
+        if op.code in (OpCode.STORE, OpCode.ATTEND):
+            for name in ("heads_before", "dims_before", "columns_before"):
+                record[name] = getattr(layers[op.layer], name)
+        if op.heads is not None:
+            for name in ("num_key_heads", "key_dim", "num_value_heads", "value_dim"):
+                record[name] = getattr(op.heads, name)
+        if op.state is not None:
+            record["state_start"], record["num_parts"] = op.state.start, op.state.num_parts
+            record["part_size"] = op.state.part_size
+    _look_ahead(records)
+    _find_runs(records, graph.operations)
+    return records, buffers, buffer_of
 
 
 def _look_ahead(records: NDArray[Any]) -> None:
@@ -221,6 +253,9 @@ def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, .
     buffers: list[Buffer] = []
     buffer_of: dict[Value, int] = {}
     free: defaultdict[Buffer, list[int]] = defaultdict(list)
+    for given in graph.inputs:
+        buffer_of[given] = len(buffers)
+        buffers.append(_buffer_of(given, layout))
     for index, op in enumerate(graph.operations):
         if op.target is not None and op.target not in buffer_of:
             buffer = _buffer_of(op.target, layout)

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from cactus_actors.workers.kernels.cache_formats import store_keys_values
+from cactus_actors.workers.kernels.encoder_kernels import (
+    activate_gelu,
+    activate_tanh_gelu,
+    layer_norm,
+    merge_rows,
+)
 from cactus_actors.workers.kernels.head_kernels import (
     delta_gates,
     gated_norm_head,
@@ -52,6 +58,7 @@ SIGMOID_GATE, GELU_TIMES = map(int, (OpCode.SIGMOID_GATE, OpCode.GELU_TIMES))
 SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_STATE, OpCode.CHOOSE, OpCode.COMBINE))
 NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
 SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS, OpCode.CLAMPED_GATE))
+LAYER_NORM, ACTIVATE, MERGE = map(int, (OpCode.LAYER_NORM, OpCode.ACTIVATE, OpCode.MERGE))
 
 
 @internal(error_model="numpy", inline="always")
@@ -133,10 +140,16 @@ def work_on_row(
             else:
                 norm_head(floats, start, weights.vectors, op.start, op.head_dim, shape.norm_eps)
     elif code == EMBED:
-        matrix = Matrix(op.start, op.num_rows, op.num_columns)
-        decode_row(weights.head, matrix, step.token_ids[row], floats, target)
-        if op.scale != 1:
-            scale_row(floats, target, op.num_columns, op.scale)
+        if op.flag and step.is_given[row]:
+            for column in range(op.num_columns):
+                floats[target + column] = step.given[row, column]
+            for padding in range(op.num_columns, op.target_width):
+                floats[target + padding] = 0
+        else:
+            matrix = Matrix(op.start, op.num_rows, op.num_columns)
+            decode_row(weights.head, matrix, step.token_ids[row], floats, target)
+            if op.scale != 1:
+                scale_row(floats, target, op.num_columns, op.scale)
     elif code == GATHER:
         token = work.starts[op.source] + step.logit_rows[row] * op.source_width
         for column in range(op.source_width):
@@ -186,6 +199,8 @@ def work_on_row(
         gelu_times(floats, target + first, floats, source + op.column + first, count)
     elif code in (DELTA_GATES, UNIT_HEADS, GATED_NORM):
         _work_on_heads(op, source, target, part, parts, shape, weights, floats)
+    elif code in (LAYER_NORM, ACTIVATE, MERGE):
+        _work_on_patch(op, row, target, first, last, weights, work)
     else:
         _convolve(op, row, source, target, weights, step, cache.states, floats)
 
@@ -221,6 +236,38 @@ def _work_on_heads(
                 gated_norm_head(floats, start, weights.vectors, op.start, floats, gate, value_dim, shape.norm_eps)
         for padding in range(heads * value_dim, op.target_width if part == parts - 1 else 0):
             floats[target + padding] = 0
+
+
+@internal(error_model="numpy")
+def _work_on_patch(
+    op: Any, row: int, target: int, first: int, last: int, weights: PackedWeights, work: Workspace
+) -> None:
+    """An operation of an encoder on the row at `target`."""
+    floats, width = work.floats, op.num_columns
+    if op.code == LAYER_NORM:
+        source = work.starts[op.source] + row * op.source_width
+        layer_norm(
+            floats,
+            source,
+            weights.vectors,
+            op.start,
+            op.bias_start,
+            width,
+            op.epsilon,
+            floats,
+            target,
+            first,
+            last,
+        )
+    elif op.code == ACTIVATE:
+        count = min(last, width) - first
+        if op.flag:
+            activate_gelu(floats, target + first, count)
+        else:
+            activate_tanh_gelu(floats, target + first, count)
+    else:
+        source = work.starts[op.source] + row * op.count * op.source_width
+        merge_rows(floats, source, op.source_width, op.count, width, op.flag != 0, target, op.target_width)
 
 
 @internal(error_model="numpy")

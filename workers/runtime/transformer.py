@@ -13,7 +13,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.step_batch import Batch
-from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros, round_up
+from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, round_up
 from cactus_actors.workers.kernels.attention import attention_scratch
 from cactus_actors.workers.kernels.barrier import new_barrier
 from cactus_actors.workers.kernels.compile_cache import compile_lock
@@ -26,18 +26,19 @@ from cactus_actors.workers.runtime.compiled_step import step_of_rank
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
+from cactus_actors.workers.runtime.patch_encoder import PatchEncoder
 from cactus_actors.workers.runtime.program import Program
 from cactus_actors.workers.runtime.step_arguments import (
     SAVE_SLOT,
     SLOT,
     SOURCE_SLOT,
-    ExpertChoices,
     ModelShape,
     PackedWeights,
     RotaryArrays,
     StepInputs,
     Workspace,
 )
+from cactus_actors.workers.runtime.workspace import new_choices, new_workspace
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
 
@@ -90,6 +91,7 @@ class TransformerModel:
         with compile_lock(step_of_rank):
             self._warm_up()
         self._team = ThreadTeam(threads, step_of_rank)
+        self.encoder = self._new_encoder(graph.encoder, layout)
 
     @property
     def slot_size(self) -> int:
@@ -210,9 +212,16 @@ class TransformerModel:
         step.block_tables[:num_sequences, :num_blocks] = batch.block_tables
         step.logit_rows[:num_rows] = batch.logit_rows
         step.tiles[: len(tiles)] = tiles
+        if self.encoder is not None:
+            step.is_given[:num_tokens] = 0
+        if batch.given is not None:
+            assert self.encoder is not None, "embeddings are given in the place of its pictures"
+            step.is_given[batch.given_at] = 1
+            step.given[batch.given_at] = batch.given
 
     def _new_step(self) -> StepInputs:
         """Room for the largest step so far."""
+        num_given = 0 if self.config.vision is None else self._max_tokens
         return StepInputs(
             sizes=np.zeros(4, np.int64),
             token_ids=np.zeros(self._max_tokens, np.int32),
@@ -223,6 +232,9 @@ class TransformerModel:
             tiles=np.zeros(self._max_tokens + 1, np.int32),
             states=np.zeros((self._table_shape[0], 7), np.int64),
             adapters=np.zeros(self._max_tokens, np.int32),
+            ends=np.zeros(0, np.int32),
+            is_given=np.zeros(num_given, np.int32),
+            given=np.zeros((num_given, self.config.hidden_size), np.float32),
         )
 
     def _make_room(self, num_tokens: int, num_rows: int) -> None:
@@ -235,40 +247,39 @@ class TransformerModel:
 
     def _allocate(self) -> None:
         """Scratch memory for steps of the largest size, by each program."""
-        experts = self.config.experts
-        num_choices = self._max_tokens * experts.num_chosen if experts else 0
+        self._choices = new_choices(self.config.experts, self._max_tokens)
         max_rows = {
             RowKind.TOKENS: self._max_tokens,
             RowKind.LOGITS: self._max_rows,
-            RowKind.CHOICES: num_choices,
+            RowKind.CHOICES: len(self._choices.ids),
         }
         self._workspace = self._new_workspace(self._program, max_rows)
         adapted = self._adapters.program
         self._adapted_workspace = self._workspace if adapted is None else self._new_workspace(adapted, max_rows)
         self._last_program = self._program
         self._step = self._new_step()
-        self._choices = ExpertChoices(
-            num_chosen=experts.num_chosen if experts else 0,
-            ids=np.zeros(num_choices, np.int32),
-            weights=np.zeros(num_choices, np.float32),
-            starts=np.zeros(experts.num_experts + 1 if experts else 1, np.int64),
-            choice_at=np.zeros(num_choices, np.int64),
-            place_of=np.zeros(num_choices, np.int64),
-        )
 
     def _new_workspace(self, program: Program, max_rows: Mapping[RowKind, int]) -> Workspace:
-        starts, sizes = [], {False: 0, True: 0}
-        for buffer in program.buffers:
-            starts.append(sizes[buffer.is_encoded])
-            sizes[buffer.is_encoded] += buffer.width * max_rows[buffer.rows]
-        return Workspace(
-            floats=aligned_zeros((sizes[False] + CACHE_LINE,), np.float32),
-            encoded=aligned_zeros((sizes[True],), np.uint8),
-            starts=np.array(starts, np.int64),
-            scratch=aligned_zeros((self._threads * self._scratch_size,), np.float32),
+        return new_workspace(
+            program.buffers,
+            max_rows,
+            threads=self._threads,
             scratch_size=self._scratch_size,
-            barrier=new_barrier(),
-            tasks=np.zeros(len(program.operations) * (self._threads + 1), np.int64),
+            num_operations=len(program.operations),
+        )
+
+    def _new_encoder(self, graph: Graph | None, layout: WeightLayout) -> PatchEncoder | None:
+        if graph is None:
+            return None
+        return PatchEncoder(
+            self.config,
+            graph,
+            layout,
+            self._weights,
+            self._rotary,
+            adapters=self._adapters.arrays,
+            team=self._team,
+            kv_format=self.kv_format,
         )
 
     def _warm_up(self) -> None:

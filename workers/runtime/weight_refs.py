@@ -20,6 +20,11 @@ class MatrixRef:
         """Outputs of the product."""
         return sum(self.heights)
 
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of a row in the model's files."""
+        return (self.num_columns,)
+
 
 @dataclass(frozen=True)
 class GatedQueriesRef(MatrixRef):
@@ -32,6 +37,18 @@ class GatedQueriesRef(MatrixRef):
 
 
 @dataclass(frozen=True)
+class KernelRef(MatrixRef):
+    """The kernel of a convolution whose stride is its size: a matrix that multiplies patches."""
+
+    kernel_shape: tuple[int, ...]  # (channels, height, width), perhaps more
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of a row in the model's files."""
+        return self.kernel_shape
+
+
+@dataclass(frozen=True)
 class VectorRef:
     """Float32 tensors in one row, each value plus `offset`; taps are (channels, taps) and stored by tap."""
 
@@ -39,6 +56,23 @@ class VectorRef:
     lengths: tuple[int, ...]
     offset: float = 0.0
     num_taps: int = 0
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of an entry in the model's files: none, or its taps."""
+        return (self.num_taps,) if self.num_taps else ()
+
+
+@dataclass(frozen=True)
+class TableRef(VectorRef):
+    """A float32 table of (length, width), read outside of compiled code."""
+
+    width: int = 0
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of a row."""
+        return (self.width,)
 
 
 def biases_of(names: Sequence[str], width: int) -> VectorRef:

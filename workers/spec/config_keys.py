@@ -35,6 +35,11 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "shared_ffn_size": (0, 1 << 19),
     "rank": (1, 1 << 12),
     "alpha": (0.0, 1e6),
+    "patch_size": (1, 1 << 8),
+    "image_size": (1, 1 << 13),
+    "merge_size": (1, 1 << 5),
+    "num_patches": (1, 1 << 14),
+    "token_id": (0, 1 << 24),
 }
 
 
@@ -105,6 +110,13 @@ class ConfigKeys:
         if not isinstance(value, list) or len(value) != length or not all(isinstance(v, str) for v in value):
             raise invalid(self.path, f"{self.prefix}{key} must be a list of {length} strings")
         return value
+
+    def numbers(self, key: str, length: int, *, default: float) -> list[float]:
+        """A list of `length` finite numbers; `default` for each if the key is missing."""
+        value = self._given(key, [default] * length)
+        if not isinstance(value, list) or len(value) != length or not all(map(is_finite, value)):
+            raise invalid(self.path, f"{self.prefix}{key} must be a list of {length} finite numbers")
+        return [float(each) for each in value]
 
     def indices(self, key: str, length: int) -> list[int]:
         """A list of integers from 0 to `length` - 1."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from cactus_actors.workers.spec.attention_heads import AttentionHeads
 from cactus_actors.workers.spec.rotary import Rope
+from cactus_actors.workers.spec.vision_config import VisionConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +123,7 @@ class ModelConfig:
     experts: Experts | None = None
     recurrent_heads: RecurrentHeads | None = None
     per_layer_inputs: PerLayerInputs | None = None
+    vision: VisionConfig | None = None  # of the encoder of pictures
 
     def served_for(self, max_context: int) -> ModelConfig:
         """The same model with sequences of at most `max_context` tokens."""

@@ -54,6 +54,7 @@ class CountingModel:
     config = CONFIG
     num_weights = 1
     slot_size = 0
+    encoder = None
     kernels = "none"
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:

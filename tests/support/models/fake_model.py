@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.model import TileEncoder
 from cactus_actors.workers.kernels.cache_formats import cached_layers
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
@@ -14,6 +15,7 @@ class FakeModel:
     kernels = "none"
     num_weights = 1
     slot_size = 0
+    encoder: TileEncoder | None = None
 
     def __init__(self, vocab_size: int) -> None:
         self.config = ModelConfig(

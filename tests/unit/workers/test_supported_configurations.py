@@ -22,8 +22,11 @@ from tests.support.paths import ROOT
 REQUIRED = re.compile(r'require_one_of\(\s*"(\w+)"|\.require\([^\n]*?, "(\w+)", |keys\.boolean\("(\w+)"')
 SIZES_AND_NAMES = {
     "block_auto_adjust_ff_dim",
+    "do_normalize",
+    "do_rescale",
     "expert_count",
     "global_head_dim",
+    "image_std",
     "mamba_d_head",
     "mamba_n_heads",
     "model_type",

@@ -1,0 +1,67 @@
+"""Encoders of pictures, drawn at random, and a picture for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from cactus_actors.protocol.pictures import PreparedPicture
+from tests.support.models.random_pictures import TileSize, prompt_with, random_picture
+
+PROCESSOR = {"image_mean": [0.5, 0.45, 0.4], "image_std": [0.5, 0.25, 0.3], "rescale_factor": 1 / 255}
+"""What preprocessor_config.json says beside each encoder."""
+
+NAMES_OF_MERGING = {"idefics3": "scale_factor", "smolvlm": "scale_factor", "lfm2_vl": "downsample_factor"}
+"""The key with the side of merged patches, by type of model; these models are compared with pictures."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The keys of config.json above the text's, and a picture that fits them."""
+
+    keys: dict[str, Any]
+    picture: PreparedPicture
+
+    def prompt(self, text: tuple[int, ...]) -> tuple[int, ...]:
+        """Placeholders between the tokens of a text."""
+        text = text[-1:] * max(0, len(self.picture.tiles) - len(text)) + text
+        return tuple(prompt_with([self.picture], self.keys["image_token_id"], text))
+
+
+def drawn_encoder(model_type: str, vocab_size: int, random: Random) -> Encoder:
+    """An encoder of odd sizes; its placeholder is the last token of the vocabulary."""
+    merging, patch_size = random.choice([1, 2, 2, 3]), random.choice([2, 3, 4, 5])
+    per_side = merging * random.randint(1, 4)
+    num_heads = random.choice([1, 2, 3])
+    vision: dict[str, Any] = {
+        "hidden_size": num_heads * random.choice([4, 6, 8, 12, 16]),
+        "intermediate_size": random.randint(5, 60),
+        "num_hidden_layers": random.randint(1, 3),
+        "num_attention_heads": num_heads,
+        "patch_size": patch_size,
+        "hidden_act": random.choice(["gelu_pytorch_tanh", "gelu"]),
+        "layer_norm_eps": random.choice([1e-6, 1e-5, 1e-3]),
+    }
+    above: dict[str, Any] = {"image_token_id": vocab_size - 1, NAMES_OF_MERGING[model_type]: merging}
+    if model_type == "lfm2_vl":
+        above |= {
+            "projector_hidden_size": random.randint(5, 60),
+            "projector_hidden_act": random.choice(["gelu", "gelu_pytorch_tanh"]),
+            "projector_bias": random.choice([True, False]),
+            "projector_use_layernorm": random.choice([True, False]),
+        }
+        vision |= {"model_type": "siglip2_vision_model", "num_patches": per_side**2}
+        vision |= {"vision_use_head": random.choice([True, False])}
+        # torch resizes positions wrongly to a grid of one column: every row becomes the mean of the first one.
+        fewest = 2 if merging == 1 else 1
+        sizes = [_size(random.randint(fewest, 4), random.randint(1, 4), merging * patch_size) for _ in range(2)]
+    else:
+        vision |= {"model_type": f"{model_type}_vision", "image_size": per_side * patch_size}
+        side = random.randint(1, per_side // merging)
+        sizes = [_size(side, side, merging * patch_size)] * random.randint(1, 3)
+    return Encoder(above | {"vision_config": vision}, random_picture(sizes, random.randrange(1 << 30)))
+
+
+def _size(columns: int, rows: int, unit: int) -> TileSize:
+    return columns * unit, rows * unit, columns * rows

@@ -1,0 +1,41 @@
+"""Prepared pictures as the classes of transformers take them; needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from cactus_actors.protocol.pictures import PictureTile, PreparedPicture
+
+Inputs = dict[str, torch.Tensor]
+
+
+def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures: Sequence[PreparedPicture]) -> Inputs:
+    """The arguments of the model's class for the pictures; those of Idefics3 must have tiles of one size."""
+    tiles = [scaled(processor, tile) for picture in pictures for tile in picture.tiles]
+    if config["model_type"] != "lfm2_vl":
+        return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2)[None].contiguous()}
+    side = config["vision_config"]["patch_size"]
+    shapes = [(tile.shape[0] // side, tile.shape[1] // side) for tile in tiles]
+    longest = max(rows * columns for rows, columns in shapes)
+    patches = np.zeros((len(tiles), longest, side * side * 3), np.float32)
+    mask = np.zeros((len(tiles), longest), np.int64)
+    for number, (tile, (rows, columns)) in enumerate(zip(tiles, shapes, strict=True)):
+        grid = tile.reshape(rows, side, columns, side, 3).swapaxes(1, 2)
+        patches[number, : rows * columns] = grid.reshape(rows * columns, -1)
+        mask[number, : rows * columns] = 1
+    return {
+        "pixel_values": torch.from_numpy(patches),
+        "spatial_shapes": torch.tensor(shapes),
+        "pixel_attention_mask": torch.from_numpy(mask),
+    }
+
+
+def scaled(processor: Mapping[str, Any], tile: PictureTile) -> np.ndarray:
+    """The scaled pixels of a tile, (height, width, channels)."""
+    pixels = np.frombuffer(tile.pixels, np.uint8).reshape(tile.height, tile.width, 3) / 255
+    values = (pixels - np.array(processor["image_mean"])) / np.array(processor["image_std"])
+    return values.astype(np.float32)

@@ -1,0 +1,91 @@
+"""Operations of encoders of pictures, for their graphs.
+
+The tokens of an encoder's step are the patches of one tile, which all attend to each other. Patches that are merged
+are adjacent: row by row within each square of them, and square after square.
+"""
+
+from __future__ import annotations
+
+from cactus_actors.workers.runtime.graph import Graph, Value
+from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
+from cactus_actors.workers.runtime.weight_refs import KernelRef, MatrixRef, TableRef, VectorRef, biases_of
+from cactus_actors.workers.spec.attention_heads import AttentionHeads
+from cactus_actors.workers.spec.vision_config import Activation
+
+
+def given(g: Graph, width: int) -> Value:
+    """Rows that the caller of a step writes before it."""
+    value = Value(g, width)
+    g.inputs.append(value)
+    return value
+
+
+def table(g: Graph, name: str, length: int, width: int) -> None:
+    """A table, (length, width), from which given rows are computed outside of the step."""
+    g.tables.append(TableRef((name,), (length,), width=width))
+
+
+def patch_embedding(g: Graph, patches: Value, name: str, kernel_shape: tuple[int, ...], width: int) -> Value:
+    """A convolution whose stride is its size, over pixels in the order of its kernel, with a bias."""
+    kernel = KernelRef((name,), (width,), patches.width, is_head=True, kernel_shape=kernel_shape)
+    return biased(g, g._product(patches, kernel), name)
+
+
+def biased(g: Graph, x: Value, *names: str) -> Value:
+    """x + the biases of these names, side by side in equal widths, in the place of x."""
+    g._note(OpCode.BIAS, target=x, vector=biases_of(names, x.width // len(names)))
+    return x
+
+
+def add_linear(g: Graph, x: Value, h: Value, name: str) -> Value:
+    """x + h @ W.T + bias in the place of x, which must not be used again."""
+    product = g._product(h, MatrixRef((name,), (x.width,), h.width, is_head=False))
+    return biased(g, g.add(x, product), name)
+
+
+def layer_norm(g: Graph, x: Value, name: str, epsilon: float) -> Value:
+    """(x - mean) / sqrt(variance + epsilon) * gain + bias (Ba, Kiros, Hinton 2016)."""
+    normed = Value(g, x.width, x.rows)
+    g._note(
+        OpCode.LAYER_NORM,
+        source=x,
+        target=normed,
+        vector=VectorRef((name,), (x.width,)),
+        bias=VectorRef((f"{name}.bias",), (x.width,)),
+        epsilon=epsilon,
+    )
+    return normed
+
+
+def activated(g: Graph, x: Value, activation: Activation) -> Value:
+    """An activation without a gate, in the place of x."""
+    g._note(OpCode.ACTIVATE, source=x, target=x, flag=activation == "gelu")
+    return x
+
+
+def full_attention(g: Graph, qkv: Value, num_heads: int, head_dim: int) -> Value:
+    """Attention of each row to all rows, (rows, heads * head_dim), from queries, keys and values side by side.
+
+    All layers use the same layer of the cache, one after the other.
+    """
+    heads = AttentionHeads(num_heads, num_heads, head_dim)
+    if not g.stored_heads:
+        g.stored_heads.append((num_heads, head_dim))
+    g._note(OpCode.STORE, source=qkv, layer=0, column=heads.query_size, attention_heads=heads)
+    attended = Value(g, heads.query_size)
+    g._note(OpCode.ATTEND, source=qkv, target=attended, layer=0, scale=head_dim**-0.5, flag=True, attention_heads=heads)
+    return attended
+
+
+def merged(g: Graph, x: Value, count: int) -> Value:
+    """`count` adjacent rows side by side: pixel shuffle in space to depth, (rows / count, count * width)."""
+    wide = Value(g, x.width * count, RowKind.LOGITS)
+    g._note(OpCode.MERGE, source=x, target=wide, count=count)
+    return wide
+
+
+def pooled(g: Graph, x: Value, count: int) -> Value:
+    """The means of `count` adjacent rows, (rows / count, width)."""
+    means = Value(g, x.width, RowKind.LOGITS)
+    g._note(OpCode.MERGE, source=x, target=means, count=count, flag=True)
+    return means

@@ -1,0 +1,179 @@
+"""The encoder of pictures: a program over the patches of one tile, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.pictures import PictureTile
+from cactus_actors.workers.engine.kv_cache import KVCache
+from cactus_actors.workers.kernels.attention import GROUP, attention_scratch
+from cactus_actors.workers.kernels.thread_team import ThreadTeam
+from cactus_actors.workers.runtime.cache_shape import cache_shape_of
+from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.runtime.layout import WeightLayout
+from cactus_actors.workers.runtime.op_codes import RowKind
+from cactus_actors.workers.runtime.program import EncoderProgram
+from cactus_actors.workers.runtime.step_arguments import (
+    AdapterArrays,
+    ModelShape,
+    PackedWeights,
+    RotaryArrays,
+    StepInputs,
+)
+from cactus_actors.workers.runtime.weight_refs import TableRef
+from cactus_actors.workers.runtime.workspace import new_choices, new_workspace
+from cactus_actors.workers.spec.model_config import ModelConfig
+from cactus_actors.workers.spec.patches import patches_of, positions_of
+
+BLOCK_SIZE = 16
+
+
+class PatchEncoder:
+    """Runs the encoder of a model on the threads and with the compiled step of its text part.
+
+    The embeddings of a tile are the same bits for any number of threads. Keys and values of the patches have the
+    format of the text's cache, so that both parts use one compiled step. One caller at a time.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        graph: Graph,
+        layout: WeightLayout,
+        weights: PackedWeights,
+        rotary: RotaryArrays,
+        *,
+        adapters: AdapterArrays,
+        team: ThreadTeam,
+        kv_format: str,
+    ) -> None:
+        assert config.vision is not None, "a graph of an encoder has a config"
+        vision = self._vision = config.vision
+        self._hidden_size = config.hidden_size
+        self._cache_shape = cache_shape_of(graph)
+        self._program = EncoderProgram.of(graph, layout)
+        self._tables = tables_of(graph, layout, weights)
+        self._team = team
+        self._kv_format = kv_format
+        self._shape = ModelShape(vision.norm_eps)
+        self._weights, self._rotary = weights, rotary
+        self._choices, self._adapters = new_choices(None, 0), adapters  # neither is used by an encoder
+        self._max_patches = 0
+        self._next_part = 0
+        self._num_tokens = 0
+
+    @property
+    def image_token_id(self) -> int:
+        """The token in whose places embeddings of pictures stand."""
+        return self._vision.image_token_id
+
+    def check(self, tile: PictureTile) -> None:
+        """Raise InvalidRequest for a tile that is none of this model."""
+        size = f"a tile of {tile.width} x {tile.height} pixels"
+        num_tokens = self._vision.num_tokens(tile.width, tile.height)
+        if num_tokens is None:
+            raise InvalidRequest(f"{size} does not fit this model", param="images")
+        if num_tokens != tile.num_tokens:
+            raise InvalidRequest(f"{size} has {num_tokens} embeddings, not {tile.num_tokens}", param="images")
+        if len(tile.pixels) != 3 * tile.width * tile.height:
+            raise InvalidRequest(f"{size} has {len(tile.pixels)} bytes", param="images")
+
+    def begin(self, tile: PictureTile) -> None:
+        """Begin a tile; the one before it is dropped."""
+        vision = self._vision
+        num_patches = tile.num_tokens * vision.merged_patches
+        self._make_room(num_patches)
+        (table,) = self._tables
+        inputs = (patches_of(tile, vision), positions_of(tile, vision, table))
+        for index, values in zip(self._program.inputs, inputs, strict=True):
+            target = self._rows_of(index, num_patches)
+            target[:, : values.shape[1]] = values
+            target[:, values.shape[1] :] = 0
+        tiles = np.append(np.arange(0, num_patches, GROUP), num_patches)
+        step, self._num_tokens = self._step, tile.num_tokens
+        step.sizes[:] = num_patches, tile.num_tokens, len(tiles) - 1, 1
+        step.tiles[: len(tiles)] = tiles
+        step.ends[:num_patches] = num_patches - 1
+        self._next_part = 0
+
+    def advance(self) -> bool:
+        """Compute the next part of the tile; returns True if it was the last one."""
+        self._workspace.tasks.fill(0)
+        self._team.run(
+            self._program.parts[self._next_part],
+            self._shape,
+            self._weights,
+            self._rotary,
+            self._step,
+            self._cache.arrays,
+            self._choices,
+            self._adapters,
+            self._workspace,
+            None,
+        )
+        self._next_part += 1
+        return self._next_part == len(self._program.parts)
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """The embeddings of the complete tile, (tokens, hidden), as an array of the caller."""
+        return self._rows_of(self._program.output, self._num_tokens)[:, : self._hidden_size].copy()
+
+    def _rows_of(self, index: int, num_rows: int) -> NDArray[np.float32]:
+        """The first rows of a buffer with their padding, a view."""
+        width, start = self._program.buffers[index].width, int(self._workspace.starts[index])
+        return self._workspace.floats[start : start + width * num_rows].reshape(num_rows, width)
+
+    def _make_room(self, num_patches: int) -> None:
+        """Memory for a tile of so many patches; it grows and never shrinks."""
+        if num_patches <= self._max_patches:
+            return
+        self._max_patches = num_patches
+        vision, program = self._vision, self._program
+        max_rows: Mapping[RowKind, int] = {
+            RowKind.TOKENS: num_patches,
+            RowKind.LOGITS: num_patches // vision.merged_patches,
+            RowKind.CHOICES: 0,
+        }
+        self._workspace = new_workspace(
+            program.buffers,
+            max_rows,
+            threads=self._team.size,
+            scratch_size=attention_scratch(vision.head_dim),
+            num_operations=max(map(len, program.parts)),
+        )
+        num_blocks = -(-num_patches // BLOCK_SIZE)
+        self._cache = KVCache.allocate(self._cache_shape, num_blocks, BLOCK_SIZE, self._kv_format)
+        self._step = _new_step(num_patches, num_blocks)
+
+
+def tables_of(graph: Graph, layout: WeightLayout, weights: PackedWeights) -> list[NDArray[Any]]:
+    """The tables of an encoder, (length, width) each, as views of the weights."""
+    return [_table(each, layout.vector_starts[each], weights) for each in graph.tables]
+
+
+def _table(table: TableRef, start: int, weights: PackedWeights) -> NDArray[Any]:
+    rows = sum(table.lengths)
+    return weights.vectors[start : start + rows * table.width].reshape(rows, table.width)
+
+
+def _new_step(num_patches: int, num_blocks: int) -> StepInputs:
+    """The inputs of a tile, which is one sequence."""
+    return StepInputs(
+        sizes=np.zeros(4, np.int64),
+        token_ids=np.zeros(num_patches, np.int32),
+        positions=np.arange(num_patches, dtype=np.int32),
+        sequence_of_token=np.zeros(num_patches, np.int32),
+        block_tables=np.arange(num_blocks, dtype=np.int32).reshape(1, num_blocks),
+        logit_rows=np.zeros(1, np.int32),
+        tiles=np.zeros(num_patches + 1, np.int32),
+        states=np.zeros((1, 7), np.int64),
+        adapters=np.zeros(0, np.int32),
+        ends=np.zeros(num_patches, np.int32),
+        is_given=np.zeros(0, np.int32),
+        given=np.zeros((0, 0), np.float32),
+    )

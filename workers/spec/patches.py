@@ -1,0 +1,81 @@
+"""The patches of a tile, and their learned positions, as an encoder takes them.
+
+Patches are in the order of `grouped`: square after square of those that are merged, row by row within a square.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.pictures import PictureTile
+from cactus_actors.workers.spec.vision_config import VisionConfig
+
+
+def patches_of(tile: PictureTile, vision: VisionConfig) -> NDArray[np.float32]:
+    """The scaled pixels of each patch, (patches, pixels)."""
+    scaling, side = vision.scaling, vision.patch_size
+    std = np.array(scaling.std)
+    factors = (scaling.rescale / std).astype(np.float32)
+    offsets = (np.array(scaling.mean) / std).astype(np.float32)
+    pixels = np.frombuffer(tile.pixels, np.uint8).reshape(tile.height // side, side, tile.width // side, side, 3)
+    values = pixels * factors - offsets
+    # (rows, y, columns, x, channels) -> (rows, columns, pixels of a patch)
+    axes = (0, 2, 1, 3, 4) if vision.has_channels_last else (0, 2, 4, 1, 3)
+    grid = values.transpose(axes).reshape(tile.height // side, tile.width // side, -1)
+    return grouped(grid, vision.merge_size)
+
+
+def positions_of(tile: PictureTile, vision: VisionConfig, table: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The position of each patch, (patches, hidden), from the table of learned ones."""
+    rows, columns = tile.height // vision.patch_size, tile.width // vision.patch_size
+    choose = bucketed_positions if vision.positions == "bucketed" else interpolated_positions
+    return grouped(choose(table, rows, columns, vision.positions_per_side), vision.merge_size)
+
+
+def grouped(grid: NDArray[np.float32], side: int) -> NDArray[np.float32]:
+    """The cells of a grid, (rows, columns, width), square after square of `side` x `side`: (cells, width)."""
+    rows, columns, width = grid.shape
+    squares = grid.reshape(rows // side, side, columns // side, side, width).transpose(0, 2, 1, 3, 4)
+    return squares.reshape(-1, width)
+
+
+def bucketed_positions(table: NDArray[np.float32], rows: int, columns: int, per_side: int) -> NDArray[np.float32]:
+    """The entry of a table of `per_side` squared positions for each cell of a grid, (rows, columns, width).
+
+    A cell has the position of its place in the whole, rounded down to the grid of the table, in float32 as in
+    transformers' Idefics3VisionEmbeddings (after NaViT: Dehghani et al. 2023).
+    """
+    down, across = (_buckets(count, per_side) for count in (rows, columns))
+    entries: NDArray[np.float32] = table[down[:, None] * per_side + across[None, :]]
+    return entries
+
+
+def _buckets(count: int, per_side: int) -> NDArray[np.intp]:
+    step = 1 / per_side
+    num_boundaries = int(np.ceil((1.0 - step) / step))
+    boundaries = (step + step * np.arange(num_boundaries)).astype(np.float32)
+    places = np.arange(count, dtype=np.float32) * np.float32(1 / count)
+    found: NDArray[np.intp] = np.searchsorted(boundaries, np.minimum(places, np.float32(1 - 1e-6)), side="right")
+    return found
+
+
+def interpolated_positions(table: NDArray[np.float32], rows: int, columns: int, per_side: int) -> NDArray[np.float32]:
+    """A table of `per_side` squared positions resized to a grid, (rows, columns, width).
+
+    Bilinear with antialiasing, as torch's `interpolate` does it for Siglip2VisionEmbeddings of transformers.
+    """
+    grid = table.reshape(per_side, per_side, -1)
+    down, across = (_triangles(count, per_side) for count in (rows, columns))
+    resized: NDArray[np.float32] = np.einsum("ri,ijw,cj->rcw", down, grid, across, optimize=True).astype(np.float32)
+    return resized
+
+
+def _triangles(count: int, per_side: int) -> NDArray[np.float64]:
+    """The weights of `per_side` samples for each of `count`, (count, per_side): triangles around their centres."""
+    scale = per_side / count
+    width = max(scale, 1.0)
+    centres = (np.arange(count) + 0.5) * scale
+    weights = np.maximum(0.0, 1 - np.abs(np.arange(per_side) + 0.5 - centres[:, None]) / width)
+    shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return shares
