@@ -11,11 +11,12 @@ import typer
 from cactus_actors.api.params import resolve_options
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.chat_input import ReadLine, is_conversation, reader, unechoed
+from cactus_actors.cli.image_files import image_urls
 from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
-from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, NotSupported, Unavailable
 from cactus_actors.protocol.options import Options
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 HELP = """\
 /system TEXT      open the conversation with this, from its start; alone: show it
 /set NAME VALUE   change an option, such as temperature; alone: show them; without VALUE: as it was
+/image FILE       ask the next question about this picture, too; alone: about none
 /retry            ask the last question again
 /save FILE        write the conversation as JSON messages
 /reset            forget the conversation
@@ -85,6 +87,8 @@ class ChatSession:
         if system is not None:
             self._opening.append({"role": "system", "content": system})
         self._turns = list(self._opening)
+        self._images: list[str] = []
+        """Those of the next question, as data URLs."""
         self._options = options
         self._shows_reasoning = shows_reasoning
 
@@ -112,6 +116,8 @@ class ChatSession:
                 self._set_system(rest)
             case "/set":
                 self._set_option(*rest.partition(" ")[::2])
+            case "/image":
+                self._add_image(rest)
             case "/retry":
                 self._retry()
             case "/save":
@@ -142,12 +148,25 @@ class ChatSession:
         shown = ", ".join(f"{name} {value}" for name, value in sorted(self._options.items()))
         _print_dimmed(f"options: {shown or '-'}")
 
+    def _add_image(self, name: str) -> None:
+        """Read a picture for the next question; one that cannot be read is reported and ignored."""
+        if not name:
+            self._images = []
+        else:
+            try:
+                self._images += image_urls([Path(name)])
+            except InvalidRequest as error:
+                _print_dimmed(f"/image: {error.message}")
+                return
+        _print_dimmed(f"pictures of the next question: {len(self._images)}")
+
     def _retry(self) -> None:
         asked = self._turns[:-1] if self._turns and self._turns[-1]["role"] == "assistant" else self._turns
         if not asked or asked[-1]["role"] != "user":
             _print_dimmed("nothing was asked yet")
             return
         self._turns = asked[:-1]
+        self._images = asked[-1].get("images", [])
         self._take_turn(str(asked[-1]["content"]))
 
     def _save(self, name: str) -> None:
@@ -164,7 +183,9 @@ class ChatSession:
         _print_dimmed(f"{len(self._turns)} messages are in {path}")
 
     def _take_turn(self, said: str) -> None:
-        asked = [*self._turns, {"role": "user", "content": said}]
+        pictures = {"images": self._images} if self._images else {}
+        asked = [*self._turns, {"role": "user", "content": said, **pictures}]
+        self._images = []
         answer, reasoning = "", ""
         writer = AnswerWriter(self._shows_reasoning)
         try:
@@ -186,8 +207,11 @@ class ChatSession:
             _print_dimmed("stopped")
             if not answer:
                 return
-        except (Unavailable, NotSupported):  # later turns would fail as well
-            raise
+        except (Unavailable, NotSupported) as error:  # later turns would fail as well, except those without pictures
+            if not pictures or isinstance(error, Unavailable):
+                raise
+            typer.secho(f"error: {error.message}", fg=typer.colors.RED, err=True)
+            return
         except ContextExceeded as error:
             _print_dimmed(f"{error.message}; /reset starts again")
             return

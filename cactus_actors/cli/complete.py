@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cactus_actors.cli import shared_options as shared
+from cactus_actors.cli.image_files import image_urls
 from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.terminal import AnswerWriter, print_json, summary
 from cactus_actors.cli.wait_notice import WaitNotice
@@ -27,6 +29,10 @@ def complete(
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Show the answer while it is generated.")] = False,
     system: Annotated[str | None, typer.Option(help="A system message before the question.")] = None,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A picture to ask about; the option may be repeated."),
+    ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without the chat template.")] = False,
     model: Annotated[
         str | None, typer.Option(help="Name of the model; a service has one model and accepts any name.")
@@ -64,12 +70,14 @@ def complete(
     if no_cloud:
         request["allow_cloud"] = False
     if raw:
-        if system is not None:
-            raise InvalidRequest("--system needs the chat template that --raw leaves out", param="system")
+        if system is not None or image:
+            name = "image" if image else "system"
+            raise InvalidRequest(f"--{name} needs the chat template that --raw leaves out", param=name)
         request["prompt"] = text
     else:
         turns = [{"role": "system", "content": system}] if system is not None else []
-        request["messages"] = [*turns, {"role": "user", "content": text}]
+        pictures = {"images": image_urls(image)} if image else {}
+        request["messages"] = [*turns, {"role": "user", "content": text, **pictures}]
 
     from cactus_actors.client import Client
 
@@ -82,7 +90,7 @@ def complete(
             _answer(client, request, writer, stream=stream, as_json=as_json)
         except NotSupported as error:
             # a model without a chat template can only continue text
-            if error.param != "messages" or system is not None:
+            if error.param != "messages" or system is not None or image:
                 raise
             del request["messages"]
             _answer(client, {**request, "prompt": text}, writer, stream=stream, as_json=as_json)

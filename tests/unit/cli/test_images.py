@@ -1,0 +1,79 @@
+"""Pictures of the command line are sent inside the request."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer.testing
+
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import Rejected, Submit
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
+from tests.support.router.scripted_router import ScriptedRouter
+
+Cactus = Callable[..., typer.testing.Result]
+
+CONTENT = b"\x89PNG"
+URL = f"data:;base64,{base64.b64encode(CONTENT).decode()}"
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> str:
+    (tmp_path / "a picture.png").write_bytes(CONTENT)
+    return "a picture.png"
+
+
+def sent_images(router: ScriptedRouter) -> list[list[list[str] | None]]:
+    """The pictures of the messages of each request."""
+    submits = [message for message in router.received_of(Submit) if isinstance(message, Submit)]
+    return [[turn.images for turn in submit.messages or []] for submit in submits]
+
+
+def test_complete_asks_about_files(cactus: Cactus, router: ScriptedRouter, picture: str) -> None:
+    cactus("complete", "What is it?", "--image", picture, "--image", picture, "--system", "brief")
+    cactus("complete", "What is it?")
+    assert sent_images(router) == [[None, [URL, URL]], [None]]
+
+
+def test_a_chat_asks_the_next_question_about_a_file(cactus: Cactus, router: ScriptedRouter, picture: str) -> None:
+    result = cactus("chat", input=f"/image {picture}\none\ntwo\n/image {picture}\n/image\nthree\n")
+    assert sent_images(router)[-1] == [[URL], None, None, None, None]
+    assert "pictures of the next question: 1" in result.stderr
+    assert "pictures of the next question: 0" in result.stderr
+
+
+def test_a_chat_asks_again_about_the_same_file(cactus: Cactus, router: ScriptedRouter, picture: str) -> None:
+    cactus("chat", input=f"/image {picture}\none\n/retry\n")
+    assert sent_images(router) == [[[URL]], [[URL]]]
+
+
+def test_a_file_that_cannot_be_read_or_sent_is_refused(cactus: Cactus, router: ScriptedRouter, tmp_path: Path) -> None:
+    (tmp_path / "large.png").write_bytes(bytes(3 * MAX_MESSAGE_BYTES // 4 + 1))
+    for name, reason in (("missing.png", "No such file"), (".", "directory"), ("large.png", "larger than the 3145728")):
+        with pytest.raises(InvalidRequest, match=reason):
+            cactus("complete", "What is it?", "--image", name)
+        assert reason in cactus("chat", input=f"/image {name}\n").stderr
+    with pytest.raises(InvalidRequest, match="--image needs the chat template"):
+        cactus("complete", "What is it?", "--image", "large.png", "--raw")
+    assert router.received_of(Submit) == []
+
+
+def test_a_text_model_refuses_a_picture_and_the_chat_goes_on(
+    cactus: Cactus, router: ScriptedRouter, picture: str
+) -> None:
+    answer = router.on_submit
+
+    def without_pictures(identity: bytes, submit: Submit) -> None:
+        if not (submit.messages or [])[-1].images:
+            return answer(identity, submit)
+        error = NotSupported("letters is a text model", param="messages[0].images").info()
+        return router.reply(identity, Rejected(error=error, job_id=submit.job_id))
+
+    router.on_submit = without_pictures  # type: ignore[method-assign]
+    result = cactus("chat", input=f"/image {picture}\none\ntwo\n")
+    assert "error: letters is a text model" in result.stderr
+    assert result.stdout == "two w1 w2 w3 w4\n"
+    assert sent_images(router) == [[[URL]], [None]]
