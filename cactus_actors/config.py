@@ -12,6 +12,7 @@ from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.options import ProfileName
+from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
@@ -70,6 +71,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str = DEFAULT_MODEL
     overrides: ChatOverrides = NO_OVERRIDES
+    pictures: PictureAccess = DATA_URLS_ALONE
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str = "tcp://127.0.0.1:*"
@@ -281,6 +283,15 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     corpus: Annotated[Path | None, about("Directory of documents; chunks that fit a question go into its prompt.")] = (
         None
     )
+    image_root: Annotated[
+        Path | None, about("Directory from which requests may name pictures by path or file URL; without it, none.")
+    ] = None
+    image_hosts: Annotated[
+        list[str],
+        about(
+            "Hosts (NAME or NAME:PORT; * for any) from which pictures are fetched by URL, never from private addresses."
+        ),
+    ] = []
     journal: Annotated[bool, about("Keep accepted jobs on disk, so that they survive a restart.")] = True
     drain_timeout_s: Annotated[
         float, Meta(ge=0, le=86_400), about("Seconds that accepted jobs get when the service is stopped.")

@@ -337,7 +337,8 @@ class RouterActor:
             self._preparers: list[Preparer] = [LocalPreparer(model), LocalPreparer(model)]
         else:
             overrides = self._settings.overrides
-            self._preparers = [PreparerProcess(path, corpus, overrides=overrides) for _ in range(2)]
+            pictures = self._settings.pictures
+            self._preparers = [PreparerProcess(path, corpus, overrides=overrides, pictures=pictures) for _ in range(2)]
         first, spare = self._preparers
         return PreparationPool(first, spare, self._on_prepared)
 

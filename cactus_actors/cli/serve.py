@@ -82,6 +82,10 @@ def serve(
     curve: Annotated[bool | None, _setting(_ZEROMQ, "curve", "--curve/--no-curve")] = None,
     worker_key_file: Annotated[Path | None, _setting(_ZEROMQ, "worker_key_file")] = None,
     corpus: Annotated[Path | None, _setting(_MODEL, "corpus")] = None,
+    image_root: Annotated[Path | None, _setting(_MODEL, "image_root")] = None,
+    image_hosts: Annotated[
+        list[str] | None, _setting(_MODEL, "image_hosts", "--image-host", default="none", metavar="HOST")
+    ] = None,
     state_dir: Annotated[Path | None, _setting(_STATE, "state_dir")] = None,
     journal: Annotated[bool | None, _setting(_STATE, "journal", "--journal/--no-journal")] = None,
     drain_timeout_s: Annotated[float | None, _setting(_STATE, "drain_timeout_s", "--drain-timeout")] = None,

@@ -21,6 +21,7 @@ from cactus_actors.gateway.http.api_keys import accounts_of
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
+from cactus_actors.protocol.picture_access import PictureAccess
 from cactus_actors.service.service_keys import ServiceKeys
 
 
@@ -46,6 +47,12 @@ def overrides_of(config: ServeConfig) -> ChatOverrides:
     )
 
 
+def pictures_of(config: ServeConfig) -> PictureAccess:
+    """The places that pictures are read from."""
+    root = config.image_root
+    return PictureAccess(root=None if root is None else str(root.expanduser().resolve()), hosts=config.image_hosts)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ActorSettings:
     """`model` names the same files for every actor; `job_log` is a path, None for no log.
@@ -66,6 +73,7 @@ class ActorSettings:
         return RouterSettings(
             model=self.model,
             overrides=overrides_of(self.config),
+            pictures=pictures_of(self.config),
             jobs_endpoint=jobs,
             stream_endpoint=stream,
             workers_endpoint=workers,

@@ -44,3 +44,5 @@ def _check_files(config: ServeConfig) -> None:
             raise ConfigurationInvalid(f"--worker-key-file: {error.message}", param="worker_key_file") from None
     if config.corpus is not None and not config.corpus.expanduser().is_dir():
         raise ConfigurationInvalid(f"--corpus: {config.corpus} is not a directory", param="corpus")
+    if config.image_root is not None and not config.image_root.expanduser().is_dir():
+        raise ConfigurationInvalid(f"--image-root: {config.image_root} is not a directory", param="image_root")

@@ -17,7 +17,7 @@ class PictureLimits(NamedTuple):
     max_pictures: int = 32
     max_bytes: int = 16 << 20
     max_pixels: int = 32_000_000
-    max_total_pixels: int = 64_000_000
+    max_total_pixels: int = 48_000_000
     max_prepared_bytes: int = MAX_PREPARED_BYTES
 
 

@@ -38,7 +38,18 @@ ENVIRONMENT = """\
 - **`OTEL_...`**: [traces](logs.md#traces). **`RAY_AUTH_MODE`**, **`RAY_AUTH_TOKEN_PATH`**:
   [clusters](../guide/deployment.md#a-cluster)."""
 SERVICE = {
-    "Model": ["model", "lora", "chat_template", "tool_format", "weights", "kv_cache", "speculation", "corpus"],
+    "Model": [
+        "model",
+        "lora",
+        "chat_template",
+        "tool_format",
+        "weights",
+        "kv_cache",
+        "speculation",
+        "corpus",
+        "image_root",
+        "image_hosts",
+    ],
     "Workers": [
         *("workers", "threads", "max_sequences", "token_budget", "cache_tokens"),
         *("cache_bytes", "checkpoints", "checkpoint_tokens"),

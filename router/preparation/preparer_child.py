@@ -11,6 +11,7 @@ import faulthandler
 import resource
 import socket
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from cactus_actors.router.preparation.preparer_frames import (
 )
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text import load_text_model
+from cactus_actors.vision.picture_reader import PictureReader
 
 MEMORY_BYTES = 512 << 20
 """The memory that requests may take beyond that of the process with its model loaded."""
@@ -73,9 +75,13 @@ def main() -> None:
     model = load_text_model(Path(settings.model), settings.overrides)
     find = no_documents if settings.corpus is None else Documents(Path(settings.corpus), model).find
 
-    def prepare_one(request: PreparerRequest) -> PreparedRequest:
-        return prepare_with_documents(request.submit, request.sources, model, find)
+    root = None if settings.pictures.root is None else Path(settings.pictures.root)
+    reader = PictureReader(root, settings.pictures.hosts)
 
+    def prepare_one(request: PreparerRequest) -> PreparedRequest:
+        return prepare_with_documents(request.submit, request.sources, model, find, reader)
+
+    warnings.filterwarnings("ignore", module="PIL")  # about pictures of clients, who get an error or none
     limit_memory(MEMORY_BYTES)
     send(connection, PreparerReady())
     serve(connection, prepare_one)

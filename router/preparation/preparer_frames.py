@@ -9,6 +9,7 @@ import msgspec
 from cactus_actors.config import ChatOverrides
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
@@ -16,11 +17,12 @@ _LENGTH_BYTES = 4
 
 
 class PreparerModel(msgspec.Struct, frozen=True):
-    """The model and corpus of a child by their paths, and overrides of the model's own files."""
+    """The model and corpus of a child by their paths, overrides of the model's own files, and sources of pictures."""
 
     model: str
     corpus: str | None
     overrides: ChatOverrides
+    pictures: PictureAccess = DATA_URLS_ALONE
 
 
 class PreparerReady(msgspec.Struct, frozen=True, array_like=True, tag=1):

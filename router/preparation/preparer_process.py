@@ -16,6 +16,7 @@ import msgspec
 
 from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
+from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.preparation.preparer_frames import (
     EncodedRequest,
@@ -34,6 +35,7 @@ CPU_S = 2.0
 """The processor time of a request, plus a second for each megabyte: enough to tokenize the longest request."""
 BYTES_A_SECOND = 1_000_000
 LOOK_S = 0.02
+_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # an arena of each thread would take of the limited address space
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_LIMIT_S = 60.0
 MAX_STARTS = 5
@@ -60,9 +62,11 @@ class PreparerProcess:
         *,
         cpu_s: float = CPU_S,
         overrides: ChatOverrides = NO_OVERRIDES,
+        pictures: PictureAccess = DATA_URLS_ALONE,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
-        self._argument = msgspec.json.encode(PreparerModel(str(model), corpus_path, overrides)).decode()
+        told = PreparerModel(str(model), corpus_path, overrides, pictures)
+        self._argument = msgspec.json.encode(told).decode()
         self._limit_s = limit_s
         self._cpu_s = cpu_s
         self._child: _Child | None = None
@@ -154,7 +158,9 @@ class _Child:
     """One process, from its start to its end."""
 
     def __init__(self, argument: str) -> None:
-        self.process, self._connection = start_child("cactus_actors.router.preparation.preparer_child", argument)
+        self.process, self._connection = start_child(
+            "cactus_actors.router.preparation.preparer_child", argument, environment=_ENVIRONMENT
+        )
         self._stat = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
         self._is_ready = False
 

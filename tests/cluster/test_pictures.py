@@ -1,0 +1,115 @@
+"""A service of a vision model answers questions about pictures."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from cactus_actors.config import GatewaySettings, ServeConfig
+from cactus_actors.protocol.messages import ChatMessage
+from tests.goldens.sample_pictures import sample_picture
+from tests.support.models.served_pictures import write_served_model
+from tests.support.services.running_service import Running, running_service
+
+BY_TRANSFORMERS = {
+    "smolvlm": {
+        ("0.png",): [164, 205, 184, 111, 40, 253, 165, 120, 163, 231, 69, 13],
+        ("1.png",): [205, 184, 111, 40, 248, 257, 42, 228, 165, 120, 182, 205],
+        ("0.png", "1.png"): [205, 48, 52, 198, 12, 79, 21, 213, 165, 120, 66, 55],
+        ("1.png", "0.png"): [164, 79, 79, 193, 152, 34, 181, 48, 129, 224, 236, 110],
+    },
+    "lfm2-vl": {
+        ("0.png",): [44, 153, 70, 53, 118, 56, 66, 75, 127, 157, 91, 35],
+        ("1.png",): [44, 19, 52, 85, 169, 0, 125, 171, 145, 52, 69, 55],
+        ("0.png", "1.png"): [44, 153, 52, 123, 59, 116, 55, 90, 42, 75, 175, 172],
+        ("1.png", "0.png"): [44, 153, 70, 53, 118, 56, 137, 107, 41, 146, 141, 85],
+    },
+}
+"""Greedy ids of transformers' processors and models with the same files, by `goldens/picture_answers.py`."""
+
+OPTIONS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 12, "ignore_eos": True}
+
+
+@pytest.fixture(scope="module", params=["smolvlm", pytest.param("lfm2-vl", marks=pytest.mark.slow)])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def service(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    directory = tmp_path_factory.mktemp("vision")
+    (directory / "pictures").mkdir()
+    for seed in range(2):
+        (directory / f"pictures/{seed}.png").write_bytes(png(seed))
+    config = ServeConfig(
+        model=str(write_served_model(directory / "model", name)),
+        weights="float32",
+        state_dir=directory / "state",
+        jobs_endpoint="tcp://127.0.0.1:*",
+        stream_endpoint="tcp://127.0.0.1:*",
+        http="127.0.0.1:0",
+        image_root=directory / "pictures",
+        gateway=GatewaySettings(max_body_bytes=1 << 20),
+    )
+    with running_service(config) as running:
+        yield running
+
+
+def png(seed: int) -> bytes:
+    content = io.BytesIO()
+    sample_picture(40, 30, seed).save(content, "PNG")
+    return content.getvalue()
+
+
+def url(seed: int) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png(seed)).decode()}"
+
+
+def tokens_of(service: Running, *images: str, question: str = "What is it?") -> list[int]:
+    message = ChatMessage(role="user", content=question, images=list(images) or None)
+    return service.client.complete(messages=[message], **OPTIONS).token_ids
+
+
+def test_answers_are_those_of_transformers(service: Running, name: str) -> None:
+    for images, expected in BY_TRANSFORMERS[name].items():
+        assert tokens_of(service, *images) == expected
+
+
+def test_answers_depend_on_the_picture_and_not_on_how_it_is_sent(service: Running) -> None:
+    first, second, none = tokens_of(service, url(0)), tokens_of(service, url(1)), tokens_of(service)
+    assert len({tuple(first), tuple(second), tuple(none)}) == 3
+    assert tokens_of(service, "0.png") == first
+    assert tokens_of(service, url(1)) == second
+    assert tokens_of(service, "0.png", "1.png") != tokens_of(service, "1.png", "0.png")
+
+
+def test_a_second_question_computes_no_picture_again(service: Running) -> None:
+    long = "What is it, and what is beside it?"
+    [worker] = service.client.status().workers
+    tokens_of(service, "0.png", question=long)
+    tokens_of(service, "0.png", question=f"{long} And where?")
+    [after] = service.client.status().workers
+    assert after.cached_prompt_tokens - worker.cached_prompt_tokens >= 16
+
+
+def test_parts_of_openai_are_answered_over_http(service: Running) -> None:
+    def ask(part: dict[str, Any]) -> dict[str, Any]:
+        content = [part, {"type": "text", "text": "What is it?"}]
+        body = {"model": "x", "messages": [{"role": "user", "content": content}], "return_raw_tokens": True, **OPTIONS}
+        answer: dict[str, Any] = httpx.post(f"http://{service.http}/v1/chat/completions", json=body, timeout=60).json()
+        return answer
+
+    expected = tokens_of(service, url(0))
+    for part in (
+        {"type": "image_url", "image_url": {"url": url(0), "detail": "low"}},
+        {"type": "input_image", "image_url": url(0)},
+    ):
+        assert ask(part)["choices"][0]["tokens"] == expected
+    error = ask({"type": "image_url", "image_url": {"url": "/etc/passwd"}})["error"]
+    assert (error["type"], error["param"]) == ("media_not_allowed", "messages[0].content[0]")
+    assert error["message"].startswith("picture 0: ")

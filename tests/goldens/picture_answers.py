@@ -1,0 +1,83 @@
+"""Prints the greedy answers to questions about pictures: python -m tests.goldens.picture_answers
+
+Needs torch, torchvision and transformers, and writes nothing: `cluster/test_pictures.py` has the ids. All pictures are
+resized by Pillow: torchvision rounds some bytes otherwise, which decides between two tokens of one question to LFM2-VL.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from PIL import Image
+from transformers import AutoModelForImageTextToText, Lfm2VlImageProcessor, Lfm2VlProcessor, PreTrainedTokenizerFast
+from transformers.image_processing_backends import TorchvisionBackend
+from transformers.models.smolvlm import processing_smolvlm
+from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
+from transformers.models.smolvlm.video_processing_smolvlm import SmolVLMVideoProcessor
+
+from tests.goldens.sample_pictures import sample_picture
+from tests.support.models.served_pictures import SERVED, TEMPLATE, write_served_model
+
+QUESTION = "What is it?"
+NUM_TOKENS = 12
+
+
+def main() -> None:
+    TorchvisionBackend.resize = resized_by_pillow
+    for name in SERVED:
+        with tempfile.TemporaryDirectory() as directory:
+            write_served_model(Path(directory), name)
+            answer(name, directory)
+
+
+def answer(name: str, directory: str) -> None:
+    """Print the answers of one model, with the smallest distance of the best logit to the next."""
+    processor = processor_of(name, directory)
+    model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager")
+    print(name, transformers.__version__)
+    for seeds in ([0], [1], [0, 1], [1, 0]):
+        pictures = [sample_picture(40, 30, seed) for seed in seeds]
+        content = [*({"type": "image"} for _ in seeds), {"type": "text", "text": QUESTION}]
+        text = processor.apply_chat_template([{"role": "user", "content": content}])
+        inputs = dict(processor(text=[text], images=[pictures], return_tensors="pt"))
+        ids, margins = [], []
+        with torch.no_grad():
+            for _ in range(NUM_TOKENS):
+                inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+                best, second = model(**inputs, use_cache=False).logits[0, -1].topk(2)[0].tolist()
+                margins.append(best - second)
+                ids.append(int(model(**inputs, use_cache=False).logits[0, -1].argmax()))
+                inputs["input_ids"] = torch.cat([inputs["input_ids"], torch.tensor([[ids[-1]]])], dim=1)
+        print(" ", seeds, ids, f"{min(margins):.2g}")
+
+
+def resized_by_pillow(_: Any, pictures: torch.Tensor, size: Any, resample: int, **__: Any) -> torch.Tensor:
+    """The pictures, (..., channels, height, width), in another size."""
+    arrays = pictures.reshape(-1, *pictures.shape[-3:]).permute(0, 2, 3, 1).numpy()
+    made = [np.asarray(Image.fromarray(array).resize((size.width, size.height), resample)) for array in arrays]
+    return torch.tensor(np.stack(made)).permute(0, 3, 1, 2).reshape(*pictures.shape[:-2], size.height, size.width)
+
+
+def processor_of(name: str, directory: str) -> Any:
+    options, file = SERVED[name].processor, f"{directory}/tokenizer.json"
+    if name == "lfm2-vl":
+        tokens = {"image_token": "<image>", "image_start_token": "<|image_start|>", "image_end_token": "<|image_end|>"}
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens=tokens)
+        return Lfm2VlProcessor(Lfm2VlImageProcessor(**options), tokenizer, chat_template=TEMPLATE)
+    processing_smolvlm.num2words = processing_smolvlm.num2words or str  # of videos alone
+    return processing_smolvlm.SmolVLMProcessor(
+        SmolVLMImageProcessorPil(**options),
+        PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens={"image_token": "<image>"}),
+        SmolVLMVideoProcessor(),
+        image_seq_len=4,
+        chat_template=TEMPLATE,
+    )
+
+
+if __name__ == "__main__":
+    main()
