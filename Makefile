@@ -11,8 +11,8 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model train bench
-.PHONY: lock sbom clean
+.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model
+.PHONY: train train-pictures bench lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -99,6 +99,11 @@ train:                   ## train the embedded model again (hours; needs PyTorch
 	$(PYTHON) -m venv .venv-train
 	.venv-train/bin/python -m pip install -q -r training/requirements.txt
 	.venv-train/bin/python -m training.train
+
+train-pictures:          ## train the model that answers questions about pictures (hours; as above)
+	$(PYTHON) -m venv .venv-train
+	.venv-train/bin/python -m pip install -q -r training/requirements.txt
+	.venv-train/bin/python -m training.pictures.train
 
 bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, and time outside the kernels
 	$(BIN)/python -m benchmarks.end_to_end

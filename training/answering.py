@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from training.corpus.sample import Message
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MAX_ANSWER_TOKENS = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """A conversation; its last message is about the picture, if there is one."""
+
     messages: Sequence[Message]
     tools: Sequence[Mapping[str, Any]] = ()
+    picture: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from cactus_actors.config import WeightFormat
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
+from cactus_actors.vision.picture_processor import ProcessedPicture
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
 from training.answering import MAX_ANSWER_TOKENS, Answer, Question
+from training.corpus.sample import Message
 
 BLOCK_SIZE = 16
 MAX_SEQUENCES = 16
@@ -56,8 +58,11 @@ class EngineBackend:
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         params = SamplingParams(max_tokens=MAX_ANSWER_TOKENS)
         for place, question in enumerate(questions):
-            prompt = self._text.chat_prompt(question.messages, question.tools).ids
-            self._engine.add(Dispatch(place, f"{place:032x}", prompt, [], params))
+            pictures = self._pictures_of(question)
+            messages = question.messages if not pictures else [*question.messages[:-1], _with_picture(question)]
+            prompt = self._text.chat_prompt(messages, question.tools, pictures=pictures).ids
+            shown = [each.picture for each in pictures]
+            self._engine.add(Dispatch(place, f"{place:032x}", prompt, [], params, pictures=shown))
         transcripts = [Transcript() for _ in questions]
         while self._engine.has_work:
             for delta in self._engine.step():
@@ -66,3 +71,15 @@ class EngineBackend:
 
     def close(self) -> None:
         self._model.close()
+
+    def _pictures_of(self, question: Question) -> list[ProcessedPicture]:
+        if question.picture is None:
+            return []
+        assert self._text.pictures is not None, "the model reads no pictures"
+        return [self._text.pictures.process(question.picture)]
+
+
+def _with_picture(question: Question) -> Message:
+    """The last message, with a place for the picture before its text."""
+    last = question.messages[-1]
+    return {**last, "content": [{"type": "image"}, {"type": "text", "text": last["content"]}]}

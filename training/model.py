@@ -151,7 +151,17 @@ class Decoder(nn.Module):
 
         mask is (rows, 1, tokens, past + tokens), added to the scores: 0 where a token may attend, else low.
         """
-        x = self.embed_tokens(tokens)
+        return self.continued(self.embed_tokens(tokens), cos, sin, mask, past)
+
+    def continued(
+        self,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        mask: Tensor,
+        past: list[tuple[Tensor, Tensor]] | None = None,
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """As `forward`, from embeddings (rows, tokens, hidden)."""
         presents = []
         for index, layer in enumerate(self.layers):
             x, present = layer(x, cos, sin, mask, None if past is None else past[index])

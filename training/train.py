@@ -20,7 +20,7 @@ from training.chat import MODEL_DIRECTORY, Chat
 from training.corpus.curriculum import long_training_samples, training_samples
 from training.export import RUN_DIRECTORY, export
 from training.model import Decoder, Shape, rope_tables
-from training.muon import Muon
+from training.optimisation import Optimisation
 from training.packing import Rows, batches, pack
 from training.start import set_copying_start
 from training.vocabulary import train_tokenizer
@@ -35,10 +35,6 @@ LONG_SHARD_PERIOD = 8
 # Of a batch's 8192 tokens, this many enter the loss: the answers first, then prompt tokens drawn by lot.
 NUM_PREDICTED = 3584
 PROMPT_WEIGHT = 0.15
-MATRIX_RATE = 0.003
-EMBEDDING_RATE = 0.002
-AVERAGE_DECAY = 0.998
-WARM_UP_STEPS = 60
 CHECKPOINT_SECONDS = 180.0
 FORBIDDEN = -1e4
 
@@ -62,16 +58,7 @@ class Trainer:
         self.shape = Shape()
         self.model = Decoder(self.shape)
         set_copying_start(self.model, SEED)
-        self.average = {name: value.clone() for name, value in self.model.state_dict().items()}
-        matrices = [p for name, p in self.model.named_parameters() if p.ndim == 2 and "embed" not in name]
-        others = [p for name, p in self.model.named_parameters() if p.ndim != 2 or "embed" in name]
-        self.optimizers: list[tuple[torch.optim.Optimizer, float]] = [
-            (Muon(matrices, MATRIX_RATE), MATRIX_RATE),
-            (
-                torch.optim.AdamW(others, EMBEDDING_RATE, (0.9, 0.98), weight_decay=0.0, fused=True),
-                EMBEDDING_RATE,
-            ),
-        ]
+        self.optimisation = Optimisation(self.model)
         self.progress = Progress()
         self._is_stopping = False
         self.cos, self.sin = rope_tables(self.shape, torch.arange(LONG_ROW_LENGTH))
@@ -152,19 +139,7 @@ class Trainer:
             torch.from_numpy(targets),
             torch.from_numpy(flat[order]),
         )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        done = self.progress.seconds / self.seconds
-        factor = min(1.0, (self.progress.step + 1) / WARM_UP_STEPS) * max(0.0, 1.0 - done)
-        for optimizer, rate in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = rate * factor
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        step = self.progress.step
-        with torch.no_grad():
-            for name, value in self.model.state_dict().items():
-                self.average[name].lerp_(value, 1 - min(AVERAGE_DECAY, step / (step + 10)))
+        self.optimisation.step(loss, self.progress.step, self.progress.seconds / self.seconds)
         self.progress.step += 1
         self.progress.losses.append(loss.item())
 
@@ -178,9 +153,7 @@ class Trainer:
 
     def _save(self) -> None:
         state = {
-            "model": self.model.state_dict(),
-            "average": self.average,
-            "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
+            **self.optimisation.state(),
             "seconds": self.progress.seconds,
             "step": self.progress.step,
             "shard": self.progress.shard,
@@ -191,10 +164,7 @@ class Trainer:
 
     def _resume(self) -> None:
         state = torch.load(self.checkpoint, weights_only=True)
-        self.model.load_state_dict(state["model"])
-        self.average = state["average"]
-        for (optimizer, _), kept in zip(self.optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(kept)
+        self.optimisation.resume(state)
         self.progress = Progress(state["seconds"], state["step"], state["shard"])
 
 

@@ -1,0 +1,1 @@
+"""The corpus, the network and the training of cactus-bloom, the embedded model of pictures."""
