@@ -1,6 +1,17 @@
 """Measures how well confidence predicts correct answers, and chooses a handoff threshold."""
 
 from cactus_actors.calibration.examples import Example, ExampleOutcome, read_examples, run_examples
+from cactus_actors.calibration.granting import Grant, grant, grant_by_group
 from cactus_actors.calibration.report import Calibration, ThresholdTarget
 
-__all__ = ["Calibration", "Example", "ExampleOutcome", "ThresholdTarget", "read_examples", "run_examples"]
+__all__ = [
+    "Calibration",
+    "Example",
+    "ExampleOutcome",
+    "Grant",
+    "ThresholdTarget",
+    "grant",
+    "grant_by_group",
+    "read_examples",
+    "run_examples",
+]

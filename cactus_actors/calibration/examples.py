@@ -24,7 +24,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Form: `question`, one user message; `messages`; or `prompt`, text to continue; with optional `tools`. Criteria:
     `answer`, equal except for case, white space and a final full stop; `contains`, one or more texts in any case;
-    `regex`, found anywhere in the answer; `calls`, exactly these tool calls. A truncated answer is wrong.
+    `regex`, found anywhere in the answer; `calls`, exactly these tool calls. A truncated answer is wrong. `group`
+    names the kind of question, or the tenant, for a bound of its own.
     """
 
     question: str | None = None
@@ -35,6 +36,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     contains: str | list[str] | None = None
     regex: str | None = None
     calls: list[ToolCall] | None = None
+    group: str | None = None
 
     def is_right(self, result: Result) -> bool:
         if not result.success or result.finish_reason not in ("stop", "tool_calls"):

@@ -12,16 +12,21 @@ SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "
 
 
 def scores_of(result: Result) -> dict[str, float]:
-    """Scores by name; each should be high for right answers."""
+    """Scores by name; each should be high for right answers.
+
+    The score of a signal is its lowest value at the gates: the service keeps the answer if this reaches the threshold.
+    """
     measures = result.measures or Measures()
+    num_tokens = result.usage.completion_tokens - result.usage.reasoning_tokens
     scores = {
-        "entropy": 1.0 - measures.entropy_mean,
+        "entropy": _at_gates(measures.entropy_at_gates, 1.0 - measures.entropy_mean),
         "min_token_prob": measures.min_token_prob,
         "mean_token_prob": math.exp(measures.mean_logprob),
-        "answer_prob": math.exp(measures.mean_logprob * result.usage.completion_tokens),
+        "answer_prob": math.exp(measures.mean_logprob * num_tokens),
+        "entropy_mean": 1.0 - measures.entropy_mean,
         "entropy_max": 1.0 - measures.entropy_max,
     }
-    return scores if measures.probe is None else scores | {"probe": measures.probe}
+    return scores if measures.probe is None else scores | {"probe": _at_gates(measures.probe_at_gates, measures.probe)}
 
 
 def features_of_result(result: Result) -> tuple[float, ...]:
@@ -34,3 +39,8 @@ def features_of_result(result: Result) -> tuple[float, ...]:
         math.log(max(measures.min_token_prob, 1e-300)),
         max(1, result.usage.completion_tokens),
     )
+
+
+def _at_gates(value: float | None, at_end: float) -> float:
+    """The value at the gates, or at the end in results of a service that does not report it."""
+    return at_end if value is None else value

@@ -109,7 +109,7 @@ def cuts(scores: Sequence[float], right: Sequence[bool]) -> list[Cut]:
         num_right -= ranked[place - 1][1]
         below, above = ranked[place - 1][0], ranked[place][0]
         if below < above:
-            threshold = _between(below, above)
+            threshold = readable_threshold(below, above)
             found.append(Cut(threshold, total, total - place, num_right))
     return found
 
@@ -134,7 +134,7 @@ def cut_for_share(scores: Sequence[float], right: Sequence[bool], share: float) 
     return [cut for cut in cuts(scores, right) if cut.num_answers - cut.num_kept <= most][-1]
 
 
-def _between(below: float, above: float) -> float:
+def readable_threshold(below: float, above: float) -> float:
     """A number in (below, above] with as few digits as possible."""
     for digits in range(2, 17):
         threshold = round((below + above) / 2, digits)

@@ -11,11 +11,13 @@ import typer
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.protocol.confidence import SignalName
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget
+    from cactus_actors.calibration.bound_report import Bound, BoundReport
 
 DEFAULT_PRECISION = 0.95
 
@@ -32,6 +34,16 @@ def calibrate(
     ] = None,
     cloud_share: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Or: the share of the questions that is handed off at most.")
+    ] = None,
+    max_error: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Or: a bound. The share of wrong answers among those that stay."),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="The probability with which the bound of --max-error holds.")
+    ] = 0.95,
+    signal: Annotated[
+        SignalName | None, typer.Option(help="The signal of --max-error; by default the one that the service uses.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off; needs matplotlib.")
@@ -63,7 +75,9 @@ def calibrate(
     wrong one); the threshold that reaches --precision (by default 0.95) or --cloud-share on these questions; the
     share of right answers among those that stay, its exact 95% confidence interval, and the two counts. The
     threshold is chosen by the answers that it is judged by, so on other questions the precision may well be
-    lower. Use it as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve.
+    lower. --max-error 0.05 gives a bound instead: with --confidence, at most this share of the answers that
+    stay is wrong, on all questions that are drawn as these were. It has a row for each "group" that lines name.
+    Use a threshold as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve.
     A probe written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
     fitted without it. A useful estimate takes some hundred lines and some dozen wrong answers.
 
@@ -71,10 +85,14 @@ def calibrate(
     """
     options = shared.given_options(locals())
     from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
+    from cactus_actors.calibration.bound_report import Bound, BoundReport
     from cactus_actors.calibration.plotting import check_plotting, write_plot
 
-    if precision is not None and cloud_share is not None:
-        raise typer.BadParameter("give --precision or --cloud-share, not both")
+    if sum(wish is not None for wish in (precision, cloud_share, max_error)) > 1:
+        raise typer.BadParameter("give one of --precision, --cloud-share and --max-error")
+    if max_error is not None and not (0.0 < max_error < 1.0 and 0.0 < confidence < 1.0):
+        raise typer.BadParameter("--max-error and --confidence are between 0 and 1, and neither")
+    bound = None if max_error is None else Bound(max_error, confidence, signal)
     if plot is not None:
         check_plotting()
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
@@ -84,7 +102,10 @@ def calibrate(
     calibration = Calibration.of(answered[0], target, answered[1] if second else None)
     if plot is not None:
         write_plot(calibration, plot)
-    _print(calibration, target, as_json=as_json)
+    if bound is None:
+        _print(calibration, target, as_json=as_json)
+    else:
+        _print_bound(calibration, BoundReport.of(answered[0], bound), bound, as_json=as_json)
     if probe is not None:
         _write_probe(calibration, probe)
 
@@ -154,9 +175,24 @@ def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) 
     if as_json:
         print_json(calibration.to_builtins())
         return
+    typer.echo(_summary(calibration))
+    for line in report_lines(calibration, target):
+        typer.echo(line)
+
+
+def _print_bound(calibration: Calibration, report: BoundReport, bound: Bound, *, as_json: bool) -> None:
+    from cactus_actors.calibration.bound_report import bound_lines
+
+    if as_json:
+        print_json(report.to_builtins())
+        return
+    typer.echo(_summary(calibration))
+    for line in bound_lines(report, bound):
+        typer.echo(line)
+
+
+def _summary(calibration: Calibration) -> str:
     failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
     beside = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
     answers = "1 answer" if calibration.num_answers == 1 else f"{calibration.num_answers} answers"
-    typer.echo(f"{answers}, {calibration.accuracy:.1%} right{beside}{failed}")
-    for line in report_lines(calibration, target):
-        typer.echo(line)
+    return f"{answers}, {calibration.accuracy:.1%} right{beside}{failed}"

@@ -37,8 +37,9 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     """Raw uncertainty measures over the answer's tokens, from logits before any sampling rule.
 
     Entropies are in units of ln(vocabulary size), so within [0, 1]; log probabilities are natural. `probe` is
-    the probability that the answer is right, by the probe of a model that has one
-    (`protocol/confidence.py`).
+    the probability that the answer is right, by the probe of a model that has one (`protocol/confidence.py`).
+    `entropy_at_gates` and `probe_at_gates` are the lowest values of these two signals at the gates that may hand
+    off: it stays local if the value reaches the threshold. The other signals are lowest at the end.
     """
 
     mean_logprob: float = 0.0
@@ -46,6 +47,8 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     entropy_mean: float = 0.0
     entropy_max: float = 0.0
     probe: float | None = None
+    entropy_at_gates: float | None = None
+    probe_at_gates: float | None = None
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):

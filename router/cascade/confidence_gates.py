@@ -40,6 +40,19 @@ def early_gate_failure(
     return GateFailure("first token" if count == 1 else "rolling window", confidence)
 
 
+def lowest_at_gates(signal: Signal, log: ConfidenceSamples, commit_tokens: int) -> float:
+    """The lowest value of the signal at the gates that may hand off, of at least one token.
+
+    These are the early gates of the first `commit_tokens` tokens, and the one at the end.
+    """
+    num_tokens = len(log.entropies)
+    lowest = min(signal(log.entropies, log.logprobs), signal(log.entropies[:1], log.logprobs[:1]))
+    for count in range(max(2, min(WINDOW, commit_tokens)), min(commit_tokens, num_tokens) + 1):
+        recent = slice(max(0, count - WINDOW), count)
+        lowest = min(lowest, signal(log.entropies[recent], log.logprobs[recent]))
+    return lowest
+
+
 def final_gate_failure(signal: Signal, log: ConfidenceSamples, threshold: float) -> GateFailure | None:
     """The gate at the end of generation, over all tokens."""
     if not log.entropies:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
+from cactus_actors.protocol.confidence import Probe, SignalName, entropy_confidence, min_token_prob
 from cactus_actors.protocol.results import Handoff, Measures, Usage
-from cactus_actors.router.cascade.confidence_gates import confidence_of
+from cactus_actors.router.cascade.confidence_gates import confidence_of, lowest_at_gates
 from cactus_actors.router.state.cloud_attempt import CloudAttempt
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 
-def handoff_of(job: Job, ending: JobEnding, signal: SignalName, probe: Probe | None) -> Handoff:
+def handoff_of(job: Job, ending: JobEnding, signal: SignalName, local_measures: Measures | None) -> Handoff:
     """The decision, its reason and the cloud's cost; with the local answer if a cloud's replaced it."""
     threshold = job.prepared.policy.cloud_handoff_threshold
     decision, gate_failure = job.handoff.decision, job.handoff.gate_failure
@@ -29,7 +29,7 @@ def handoff_of(job: Job, ending: JobEnding, signal: SignalName, probe: Probe | N
         latency_ms=decision.latency_ms,
         signal=signal,
     )
-    return handoff if job.cloud is None else _with_answers(handoff, job, job.cloud, ending, probe)
+    return handoff if job.cloud is None else _with_answers(handoff, job, job.cloud, ending, local_measures)
 
 
 def local_usage(job: Job) -> Usage:
@@ -52,8 +52,8 @@ def cloud_usage(job: Job) -> Usage:
     return Usage(prompt_tokens=len(job.prepared.prompt_ids), completion_tokens=len(job.cloud.log))
 
 
-def measures_of(log: ConfidenceSamples, probe: Probe | None) -> Measures | None:
-    """The measures of a local answer; None if nothing was generated."""
+def measures_of(log: ConfidenceSamples, probe: Probe | None, commit_tokens: int) -> Measures | None:
+    """The measures of a local answer; None if nothing was generated. Gates: `confidence_gates.lowest_at_gates`."""
     if not log.entropies or not log.logprobs:
         return None
     return Measures(
@@ -62,10 +62,14 @@ def measures_of(log: ConfidenceSamples, probe: Probe | None) -> Measures | None:
         entropy_mean=sum(log.entropies) / len(log.entropies),
         entropy_max=max(log.entropies),
         probe=probe(log.entropies, log.logprobs) if probe is not None else None,
+        entropy_at_gates=lowest_at_gates(entropy_confidence, log, commit_tokens),
+        probe_at_gates=lowest_at_gates(probe, log, commit_tokens) if probe is not None else None,
     )
 
 
-def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: JobEnding, probe: Probe | None) -> Handoff:
+def _with_answers(
+    handoff: Handoff, job: Job, cloud: CloudAttempt, ending: JobEnding, local_measures: Measures | None
+) -> Handoff:
     finish, local = cloud.finish, job.local
     if finish is not None and finish.cost is not None:
         handoff = msgspec.structs.replace(handoff, cost=finish.cost, currency=finish.currency or UNSET)
@@ -79,7 +83,7 @@ def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: JobEn
         local_model=job.prepared.model,
         local_usage=local_usage(job),
         local_confidence=confidence_of(local.log.confidence_samples.entropies),
-        local_measures=measures_of(local.log.confidence_samples, probe),
+        local_measures=local_measures,
     )
     if ending.error is None:
         return handoff

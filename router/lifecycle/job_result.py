@@ -35,6 +35,7 @@ def make_result(
     ram_usage_mb: float = 0.0,
     signal: SignalName = "entropy",
     probe: Probe | None = None,
+    commit_tokens: int = 0,
 ) -> Result:
     """The outcome in the job's record; time is the router's monotonic clock, in seconds.
 
@@ -43,6 +44,7 @@ def make_result(
     """
     prepared, stream, local = job.prepared, job.stream, job.local
     is_local = stream is local.log
+    measures = measures_of(local.log.confidence_samples, probe, commit_tokens)
     confidence = confidence_of(local.log.confidence_samples.entropies) if is_local else None
     threshold = prepared.policy.confidence_threshold
     parsed = _parsed(job)
@@ -56,8 +58,8 @@ def make_result(
         confidence=confidence,
         accepted=not is_local or _reaches(confidence, threshold, local.log),
         cloud_handoff=job.handoff.decision is not None and job.handoff.decision.status == "completed",
-        handoff=handoff_of(job, ending, signal, probe),
-        measures=measures_of(local.log.confidence_samples, probe) if is_local else None,
+        handoff=handoff_of(job, ending, signal, measures),
+        measures=measures if is_local else None,
         usage=local_usage(job) if is_local else cloud_usage(job),
         timings=_timings(job, now),
         model=stream.model or prepared.model,

@@ -58,7 +58,31 @@ def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
     assert (report["num_answers"], report["second_accuracy"]) == (60, None)
     assert all(signal["cut"]["handed_off"] <= 0.1 for signal in report["signals"] if signal["cut"])
     both = cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--precision", "0.5")
-    assert (both.exit_code, "not both" in both.stderr) == (2, True)
+    assert (both.exit_code, "give one of" in both.stderr) == (2, True)
+
+
+def test_calibrate_grants_a_bound_for_all_or_for_groups(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = ScriptedJob.finish
+
+    def finish_with_measures(job: ScriptedJob, **changes: object) -> object:
+        measures = Measures(mean_logprob=-0.1, min_token_prob=0.5, entropy_mean=0.1, entropy_max=0.1)
+        return finish(job, finish_reason="stop", measures=measures, **changes)
+
+    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+    lines = [{"question": str(number), "contains": "w4", "group": "ab"[number % 2]} for number in range(20, 140)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    flags = ["--max-error", "0.05", "--signal", "min_token_prob"]
+    table = cactus("calibrate", "data.jsonl", *flags).stdout.splitlines()
+    assert table[0] == "120 answers, 100.0% right"
+    assert table[1] == "With 95.0% confidence, at most 5.0% of the answers that stay are wrong,"
+    assert [line.split()[:5] for line in table[4:6]] == [[group, "0", "60", "of", "60"] for group in "ab"]
+    report = json.loads(cactus("calibrate", "data.jsonl", *flags, "--confidence", "0.99", "--json").stdout)
+    assert all(one["threshold"] is None and one["labels_needed"] > 29 for one in report["grants"].values())
+    for flag, value in (("--max-error", "0"), ("--confidence", "1")):
+        refused = cactus("calibrate", "data.jsonl", "--max-error", "0.05", flag, value)
+        assert (refused.exit_code, "between 0 and 1" in refused.stderr) == (2, True)
 
 
 def test_calibrate_asks_nothing_for_a_plot_that_cannot_be_drawn(

@@ -1,0 +1,118 @@
+"""Bounds on the errors of kept answers, from judged answers: for all together, and for each group."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cactus_actors.calibration.examples import ExampleOutcome
+from cactus_actors.calibration.granting import Grant, grant, grant_by_group
+from cactus_actors.calibration.signal_scores import SIGNALS, scores_of
+from cactus_actors.calibration.thresholds import readable_threshold
+from cactus_actors.protocol.confidence import SignalName
+from cactus_actors.protocol.errors import InvalidRequest
+
+_EXPLANATION = (
+    "At least: the share that even a signal without mistakes hands off. Without a",
+    "threshold everything must be handed off. The promise holds for questions like",
+    "these, drawn independently, and for this model, its weights and this signal.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The target: at most `max_error` of the kept answers are wrong, at a `confidence`; by the service's signal
+    unless `signal` names another one.
+    """
+
+    max_error: float
+    confidence: float
+    signal: SignalName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundReport:
+    """What is granted by one signal: for all answers, or for each group if examples name groups."""
+
+    signal: SignalName
+    num_answers: int
+    num_failed: int
+    accuracy: float
+    grants: dict[str, Grant]
+    """By group; without groups the only key is ''."""
+
+    @classmethod
+    def of(cls, outcomes: Sequence[ExampleOutcome], bound: Bound) -> BoundReport:
+        """Raises InvalidRequest if no example was answered, or if the service does not have the signal.
+
+        An example without an answer is one that the service hands off: its score is NaN.
+        """
+        results = [outcome.result for outcome in outcomes if outcome.result is not None]
+        if not results:
+            raise InvalidRequest("no example was answered", param="examples")
+        signal = bound.signal or results[0].handoff.signal
+        if signal not in SIGNALS or not any(signal in scores_of(result) for result in results):
+            raise InvalidRequest(f"the service has no signal {signal}", param="signal")
+        scores = [_score(outcome, signal) for outcome in outcomes]
+        right = [outcome.is_right for outcome in outcomes]
+        groups = [outcome.example.group for outcome in outcomes]
+        if any(group is not None for group in groups):
+            named = [group or "" for group in groups]
+            by_group = grant_by_group(scores, right, named, bound.max_error, bound.confidence)
+            found = {str(group): by_group[group] for group in sorted(by_group, key=str)}
+        else:
+            found = {"": grant(scores, right, bound.max_error, bound.confidence)}
+        found = {
+            group: _readable(one, [score for score, own in zip(scores, groups, strict=True) if (own or "") == group])
+            for group, one in found.items()
+        }
+        return cls(signal, len(results), len(outcomes) - len(results), sum(right) / len(right), found)
+
+    def to_builtins(self) -> dict[str, Any]:
+        """The report for JSON."""
+        report: dict[str, Any] = msgspec.to_builtins(self)
+        return report
+
+
+def bound_lines(report: BoundReport, bound: Bound) -> Iterator[str]:
+    """The report as text; lines of 80 columns at most unless a group's name is long."""
+    promise = f"at most {bound.max_error:.1%} of the answers that stay are wrong"
+    yield f"With {bound.confidence:.1%} confidence, {promise},"
+    yield f"if those with a {report.signal} below the threshold are handed off:"
+    names = {group: group or ("all" if len(report.grants) == 1 else "no group") for group in report.grants}
+    width = max(len("group"), *map(len, names.values()))
+    yield f"{'group':{width}} {'threshold':>10} {'stay':>14} {'wrong':>6} {'handed off':>11} {'at least':>9}"
+    for group, granted in report.grants.items():
+        yield f"{names[group]:{width}} {_row(granted)}"
+    yield from _EXPLANATION
+
+
+def _row(granted: Grant) -> str:
+    if granted.threshold is not None:
+        stay = f"{granted.num_kept} of {granted.num_labels}"
+        return (
+            f"{granted.threshold:>10.6g} {stay:>14} {granted.num_wrong:>6} "
+            f"{1.0 - granted.kept:>11.1%} {granted.least_handed_off:>9.1%}"
+        )
+    if granted.labels_needed is None:
+        advice = "more questions would not do"
+    else:
+        advice = f"about {granted.labels_needed} more questions would do"
+    return f"{'none':>10} the least bound here is {granted.error_bound:.1%}; {advice}"
+
+
+def _score(outcome: ExampleOutcome, signal: SignalName) -> float:
+    return float("nan") if outcome.result is None else scores_of(outcome.result).get(signal, float("nan"))
+
+
+def _readable(granted: Grant, scores: Sequence[float]) -> Grant:
+    """The grant with a threshold of few digits, which keeps the same answers; 0 where all are kept."""
+    if granted.threshold is None:
+        return granted
+    below = max((score for score in scores if score < granted.threshold), default=None)
+    threshold = 0.0 if below is None else readable_threshold(below, granted.threshold)
+    return dataclasses.replace(granted, threshold=threshold)

@@ -1,0 +1,213 @@
+"""Thresholds with a bound: kept answers are wrong at most as often as promised, with a confidence.
+
+The method is Learn then Test (Angelopoulos et al., arXiv 2110.01052) with fixed-sequence testing and exact binomial
+tails, as in selective evaluation with a guarantee (Jung et al., arXiv 2407.18370).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ERRORS_PER_SKIPPED_TEST = 25
+"""The sequence starts one test later for each such number of errors that `max_error` allows among all answers: a
+later start is less often stopped by a single early error, an earlier one is needed if only few answers can be kept."""
+NUM_HALVINGS = 20
+DETECTABLE_POWER = 0.8
+"""The probability of a grant for which `labels_needed` is estimated."""
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What can be promised of the answers whose score is at least `threshold`.
+
+    threshold: None if nothing can be granted. Keep an answer exactly if `score >= threshold`.
+    kept: the share of the labelled answers that is kept, 0 if nothing can be granted.
+    error_bound: the probability that a kept answer is wrong is at most this, at `confidence`: `max_error`. If
+        nothing can be granted, the smallest `max_error` that these labels would have been granted, an estimate.
+    labels_needed: 0 if granted; else about how many more labels of the same kind would do, None if no number would.
+    """
+
+    threshold: float | None
+    kept: float
+    error_bound: float
+    labels_needed: int | None
+    max_error: float
+    confidence: float
+    num_labels: int
+    num_kept: int
+    num_wrong: int
+    """Of `num_kept`."""
+    least_handed_off: float
+    """The share of these answers that any signal, even one without mistakes, hands off to keep `max_error`."""
+
+
+def grant(
+    scores: Sequence[float] | npt.NDArray[Any],
+    correct: Sequence[bool] | npt.NDArray[Any],
+    max_error: float = 0.05,
+    confidence: float = 0.95,
+) -> Grant:
+    """The lowest threshold whose kept answers are wrong with a probability of at most `max_error`.
+
+    The promise holds with probability `confidence` over the draw of the labelled answers. It needs that they are
+    drawn independently, like the answers that it is made for, and that a higher score is not a worse one: as the
+    threshold falls, the error of kept answers passes `max_error` once. The scores must not have been fitted to these
+    labels, and of several signals one must be chosen before the labels are seen.
+
+    Answers of one score stay together. An answer with the score NaN is never kept, and counts as handed off.
+
+    Args:
+        scores: (answers,), a higher score means more confidence.
+        correct: (answers,), true or 1 for a right answer.
+        max_error: within (0, 1).
+        confidence: within (0, 1).
+
+    Raises:
+        ValueError: for other shapes or values.
+    """
+    values, wrong = _checked(scores, correct, max_error, confidence)
+    sizes, num_wrong, thresholds = _regions(values, wrong)
+    level = 1.0 - confidence
+    granted = _last_granted(sizes, num_wrong, max_error, level)
+    share_wrong = float(wrong.mean()) if len(wrong) else 0.0
+    return Grant(
+        threshold=None if granted is None else float(thresholds[granted]),
+        kept=0.0 if granted is None else float(sizes[granted]) / len(values),
+        error_bound=_smallest_error(sizes, num_wrong, max_error, level) if granted is None else max_error,
+        labels_needed=_labels_needed(sizes, num_wrong, len(values), max_error, level) if granted is None else 0,
+        max_error=max_error,
+        confidence=confidence,
+        num_labels=len(values),
+        num_kept=0 if granted is None else int(sizes[granted]),
+        num_wrong=0 if granted is None else int(num_wrong[granted]),
+        least_handed_off=max(0.0, (share_wrong - max_error) / (1.0 - max_error)),
+    )
+
+
+def grant_by_group(
+    scores: Sequence[float] | npt.NDArray[Any],
+    correct: Sequence[bool] | npt.NDArray[Any],
+    groups: Sequence[Hashable],
+    max_error: float = 0.05,
+    confidence: float = 0.95,
+) -> dict[Hashable, Grant]:
+    """A grant for each group by its own answers, in the order of first occurrence.
+
+    Each promise holds with `confidence` by itself. Raises ValueError as `grant` does.
+    """
+    if not len(scores) == len(correct) == len(groups):
+        raise ValueError("scores, correct and groups must have the same length")
+    places: dict[Hashable, list[int]] = {}
+    for place, group in enumerate(groups):
+        places.setdefault(group, []).append(place)
+    values, labels = np.asarray(scores), np.asarray(correct)
+    return {group: grant(values[own], labels[own], max_error, confidence) for group, own in places.items()}
+
+
+def critical_sizes(num_answers: int, max_error: float, level: float) -> Counts:
+    """Entry w is the least number of answers of which w may be wrong: P(Binomial(size, max_error) <= w) <= level.
+
+    Sizes above `num_answers` are left out.
+    """
+    odds = max_error / (1.0 - max_error)
+    sizes: list[int] = []
+    allowed, mass, tail = 0, 1.0, 1.0  # P(X = allowed) and P(X <= allowed) for X of `size` answers
+    for size in range(1, num_answers + 1):
+        tail -= max_error * mass
+        mass *= (1.0 - max_error) * size / (size - allowed)
+        while tail <= level and allowed < size:
+            sizes.append(size)
+            mass *= (size - allowed) / (allowed + 1) * odds
+            allowed += 1
+            tail += mass
+    return np.array(sizes, np.int64)
+
+
+def _checked(
+    scores: Sequence[float] | npt.NDArray[Any],
+    correct: Sequence[bool] | npt.NDArray[Any],
+    max_error: float,
+    confidence: float,
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    values, labels = np.asarray(scores, np.float64), np.asarray(correct)
+    if values.ndim != 1 or values.shape != labels.shape:
+        raise ValueError(f"scores and correct must be two lists of one length, not {values.shape} and {labels.shape}")
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("correct must hold true and false, or 1 and 0")
+    for name, share in (("max_error", max_error), ("confidence", confidence)):
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"{name} must be between 0 and 1, and neither: it is {share}")
+    return values, ~labels.astype(bool)
+
+
+def _regions(values: Floats, wrong: npt.NDArray[np.bool_]) -> tuple[Counts, Counts, Floats]:
+    """For each distinct score, highest first: the number of answers at or above it, of wrong ones, and the score."""
+    known = ~np.isnan(values)
+    order = np.argsort(-values[known], kind="stable")
+    ranked, misses = values[known][order], np.cumsum(wrong[known][order])
+    is_last = np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)]
+    ends = np.flatnonzero(is_last).astype(np.int64)
+    return ends + 1, misses[ends].astype(np.int64), ranked[ends]
+
+
+def _last_granted(sizes: Counts, num_wrong: Counts, max_error: float, level: float) -> int | None:
+    """The last region of the fixed sequence before the first test that fails; None if the first one fails.
+
+    Test w asks whether the region of `critical_sizes[w]` answers, or of as many more as share the last one's score,
+    has at most as many wrong ones as its size allows. The regions depend on the scores alone. The last test is the
+    region of all answers.
+    """
+    if not len(sizes):
+        return None
+    total = int(sizes[-1])
+    critical = critical_sizes(total, max_error, level)
+    if not len(critical):
+        return None
+    first = min(int(max_error * total / ERRORS_PER_SKIPPED_TEST), len(critical) - 1)
+    tested = np.unique(np.append(np.searchsorted(sizes, critical[first:]), len(sizes) - 1))
+    allowed = np.searchsorted(critical, sizes[tested], side="right") - 1
+    failed = np.flatnonzero(num_wrong[tested] > allowed)
+    num_granted = int(failed[0]) if len(failed) else len(tested)
+    return int(tested[num_granted - 1]) if num_granted else None
+
+
+def _smallest_error(sizes: Counts, num_wrong: Counts, max_error: float, level: float) -> float:
+    """About the smallest error for which something would be granted; 1 without any."""
+    low, high = max_error, 1.0
+    for _ in range(NUM_HALVINGS):
+        middle = (low + high) / 2.0
+        if _last_granted(sizes, num_wrong, middle, level) is None:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _labels_needed(sizes: Counts, num_wrong: Counts, num_labels: int, max_error: float, level: float) -> int | None:
+    """More labels for which the test of some region is passed with DETECTABLE_POWER; by the normal approximation.
+
+    A region's rate of errors is estimated with half an error more than it has, which is not 0.
+    """
+    if not num_labels:
+        return math.ceil(math.log(level) / math.log1p(-max_error))
+    if not len(sizes):
+        return None
+    rates = (num_wrong + 0.5) / (sizes + 1.0)
+    usable = rates < max_error
+    if not usable.any():
+        return None
+    rate, share = rates[usable], sizes[usable] / num_labels
+    spread_of_null = NormalDist().inv_cdf(1.0 - level) * math.sqrt(max_error * (1.0 - max_error))
+    spread = spread_of_null + NormalDist().inv_cdf(DETECTABLE_POWER) * np.sqrt(rate * (1.0 - rate))
+    wanted = np.maximum((spread / (max_error - rate)) ** 2, math.log(level) / math.log1p(-max_error))
+    return max(1, math.ceil(float((wanted / share).min())) - num_labels)
