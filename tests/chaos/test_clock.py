@@ -57,7 +57,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("shift_s", [TWO_DAYS_S, -TWO_DAYS_S])
-async def test_a_clock_that_is_set_moves_log_times_and_nothing_else(tmp_path: Path, shift_s: float) -> None:
+async def test_setting_the_clock_changes_log_times_only(tmp_path: Path, shift_s: float) -> None:
     clock = Clock(tmp_path)
     processes = Processes(tmp_path, router_prefix=clock.prefix, worker_prefix=clock.prefix)
     try:
@@ -94,7 +94,7 @@ NUM_LINES = 300
 OPTIONS = {"max_tokens": 60, "ignore_eos": True}
 
 
-def test_a_clock_that_is_set_ends_no_batch_and_no_prompt_file(tmp_path: Path) -> None:
+def test_setting_the_clock_ends_no_batch_and_no_prompt_file_run(tmp_path: Path) -> None:
     """This also holds when gateway and router are killed and start again on another date."""
     shift_s = TWO_DAYS_S  # the test of the gateway alone covers a clock that is set back
     clock = Clock(tmp_path)

@@ -120,7 +120,7 @@ def test_unfinished_messages_use_only_the_memory_of_their_frames(service: Proces
     serves(service)
 
 
-def test_a_flood_of_reports_is_cut_and_streams_go_on(service: Processes) -> None:
+def test_a_flood_of_reports_is_cut_and_streams_continue(service: Processes) -> None:
     before = refused(service).get("flood", 0)
     watch = MemoryGrowth(service.router.pid)
     peer = RawPeer(service.workers_endpoint, "DEALER")
@@ -163,7 +163,7 @@ asyncio.run(ask_all_the_time())
 """
 
 
-def test_a_busy_client_killed_while_the_router_is_stopped_ends_no_process(service: Processes) -> None:
+def test_killing_a_busy_client_while_the_router_is_stopped_ends_no_process(service: Processes) -> None:
     command = [sys.executable, "-c", ASKER, service.jobs, service.stream]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

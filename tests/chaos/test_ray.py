@@ -56,7 +56,7 @@ def is_deaf(url: str) -> bool:
     return False
 
 
-async def test_running_jobs_survive_the_loss_of_rays_server_and_new_work_resumes_with_it(tmp_path: Path) -> None:
+async def test_running_jobs_survive_the_loss_of_the_ray_head_and_new_work_resumes(tmp_path: Path) -> None:
     storage = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(tmp_path / "storage")}
     with (
         ray_head(storage) as head,
@@ -114,7 +114,7 @@ async def test_the_service_ends_after_the_loss_of_ray_and_the_next_one_has_its_j
             assert (await client.result(accepted)).token_ids == expected.token_ids
 
 
-async def test_the_service_ends_with_rays_process_on_its_machine(tmp_path: Path) -> None:
+async def test_the_service_ends_with_the_raylet_on_its_machine(tmp_path: Path) -> None:
     with (
         ray_head() as head,
         serving(tmp_path, "--ray-address", head.address, environment=head.environment) as service,
@@ -129,7 +129,7 @@ async def test_the_service_ends_with_rays_process_on_its_machine(tmp_path: Path)
         wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
 
 
-async def test_the_service_ends_at_once_with_the_head_node_that_it_runs_on(tmp_path: Path) -> None:
+async def test_the_service_ends_at_once_with_its_own_head_node(tmp_path: Path) -> None:
     with (
         ray_head() as head,
         serving(tmp_path, "--ray-address", head.address, environment=head.environment) as service,
@@ -146,7 +146,7 @@ async def test_the_service_ends_at_once_with_the_head_node_that_it_runs_on(tmp_p
 
 
 @pytest.mark.parametrize("victim", ["gcs_server", "raylet"])
-async def test_a_killed_private_ray_is_restarted_and_the_service_continues(tmp_path: Path, victim: str) -> None:
+async def test_a_killed_private_ray_cluster_is_restarted_and_the_service_continues(tmp_path: Path, victim: str) -> None:
     with serving(tmp_path, *RAY, "--workers", "2") as service:
         async with staged(tmp_path, service.jobs, service.stream) as stage:
             for number in range(4):
@@ -173,7 +173,7 @@ async def test_a_killed_private_ray_is_restarted_and_the_service_continues(tmp_p
         assert [path for path in directories if path.exists()] == []
 
 
-async def test_a_private_ray_that_dies_during_its_start_is_started_again(tmp_path: Path) -> None:
+async def test_a_private_ray_cluster_that_dies_during_its_start_is_started_again(tmp_path: Path) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="cactus-") as directory,
         killing_the_first(f"/ray/raylet/raylet\0--raylet_socket_name={directory}") as killed,
@@ -216,7 +216,7 @@ def killing_the_first(words: str) -> Iterator[list[int]]:
         thread.join()
 
 
-async def test_calls_that_ray_loses_or_delays_are_not_executed_twice(tmp_path: Path) -> None:
+async def test_lost_or_delayed_ray_calls_are_not_executed_twice(tmp_path: Path) -> None:
     losses = {"num_failures": 8, "req_failure_prob": 30, "resp_failure_prob": 30}
     calls = (
         "NodeManagerService.grpc_client.RequestWorkerLease",

@@ -64,7 +64,7 @@ async def busiest(stage: Stage) -> WorkerStatus:
     return max((await stage.operator.status()).workers, key=lambda worker: worker.num_running)
 
 
-async def test_an_idle_worker_that_is_killed_is_removed_within_seconds_and_no_job_fails(
+async def test_a_killed_idle_worker_is_removed_within_seconds_and_no_job_fails(
     processes: Processes, stage: Stage
 ) -> None:
     await stage.reference.complete(1)
@@ -80,7 +80,7 @@ async def test_an_idle_worker_that_is_killed_is_removed_within_seconds_and_no_jo
     assert status.jobs.failed == 0
 
 
-async def test_a_worker_that_is_killed_under_four_streams_changes_no_token(processes: Processes, stage: Stage) -> None:
+async def test_a_worker_killed_during_four_streams_changes_no_token(processes: Processes, stage: Stage) -> None:
     for number in range(4):
         await stage.reference.complete(number)
     killed: list[str] = []

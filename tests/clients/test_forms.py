@@ -49,7 +49,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_constrained_texts_match(service: RealService, form: str) -> None:
+def test_constrained_texts_match_their_grammar(service: RealService, form: str) -> None:
     option, grammar = FORMS[form]
     texts = answers(service, option)
     assert [text for text in texts if not is_accepted(text, grammar)] == []

@@ -168,7 +168,7 @@ def test_parse_makes_a_pydantic_model(client: openai.OpenAI) -> None:
         assert stream.get_final_completion().choices[0].message.parsed == place
 
 
-def test_our_own_fields_go_through_extra_body(client: openai.OpenAI) -> None:
+def test_fields_beyond_the_openai_api_are_sent_in_extra_body(client: openai.OpenAI) -> None:
     answer = client.completions.create(
         model=MODEL, prompt="I am", max_tokens=20, extra_body={"regex": "[0-9]{4}", "top_k": 5, "min_p": 0.01}
     )
@@ -202,7 +202,7 @@ def test_the_documented_python_runs(service: RealService, capsys: pytest.Capture
     assert re.fullmatch(r"The capital of France is Paris\.\n\d{4}", capsys.readouterr().out)
 
 
-def test_a_batch_from_its_file_to_its_answers(client: openai.OpenAI) -> None:
+def test_a_batch_runs_from_its_file_to_its_answers(client: openai.OpenAI) -> None:
     lines = [
         {
             "custom_id": f"q{number}",

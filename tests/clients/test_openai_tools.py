@@ -72,7 +72,7 @@ def test_the_packages_own_stream_helper_collects_a_call(client: openai.OpenAI) -
         check_weather(call.function.name, call.function.arguments)
 
 
-def test_offered_tools_leave_an_answer_its_text(client: openai.OpenAI) -> None:
+def test_an_answer_without_a_call_is_text_although_tools_are_offered(client: openai.OpenAI) -> None:
     for choice in ("auto", "none"):
         answer = ask(client, messages=CAPITAL, tool_choice=choice, temperature=0)
         [said] = answer.choices

@@ -68,7 +68,7 @@ def lora(service: Running, *words: str) -> Any:
     return json.loads(ended.stdout) if ended.returncode == 0 else ended.stderr
 
 
-def test_adapters_come_and_go_while_jobs_run(service: Running, adapters: dict[str, Path]) -> None:
+def test_adapters_are_loaded_and_unloaded_while_jobs_run(service: Running, adapters: dict[str, Path]) -> None:
     client = service.client
     base, one = answer(client), answer(client, lora="one")
     assert base != one
@@ -100,7 +100,7 @@ def test_adapters_come_and_go_while_jobs_run(service: Running, adapters: dict[st
     assert answer(client) == base
 
 
-def test_an_adapter_that_does_not_fit_ends_the_start(config: ServeConfig, adapters: dict[str, Path]) -> None:
+def test_a_start_with_an_incompatible_adapter_fails(config: ServeConfig, adapters: dict[str, Path]) -> None:
     described = json.loads((adapters["one"] / "adapter_config.json").read_text())
     path = adapters["one"].parent / "dora"
     path.mkdir(exist_ok=True)

@@ -52,7 +52,9 @@ def said(directory: Path) -> str:
     return (directory / "said").read_text()
 
 
-def test_both_parts_have_the_same_tokens_though_a_node_is_killed(demo: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_both_parts_have_the_same_tokens_although_a_node_is_killed(
+    demo: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
     assert demo.wait(ENDS_WITHIN_S) == 0, said(tmp_path)
     wait_for_nothing({demo.pid}, NOTHING_WITHIN_S)
     told = said(tmp_path)

@@ -76,7 +76,7 @@ def test_a_killed_gateway_restarts_and_its_streams_continue(serve: Serve) -> Non
         until(lambda: any("the gateway ended" in line for line in running.lines))
 
 
-def test_a_gateway_open_to_others_needs_keys() -> None:
+def test_a_gateway_on_a_public_address_needs_keys() -> None:
     with pytest.raises(ConfigurationInvalid, match="API key"):
         Service(ServeConfig(http="0.0.0.0:8080")).start()
     with pytest.raises(ConfigurationInvalid, match="missing"):

@@ -71,7 +71,7 @@ def placement_options(request: pytest.FixtureRequest) -> list[str]:
     return ["--placement", request.param.split("-")[-1]]
 
 
-def test_a_service_started_beside_them_serves_and_imports_none(
+def test_a_service_started_in_a_directory_with_such_modules_imports_none_of_them(
     user: UserDirectories, tmp_path: Path, placement_options: list[str]
 ) -> None:
     command = [user.python, "-m", "cactus_actors.cli.main", "serve", *placement_options]
@@ -98,7 +98,7 @@ def test_a_service_started_beside_them_serves_and_imports_none(
     assert not user.imported.exists(), user.imported.read_text()
 
 
-def test_a_script_of_the_user_imports_its_own_beside_ours(user: UserDirectories) -> None:
+def test_a_script_imports_its_own_modules_and_the_package_s(user: UserDirectories) -> None:
     user.imported.unlink(missing_ok=True)
     ran = subprocess.run(
         [user.python, "script.py"],
@@ -114,7 +114,7 @@ def test_a_script_of_the_user_imports_its_own_beside_ours(user: UserDirectories)
     assert origins == [user.cwd / "router.py", user.cwd / "workers" / "__init__.py"]
 
 
-def test_this_environment_has_no_such_modules_at_the_top() -> None:
+def test_this_environment_has_no_top_level_modules_of_these_names() -> None:
     program = "import importlib.util as u; print(u.find_spec('router'), u.find_spec('workers'))"
     found = subprocess.run([sys.executable, "-P", "-c", program], cwd="/", capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["None", "None"]

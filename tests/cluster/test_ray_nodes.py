@@ -50,7 +50,7 @@ def config_of(ray_address: str, state_dir: Path, workers: int) -> ServeConfig:
     )
 
 
-def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
+def test_workers_of_a_lost_node_are_replaced_on_another_node(
     raylet: subprocess.Popen[bytes], ray_address: str, tmp_path: Path
 ) -> None:
     with running_service(config_of(ray_address, tmp_path, workers=3)) as running:
@@ -73,7 +73,7 @@ def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
         assert status.jobs.finished == status.jobs.accepted == len(jobs) + 1
 
 
-def test_a_service_starts_though_a_node_has_just_died(
+def test_a_service_starts_just_after_the_death_of_a_node(
     raylet: subprocess.Popen[bytes], ray_address: str, tmp_path: Path
 ) -> None:
     """Ray places workers on the dead node for some seconds more."""

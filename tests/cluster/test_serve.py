@@ -37,7 +37,7 @@ def serving(state_dir: Path, *options: str) -> Iterator[tuple[subprocess.Popen[s
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.chaos)])
-def test_it_prints_its_ready_line_serves_and_stops_on_a_signal(
+def test_serve_prints_its_ready_line_and_stops_on_a_signal(
     place_options: list[str], tmp_path: Path, number: signal.Signals
 ) -> None:
     with serving(tmp_path, *place_options) as (process, (first, *words)):

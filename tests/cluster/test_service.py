@@ -128,7 +128,7 @@ def test_the_next_router_finishes_accepted_jobs_without_a_new_submission(
 
 
 @pytest.mark.chaos
-def test_workers_are_replaced_under_load_without_a_failed_job_or_another_token(serve: Serve) -> None:
+def test_replacing_workers_under_load_fails_no_job_and_changes_no_token(serve: Serve) -> None:
     with serve(workers=2) as running:
         client = running.client
         undisturbed = client.complete(prompt=STORY, **OPTIONS)
@@ -145,7 +145,7 @@ def test_workers_are_replaced_under_load_without_a_failed_job_or_another_token(s
         assert status.jobs.failed == status.jobs.redispatched == 0
 
 
-def test_an_impossible_model_is_one_clear_error(place: dict[str, Any]) -> None:
+def test_an_unloadable_model_is_one_clear_error(place: dict[str, Any]) -> None:
     config = ServeConfig(model="/no/such/model", jobs_endpoint="tcp://127.0.0.1:*", **place)
     with pytest.raises(ModelFileInvalid, match="/no/such/model"):
         Service(config).start()

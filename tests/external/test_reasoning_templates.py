@@ -35,13 +35,13 @@ def compiled(name: str) -> ChatTemplate:
         pytest.skip(str(error))
 
 
-def test_there_are_templates() -> None:
+def test_templates_are_found() -> None:
     assert REASONING
 
 
 @pytest.mark.parametrize("name", REASONING)
 @pytest.mark.parametrize("thinking", [None, True, False])
-def test_the_prompt_opens_or_closes_the_reasoning_or_leaves_it_to_the_model(name: str, thinking: bool | None) -> None:
+def test_the_start_state_of_a_prompt_agrees_with_its_template(name: str, thinking: bool | None) -> None:
     prompt = compiled(name).render([QUESTION], thinking=thinking)
     end = end_of(prompt, REASONING[name], thinking=thinking, past="", answer_begins="")
     if thinking is False:
@@ -51,7 +51,7 @@ def test_the_prompt_opens_or_closes_the_reasoning_or_leaves_it_to_the_model(name
 
 
 @pytest.mark.parametrize("name", REASONING)
-def test_a_turn_that_a_template_writes_is_split(name: str) -> None:
+def test_a_turn_rendered_by_a_template_is_split_into_its_parts(name: str) -> None:
     """The turn is the last one without the end of the prompt, as a model would have written it."""
     template, markup = compiled(name), MARKUPS[REASONING[name]]
     turn = {"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT}

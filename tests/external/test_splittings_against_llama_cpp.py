@@ -194,9 +194,7 @@ class Witness:
 
 
 @pytest.mark.parametrize("name", [name for name in SPLITTINGS if name != "gpt2"])  # it does not know this one
-def test_a_pre_tokenizer_splits_as_in_llama_cpp(
-    name: str, learned: tuple[list[str], list[str]], tmp_path: Path
-) -> None:
+def test_a_pre_tokenizer_splits_like_llama_cpp(name: str, learned: tuple[list[str], list[str]], tmp_path: Path) -> None:
     path = write_vocabulary(tmp_path / "m.gguf", name, *learned)
     tokenizer, witness = tokenizer_from_gguf(open_gguf(path)), Witness(path)
     is_split_otherwise = SIMPLIFIED.get(name, lambda _: False)

@@ -134,14 +134,14 @@ def template_files() -> list[Path]:
     return sorted(Path(os.environ[TEMPLATES]).glob("*.jinja"))
 
 
-def test_there_are_templates() -> None:
+def test_templates_are_found() -> None:
     assert template_files(), f"no .jinja in {os.environ[TEMPLATES]}"
 
 
 @pytest.mark.parametrize("add_generation_prompt", [True, False])
 @pytest.mark.parametrize("name", conversations())
 @pytest.mark.parametrize("path", template_files(), ids=lambda path: path.stem)
-def test_a_conversation_renders_as_in_transformers(path: Path, name: str, add_generation_prompt: bool) -> None:
+def test_a_conversation_renders_like_transformers(path: Path, name: str, add_generation_prompt: bool) -> None:
     source = path.read_text(encoding="utf-8")
     conversation = conversations()[name]
     expected = outcome_there(source, conversation, add_generation_prompt)

@@ -26,12 +26,12 @@ def vocabularies() -> list[Path]:
     return [file for file in files if all(Path(f"{file}{end}").is_file() for end in (".inp", ".out"))]
 
 
-def test_there_are_vectors() -> None:
+def test_vectors_are_found() -> None:
     assert vocabularies(), f"no .gguf with .inp and .out in {os.environ[VARIABLE]}"
 
 
 @pytest.mark.parametrize("path", vocabularies(), ids=lambda path: path.stem)
-def test_token_ids(path: Path) -> None:
+def test_token_ids_equal_the_vectors(path: Path) -> None:
     tokenizer = tokenizer_from_gguf(open_gguf(path))
     texts = Path(f"{path}.inp").read_text(encoding="utf-8").removesuffix(SEPARATOR).split(SEPARATOR)
     lines = Path(f"{path}.out").read_text(encoding="utf-8").splitlines()

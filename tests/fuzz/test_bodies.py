@@ -103,7 +103,9 @@ def prepared(submit: Submit, model: LetterModel) -> None:
 @pytest.mark.parametrize("url", URLS)
 @fuzzed(15)
 @given(data=st.data(), strict=st.booleans())
-def test_bodies(model: LetterModel, url: str, data: st.DataObject, strict: bool) -> None:
+def test_changed_openai_bodies_are_prepared_or_refused(
+    model: LetterModel, url: str, data: st.DataObject, strict: bool
+) -> None:
     body = answer(strict_json, data.draw(changed_json(URLS[url])))
     if isinstance(body, CactusError):
         assert isinstance(body, InvalidRequest)
@@ -117,7 +119,7 @@ def test_bodies(model: LetterModel, url: str, data: st.DataObject, strict: bool)
 
 @fuzzed(15)
 @given(submit=of_type(Submit))
-def test_requests_of_odd_values(model: LetterModel, submit: Submit) -> None:
+def test_requests_of_arbitrary_values_are_prepared_or_refused(model: LetterModel, submit: Submit) -> None:
     answer(prepare, submit, model)
 
 
@@ -133,7 +135,9 @@ OTHER_BODIES: dict[type, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", OTHER_BODIES)
 @fuzzed(5)
 @given(data=st.data())
-def test_other_bodies(model: LetterModel, kind: type, data: st.DataObject) -> None:
+def test_changed_bodies_of_other_routes_are_read_or_refused(
+    model: LetterModel, kind: type, data: st.DataObject
+) -> None:
     body = answer(strict_json, data.draw(changed_json(OTHER_BODIES[kind])))
     if isinstance(body, CactusError):
         return
@@ -156,7 +160,7 @@ LLAMA_CPP = {
 
 @fuzzed(5)
 @given(raw=changed_json(LLAMA_CPP | SAMPLING))
-def test_llama_cpp_bodies(raw: bytes) -> None:
+def test_changed_llama_cpp_bodies_are_read_or_refused(raw: bytes) -> None:
     body = answer(strict_json, raw)
     if isinstance(body, dict):
         ours = answer(with_native_fields, body)
@@ -166,7 +170,7 @@ def test_llama_cpp_bodies(raw: bytes) -> None:
 
 @fuzzed(10)
 @given(text=st.one_of(texts, st.from_regex(r"[0-9a-f]{20,26}:([0-9.e_]{0,20}){0,3}", fullmatch=True)))
-def test_places_in_streams(text: str) -> None:
+def test_arbitrary_event_ids_are_read_or_refused(text: str) -> None:
     answer(read_event_id, text, b"tenant")
 
 
@@ -182,7 +186,7 @@ LINES: list[Any] = [
 
 @fuzzed(15)
 @given(data=st.data())
-def test_lines_of_prompt_files(model: LetterModel, data: st.DataObject) -> None:
+def test_changed_lines_of_prompt_files_are_prepared_or_refused(model: LetterModel, data: st.DataObject) -> None:
     content = data.draw(changed_json(data.draw(st.sampled_from(LINES))))
     line = answer(decode_line, RawLine(3, 100, content), "jsonl")
     if isinstance(line, CactusError):
@@ -200,7 +204,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @fuzzed(8)
 @given(content=damaged(b"\n".join(json_bytes(line) for line in LINES)))
-def test_prompt_files(folder: Path, content: bytes) -> None:
+def test_damaged_prompt_files_are_scanned_or_refused(folder: Path, content: bytes) -> None:
     path = folder / "prompts.jsonl"
     path.write_bytes(content)
 
@@ -237,7 +241,7 @@ def event_streams(draw: st.DrawFn) -> bytes:
 
 @fuzzed(15)
 @given(stream=event_streams(), cut=st.integers(1, 200))
-def test_event_streams_of_clouds(stream: bytes, cut: int) -> None:
+def test_damaged_event_streams_of_clouds_are_read_or_refused(stream: bytes, cut: int) -> None:
     def read() -> object:
         events, reader = SSEDecoder(), AnswerReader()
         for start in range(0, len(stream), cut):
@@ -256,7 +260,7 @@ def test_event_streams_of_clouds(stream: bytes, cut: int) -> None:
 @given(
     value=texts | st.floats().map(str) | st.sampled_from([*map(str, HUGE_INTEGERS), "Fri, 31 Dec 9999 23:59:59 -9999"])
 )
-def test_retry_after(value: str) -> None:
+def test_an_arbitrary_retry_after_is_bounded_or_ignored(value: str) -> None:
     seconds = parse_retry_after(value, "Sun, 09 Sep 2001 01:46:40 GMT")
     assert seconds is None or 0 <= seconds <= 86_400
 
@@ -301,7 +305,7 @@ PIECES = (
 @pytest.mark.parametrize("markup", MARKUPS)
 @fuzzed(5)
 @given(pieces=st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12))
-def test_calls_in_text(markup: str, pieces: list[str]) -> None:
+def test_calls_in_arbitrary_text_are_the_same_in_a_stream_and_in_a_whole(markup: str, pieces: list[str]) -> None:
     text = "".join(pieces)
     whole = answer(parse_calls, markup, text)
     splitter = CallSplitter(markup)

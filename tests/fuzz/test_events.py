@@ -34,7 +34,7 @@ def a_router() -> RouterHarness:
 
 @fuzzed(15)
 @given(said=st.lists(messages, min_size=1, max_size=5))
-def test_clients_may_say_anything(said: list[tuple[Any, str]]) -> None:
+def test_arbitrary_messages_of_a_client_affect_no_other_job(said: list[tuple[Any, str]]) -> None:
     router = a_router()
     for message, name in said:
         if isinstance(message, Submit) or name not in (job_id(1), job_id(2)):
@@ -50,7 +50,7 @@ def test_clients_may_say_anything(said: list[tuple[Any, str]]) -> None:
 
 @fuzzed(15)
 @given(said=st.lists(of_type(WorkerMessage), min_size=1, max_size=4))
-def test_workers_may_say_anything(said: list[Any]) -> None:
+def test_arbitrary_messages_of_a_worker_affect_no_other_job(said: list[Any]) -> None:
     """Odd messages of a worker affect no job of another one."""
     router = a_router()
     odd = router.connect("odd", num_slots=1)
@@ -69,7 +69,7 @@ deltas = st.tuples(of_type(SequenceDelta), st.integers(0, 2))
 
 @fuzzed(20)
 @given(said=st.lists(deltas, min_size=1, max_size=4))
-def test_deltas_may_be_anything(said: list[tuple[SequenceDelta, int]]) -> None:
+def test_arbitrary_deltas_do_not_change_published_tokens(said: list[tuple[SequenceDelta, int]]) -> None:
     """Only the parts of a report that fit the dispatch count; published tokens do not change."""
     router = a_router()
     router.subscribe(1)
@@ -87,7 +87,7 @@ def test_deltas_may_be_anything(said: list[tuple[SequenceDelta, int]]) -> None:
 
 @fuzzed(15)
 @given(said=st.lists(of_type(RouterReply | Progress), max_size=8), streamed=st.booleans())
-def test_routers_may_say_anything_to_a_client(said: list[Any], streamed: bool) -> None:
+def test_a_client_job_ends_after_arbitrary_messages_of_a_router(said: list[Any], streamed: bool) -> None:
     submit = Submit(job_id=job_id(1), prompt="x")
     timeouts = Timeouts(endpoint="e", first_reply_s=1.0, reconnect_s=2.0)
     follower = JobFollower(job_id(1), submit, streamed=streamed, timeouts=timeouts, now=0.0)

@@ -106,7 +106,7 @@ def judged(**options: Any) -> str | None:
         schemas(), changed_data(SOUND), st.tuples(st.sampled_from(KEYWORDS), odd).map(lambda one: dict([one]))
     )
 )
-def test_schemas(schema: Any) -> None:
+def test_arbitrary_schemas_are_compiled_or_refused(schema: Any) -> None:
     judged(json_schema=schema)
 
 
@@ -118,7 +118,7 @@ def test_schemas(schema: Any) -> None:
         texts,
     )
 )
-def test_expressions(pattern: str) -> None:
+def test_arbitrary_expressions_are_compiled_or_refused(pattern: str) -> None:
     judged(regex=pattern)
 
 
@@ -132,13 +132,13 @@ def grammars(draw: DrawFn) -> str:
 
 @fuzzed(15)
 @given(grammar=grammars())
-def test_grammars(grammar: str) -> None:
+def test_damaged_grammars_are_compiled_or_refused(grammar: str) -> None:
     judged(grammar=grammar)
 
 
 @fuzzed(8)
 @given(response_format=changed_data({"type": "json_schema", "json_schema": {"name": "n", "schema": SOUND}}))
-def test_response_formats(response_format: Any) -> None:
+def test_changed_response_formats_are_compiled_or_refused(response_format: Any) -> None:
     if isinstance(response_format, dict):
         judged(response_format=response_format)
 
@@ -219,7 +219,7 @@ templates = st.recursive(
 
 @fuzzed(38)
 @given(source=st.one_of(templates, damaged(templates.map(str.encode)).map(lambda raw: raw.decode(errors="replace"))))
-def test_templates(source: str) -> None:
+def test_arbitrary_templates_are_rendered_or_refused(source: str) -> None:
     template = answer(ChatTemplate.compile, source, FILE, {"bos_token": "<s>"}, names=[str(FILE)])
     if isinstance(template, CactusError):
         assert isinstance(template, ModelFileInvalid)

@@ -50,7 +50,7 @@ def one_tensor(draw: st.DrawFn) -> tuple[str, bytes]:
 
 @fuzzed(60)
 @given(tensor=one_tensor())
-def test_blocks_of_every_type(folder: Path, tensor: tuple[str, bytes]) -> None:
+def test_damaged_blocks_of_every_type_are_read_or_refused(folder: Path, tensor: tuple[str, bytes]) -> None:
     name, content = tensor
     path = folder / "blocks.gguf"
     path.write_bytes(content)
@@ -70,7 +70,7 @@ def test_blocks_of_every_type(folder: Path, tensor: tuple[str, bytes]) -> None:
     maps=damaged(character_map({"A": "ab", "\n": " ", "z": "Z"})) | st.binary(max_size=40),
     text=st.text(max_size=20),
 )
-def test_maps_of_characters(folder: Path, maps: bytes, text: str) -> None:
+def test_damaged_character_maps_are_read_or_refused(folder: Path, maps: bytes, text: str) -> None:
     metadata = METADATA | OTHER_VOCABULARIES["t5"]
     metadata["tokenizer.ggml.precompiled_charsmap"] = numbers_value(0, "B", list(maps))
     path = folder / "map.gguf"

@@ -20,7 +20,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def test_ten_thousand_schemas_stay_in_their_bounds() -> None:
+def test_ten_thousand_schemas_take_bounded_time_and_memory() -> None:
     text = load_text_model(resolve_model("cactus-sprout"))
     seconds: list[float] = []
     sizes: list[int] = []

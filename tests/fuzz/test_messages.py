@@ -35,7 +35,7 @@ def framed(message: msgspec.Struct, encoding: str) -> bytes:
 @pytest.mark.parametrize("side", UNIONS)
 @fuzzed(10)
 @given(data=st.data())
-def test_damaged_messages_are_messages_or_refused(side: str, data: st.DataObject) -> None:
+def test_damaged_messages_are_decoded_or_refused(side: str, data: st.DataObject) -> None:
     union, decoder = UNIONS[side]
     encoding = data.draw(st.sampled_from("mj"))
     message = data.draw(of_type(union).filter(encodable))

@@ -113,19 +113,19 @@ def test_the_valid_gguf_is_read(folder: Path, kind: str) -> None:
 
 @fuzzed(15)
 @given(content=damaged(SOUND_GGUF, reach=len(SOUND_GGUF) - len(DATA)))
-def test_damaged_gguf(folder: Path, content: bytes) -> None:
+def test_damaged_gguf_files_are_read_or_refused(folder: Path, content: bytes) -> None:
     read_gguf(folder / "damaged.gguf", content)
 
 
 @fuzzed(15)
 @given(content=odd_gguf())
-def test_gguf_of_odd_values(folder: Path, content: bytes) -> None:
+def test_gguf_files_of_arbitrary_values_are_read_or_refused(folder: Path, content: bytes) -> None:
     read_gguf(folder / "odd.gguf", content)
 
 
 @fuzzed(5)
 @given(content=damaged(SOUND_GGUF).filter(lambda content: len(content) > 100))
-def test_gguf_with_damaged_tensors(folder: Path, content: bytes) -> None:
+def test_gguf_files_with_damaged_tensors_are_read_or_refused(folder: Path, content: bytes) -> None:
     read_gguf(folder / "tensors.gguf", content)
 
 
@@ -140,7 +140,7 @@ HEADER = {
 
 @fuzzed(15)
 @given(header=changed_json(HEADER))
-def test_safetensors_headers(folder: Path, header: bytes) -> None:
+def test_changed_safetensors_headers_are_read_or_refused(folder: Path, header: bytes) -> None:
     path = folder / "header.safetensors"
     path.write_bytes(safetensors_bytes(header, bytes(64)))
     refused(answer(read_all_of_safetensors, path, names=[path.name]))
@@ -148,7 +148,7 @@ def test_safetensors_headers(folder: Path, header: bytes) -> None:
 
 @fuzzed(8)
 @given(content=damaged(safetensors_bytes(HEADER, bytes(64))))
-def test_damaged_safetensors(folder: Path, content: bytes) -> None:
+def test_damaged_safetensors_files_are_read_or_refused(folder: Path, content: bytes) -> None:
     path = folder / "damaged.safetensors"
     path.write_bytes(content)
     refused(answer(read_all_of_safetensors, path, names=[path.name]))
@@ -166,7 +166,7 @@ def copied(name: str, directory: Path) -> Path:
 
 @fuzzed(5)
 @given(content=changed_json(INDEX))
-def test_the_index_of_shards(folder: Path, content: bytes) -> None:
+def test_changed_shard_indexes_are_read_or_refused(folder: Path, content: bytes) -> None:
     directory = folder / "index"
     if not directory.exists():
         copied("llama2", directory)
@@ -177,7 +177,7 @@ def test_the_index_of_shards(folder: Path, content: bytes) -> None:
 @pytest.mark.parametrize("name", CONFIGS)
 @fuzzed(5)
 @given(data=st.data())
-def test_configs(folder: Path, name: str, data: st.DataObject) -> None:
+def test_changed_configs_are_read_or_refused(folder: Path, name: str, data: st.DataObject) -> None:
     directory = folder / name
     if not directory.exists():
         copied(name, directory)
@@ -222,7 +222,7 @@ DIRECTORY_FILES: dict[str, Any] = {
 @pytest.mark.parametrize("name", DIRECTORY_FILES)
 @fuzzed(10)
 @given(data=st.data())
-def test_files_of_text_models(folder: Path, name: str, data: st.DataObject) -> None:
+def test_changed_tokenizer_files_are_read_or_refused(folder: Path, name: str, data: st.DataObject) -> None:
     directory = folder / "text"
     write_directory(directory, make_json_tokenizer())
     for file, sound in DIRECTORY_FILES.items():
@@ -239,7 +239,7 @@ def test_files_of_text_models(folder: Path, name: str, data: st.DataObject) -> N
 
 @fuzzed(8)
 @given(content=changed_json(PROBE))
-def test_probes(folder: Path, content: bytes) -> None:
+def test_changed_probe_files_are_read_or_refused(folder: Path, content: bytes) -> None:
     path = folder / "confidence_probe.json"
     path.write_bytes(content)
     refused(answer(read_probe, path, names=[path.name]))

@@ -88,7 +88,9 @@ def test_the_valid_files_are_read(folder: Path) -> None:
 @pytest.mark.parametrize("name", KEY_FILES)
 @fuzzed(8)
 @given(data=st.data())
-def test_key_files(folder: Path, name: str, data: st.DataObject) -> None:
+def test_changed_key_files_are_read_or_refused_without_quoting_a_key(
+    folder: Path, name: str, data: st.DataObject
+) -> None:
     sound, read = KEY_FILES[name]
     write_private(folder / name, data.draw(changed_json(sound)))
     result = answer(read, folder / name)
@@ -100,7 +102,7 @@ def test_key_files(folder: Path, name: str, data: st.DataObject) -> None:
 
 @fuzzed(5)
 @given(content=damaged(b"# keys\nkey-0123456789\nanother-key-0123 weight=3\n"))
-def test_files_of_api_keys(folder: Path, content: bytes) -> None:
+def test_damaged_api_key_files_are_read_or_refused(folder: Path, content: bytes) -> None:
     path = folder / "api-keys"
     path.write_bytes(content)
     answer(read_keys, path, {}, names=[str(path), "API key"])
@@ -136,7 +138,9 @@ def journal_folder(folder: Path) -> Path:
 
 @fuzzed(15)
 @given(first=records(0), second=st.none() | records(1))
-def test_records_of_the_journal(journal_folder: Path, first: bytes, second: bytes | None) -> None:
+def test_arbitrary_journal_records_affect_no_other_job(
+    journal_folder: Path, first: bytes, second: bytes | None
+) -> None:
     database = sqlite3.connect(journal_folder / "jobs.sqlite")
     sound = with_sum(SOUND_RECORDS[0])
     with database:
@@ -156,7 +160,7 @@ def test_records_of_the_journal(journal_folder: Path, first: bytes, second: byte
 
 @fuzzed(5)
 @given(data=st.data())
-def test_damaged_files_of_the_journal(folder: Path, data: st.DataObject) -> None:
+def test_damaged_journal_files_are_recovered(folder: Path, data: st.DataObject) -> None:
     directory = folder / "damaged"
     path = directory / "jobs.sqlite"
     for old in directory.glob("jobs.sqlite*"):
@@ -187,7 +191,7 @@ def test_damaged_files_of_the_journal(folder: Path, data: st.DataObject) -> None
 
 @fuzzed(8)
 @given(data=st.data())
-def test_the_journal_of_a_prompt_file(folder: Path, data: st.DataObject) -> None:
+def test_changed_batch_journals_are_read_or_refused(folder: Path, data: st.DataObject) -> None:
     path = folder / "run.journal"
     run = {
         "version": 2,
@@ -208,7 +212,7 @@ def test_the_journal_of_a_prompt_file(folder: Path, data: st.DataObject) -> None
 
 @fuzzed(8)
 @given(content=damaged(b'{"custom_id":"a","x":[1]}\n{"custom_id":"b"}\n'))
-def test_partial_results(folder: Path, content: bytes) -> None:
+def test_damaged_partial_results_keep_only_whole_lines(folder: Path, content: bytes) -> None:
     path = folder / "results.partial"
     path.write_bytes(content)
     file = ResultFile(path)
@@ -218,7 +222,7 @@ def test_partial_results(folder: Path, content: bytes) -> None:
 
 @fuzzed(8)
 @given(data=st.data())
-def test_records_of_batches(folder: Path, data: st.DataObject) -> None:
+def test_changed_batch_records_are_read_or_skipped(folder: Path, data: st.DataObject) -> None:
     directory = folder / "records"
     directory.mkdir(exist_ok=True)
     record = {

@@ -67,7 +67,7 @@ def test_a_request_names_an_adapter(
         assert response.json()["model"] == body.get("model", "mine")
 
 
-def test_an_unknown_adapter_is_a_404(http: httpx.Client) -> None:
+def test_an_unknown_adapter_is_answered_with_404(http: httpx.Client) -> None:
     for body in ({"model": "mine:prose"}, {"lora": "prose"}):
         response = http.post("/v1/completions", json={"prompt": "a"} | body)
         assert response.status_code == 404
@@ -76,7 +76,7 @@ def test_an_unknown_adapter_is_a_404(http: httpx.Client) -> None:
         assert error["param"] == next(iter(body))
 
 
-def test_adapters_that_cannot_be_loaded_or_unloaded(http: httpx.Client) -> None:
+def test_invalid_adapter_requests_are_refused(http: httpx.Client) -> None:
     for path, body, status in (
         ("load", {"lora_name": "a b", "lora_path": "/a"}, 400),
         ("load", {"lora_name": "a", "lora_path": "a"}, 400),
@@ -103,7 +103,7 @@ def test_only_an_operator_s_key_loads_adapters(tmp_path: Path) -> None:
         assert len(http.get("/v1/models", headers=operator).json()["data"]) == 1
 
 
-def test_a_key_file_says_whose_key_is_an_operator_s() -> None:
+def test_a_key_file_marks_keys_of_operators() -> None:
     grants = read_keys(None, {"CACTUS_API_KEYS": f"{OPERATOR} weight=2 role=operator, {USER}"})
     assert grants[digest_of(OPERATOR)].is_operator
     assert grants[digest_of(OPERATOR)].weight == 2

@@ -109,13 +109,13 @@ def check_told_apart(answer: dict[str, Any]) -> None:
     assert handoff["usage_is_estimated"] is False
 
 
-def test_a_complete_answer_of_the_cloud_is_marked(http: httpx.Client) -> None:
+def test_a_cloud_answer_is_marked(http: httpx.Client) -> None:
     answer = http.post(CHAT, json=UNSURE).json()
     assert answer["choices"][0]["message"]["content"] == "from the cloud"
     check_told_apart(answer)
 
 
-def test_a_streamed_answer_of_the_cloud_is_marked_from_its_first_chunk(http: httpx.Client) -> None:
+def test_a_streamed_cloud_answer_is_marked_from_its_first_chunk(http: httpx.Client) -> None:
     frames = frames_of(http)
     text = "".join(frame["choices"][0]["delta"].get("content", "") for frame in frames if frame["choices"])
     assert text == "from the cloud"

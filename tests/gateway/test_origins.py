@@ -41,7 +41,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
-def test_a_foreign_page_uploads_nothing(service: FakeWorkerService, headers: dict[str, str]) -> None:
+def test_a_page_of_another_origin_cannot_upload(service: FakeWorkerService, headers: dict[str, str]) -> None:
     before = kept_files(service)
     with service.http() as http:
         form = {"files": {"file": ("in.jsonl", b"x" * 10_000)}, "data": {"purpose": "batch"}}
@@ -53,14 +53,14 @@ def test_a_foreign_page_uploads_nothing(service: FakeWorkerService, headers: dic
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT", "PATCH"])
-def test_no_unsafe_method_is_left_out(service: FakeWorkerService, method: str) -> None:
+def test_every_unsafe_method_checks_the_origin(service: FakeWorkerService, method: str) -> None:
     with service.http() as http:
         for path in ("/v1/chat/completions", "/v1/files/file-1", "/nothing", "/health"):
             assert http.request(method, path, headers=FOREIGN[0]).status_code == 403
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
-def test_the_browser_decides_about_reads(service: FakeWorkerService, headers: dict[str, str]) -> None:
+def test_reads_are_not_refused_by_origin(service: FakeWorkerService, headers: dict[str, str]) -> None:
     with service.http() as http:
         answer = http.get("/v1/models", headers=headers)
         assert answer.status_code == 200
@@ -79,7 +79,7 @@ def test_programs_and_pages_of_the_service_itself_are_accepted(service: FakeWork
             assert http.post("/v1/chat/completions", json=CHAT, headers=headers).status_code == 200
 
 
-def test_an_allowed_page_sends_and_reads(friendly: FakeWorkerService) -> None:
+def test_a_page_of_an_allowed_origin_sends_and_reads(friendly: FakeWorkerService) -> None:
     page = {"origin": FRIEND, "sec-fetch-site": "cross-site"}
     with friendly.http() as http:
         asked = {
@@ -107,14 +107,14 @@ def test_a_page_of_the_same_host_by_another_scheme_is_foreign(service: FakeWorke
         assert http.post("/v1/chat/completions", json=CHAT, headers=other).status_code == 403
 
 
-def test_behind_a_proxy_a_page_may_have_either_scheme(tmp_path: Path) -> None:
+def test_behind_a_proxy_both_schemes_are_accepted(tmp_path: Path) -> None:
     with fake_worker_service(tmp_path, gateway={"behind_proxy": True}) as service, service.http() as http:
         for scheme in ("http", "https"):
             own = {"origin": f"{scheme}://{http.base_url.netloc.decode()}"}
             assert http.post("/v1/chat/completions", json=CHAT, headers=own).status_code == 200
 
 
-def test_the_default_port_may_be_given() -> None:
+def test_an_origin_may_contain_the_default_port() -> None:
     policy = OriginPolicy()
     for origin, host in (
         (b"https://cactus.example", b"cactus.example:443"),

@@ -148,7 +148,7 @@ async def test_files_expire_unless_a_batch_reads_them(tmp_path: Path) -> None:
     assert files.path(read.file_id).exists()
 
 
-async def test_the_bytes_of_each_key_are_those_of_its_files(tmp_path: Path) -> None:
+async def test_the_counted_bytes_of_each_key_are_the_sizes_of_its_files(tmp_path: Path) -> None:
     async def chunks(*sizes: int) -> Any:
         for size in sizes:
             yield bytes(size)

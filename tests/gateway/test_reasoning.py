@@ -174,7 +174,7 @@ def test_a_stream_resumes_after_any_of_its_events(http: httpx.Client) -> None:
             assert parts([data for _, data in first[: place + 1] + rest]) == parts([data for _, data in first])
 
 
-def test_other_jobs_change_no_token(http: httpx.Client) -> None:
+def test_concurrent_jobs_change_no_token_of_a_reasoning_job(http: httpx.Client) -> None:
     bodies = [
         {**ASKED, "seed": seed, "thinking_budget": budget, **form}
         for seed in (1, 2)
@@ -200,7 +200,7 @@ def test_earlier_reasoning_is_in_the_rendered_prompt(http: httpx.Client) -> None
     assert closed.endswith("<me>\n<think>\n\n</think>\n\n")
 
 
-def test_a_raw_prompt_gets_a_raw_answer(http: httpx.Client) -> None:
+def test_reasoning_is_not_split_off_for_a_raw_prompt(http: httpx.Client) -> None:
     body = {"prompt": "<think>", "max_tokens": 5, "temperature": 1.0, "seed": 1}
     answered = http.post("/v1/completions", json=body).json()
     assert answered["usage"]["completion_tokens_details"] == {"reasoning_tokens": 0}

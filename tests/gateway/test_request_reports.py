@@ -60,7 +60,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
             del os.environ[name]
 
 
-def test_each_job_has_a_line_and_a_span_below_the_callers(written: Written) -> None:
+def test_each_job_has_a_log_line_and_a_child_span_of_the_caller_s(written: Written) -> None:
     earliest = time.time_ns()
     answer = written.ask({"traceparent": f"00-{TRACE}-{PARENT}-01"}, n=2)
     assert len(answer["choices"]) == 2
@@ -106,7 +106,7 @@ def test_a_failed_job_is_reported_with_its_error(written: Written) -> None:
     assert span.parent_span_id == b""
 
 
-def test_a_header_that_names_no_trace_begins_one(written: Written) -> None:
+def test_an_invalid_traceparent_starts_a_new_trace(written: Written) -> None:
     num_spans = len(written.collector.jobs(0))
     for header in ("", "x" * 3000, f"00-{'0' * 32}-{PARENT}-01"):
         assert written.ask({"traceparent": header})["choices"]
@@ -144,7 +144,7 @@ def test_reports_contain_no_text_of_prompts_or_answers(written: Written) -> None
     assert written.job_log.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_collector_gets_the_conventions_histograms(written: Written) -> None:
+def test_the_collector_gets_the_histograms_of_the_semantic_conventions(written: Written) -> None:
     written.ask()
     names = {
         "gen_ai.server.request.duration",

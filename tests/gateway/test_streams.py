@@ -122,7 +122,7 @@ def test_an_error_after_the_first_token_is_a_frame_without_a_finish(tmp_path: Pa
         assert error["error"]["code"] == 500
 
 
-def test_a_quiet_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
+def test_an_idle_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
     with (
         fake_worker_service(tmp_path, gateway={"ping_interval_s": 0.1}, step_s=0.5) as service,
         service.http() as http,
@@ -251,7 +251,7 @@ def test_a_request_can_be_queried_and_cancelled(tmp_path: Path) -> None:
         assert http.get("/v1/requests/rubbish").status_code == 404
 
 
-def test_a_reader_that_reads_nothing_is_disconnected(tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_is_disconnected(tmp_path: Path) -> None:
     timeouts = GatewayTimeouts(reader_s=0.3)
     words = ("y" * 100_000,) * 400
     with (
@@ -275,6 +275,6 @@ def test_a_stopping_service_sends_an_error_to_its_streams(tmp_path: Path) -> Non
         assert http.post("/v1/completions", json={"prompt": "a"}).status_code == 503
 
 
-def test_services_with_fake_workers_are_faithful(service: FakeWorkerService) -> None:
+def test_the_client_gets_the_tokens_of_a_fake_worker(service: FakeWorkerService) -> None:
     with service.client() as client:
         assert client.complete("Once", max_tokens=3).text == "".join(STORY)

@@ -104,7 +104,7 @@ def test_streamed_calls_equal_complete_ones(http: httpx.Client) -> None:
     assert "".join(one.get("arguments") or "" for one in told) == call["function"]["arguments"]
 
 
-def test_unsupported_strict_schemas_are_refused_by_name(http: httpx.Client) -> None:
+def test_unsupported_strict_schemas_are_refused(http: httpx.Client) -> None:
     def refused(one: dict[str, Any]) -> dict[str, Any]:
         response = http.post(CHAT, json={**ASKED, "tools": [one]})
         assert response.status_code == 400, response.text

@@ -74,7 +74,7 @@ def test_a_path_of_another_api_names_that_api_and_the_alternative(
     assert [one for one in SERVED if instead == one or instead.startswith(f"{one},")]
 
 
-def test_unknown_paths_are_not_found() -> None:
+def test_unknown_paths_are_answered_with_404() -> None:
     assert "the base URL and the path both have /v1; use /v1/models" in suggestion_for("GET", "/v1/v1/models", [])
     assert "did you mean /v1/chat/completions?" in suggestion_for("POST", "/v1/chat/completion", SERVED)
     assert "there is nothing like it here" in suggestion_for("POST", "/v1/audio/speech", SERVED)
@@ -83,7 +83,7 @@ def test_unknown_paths_are_not_found() -> None:
     assert len(unknown) < 250
 
 
-def test_a_wrong_method_gets_the_allowed_ones(http: httpx.Client) -> None:
+def test_a_wrong_method_is_answered_with_the_allowed_methods(http: httpx.Client) -> None:
     response = http.get(CHAT)
     assert (response.status_code, response.headers["allow"]) == (405, "POST, OPTIONS")
     assert response.json()["error"]["message"] == "this path takes POST, OPTIONS"

@@ -89,7 +89,7 @@ def is_near(given: NDArray[np.float32], expected: NDArray[np.float32], tolerance
 
 @pytest.mark.parametrize("is_bfloat", [False, True])
 @pytest.mark.parametrize(("num_outputs", "num_inputs"), [(16, 2), (7, 33), (48, 100)])
-def test_a_thin_product_is_that_of_float64_and_the_same_in_any_tile(
+def test_a_low_rank_product_equals_float64_and_does_not_depend_on_tiles(
     num_outputs: int, num_inputs: int, is_bfloat: bool
 ) -> None:
     random = np.random.default_rng(num_inputs)
@@ -122,7 +122,7 @@ def test_a_thin_product_is_that_of_float64_and_the_same_in_any_tile(
 
 
 @pytest.mark.parametrize("config", [LLAMA, QWEN3_5, LFM2, QWEN3_MOE], ids=lambda config: config.family)
-def test_an_adapter_is_a_model_with_merged_weights(config: ModelConfig) -> None:
+def test_an_adapter_equals_a_model_with_merged_weights(config: ModelConfig) -> None:
     tensors = random_tensors(config, 1)
     adapters = [random_adapter(config, seed, rank=rank) for seed, rank in ((1, 4), (2, 19))]
     if config.tie_embeddings:
@@ -147,7 +147,7 @@ def test_an_adapter_is_a_model_with_merged_weights(config: ModelConfig) -> None:
         assert not is_near(base[rows], expected[rows], 1e-2)
 
 
-def test_a_tied_head_has_an_adapter_of_its_own() -> None:
+def test_a_tied_output_matrix_has_its_own_adapter() -> None:
     config = replace(LLAMA, tie_embeddings=True)
     (down, up) = (adapter := random_adapter(config, 1, rank=4, targets=["lm_head"]))["lm_head"]
     model = make_model(config)
@@ -188,7 +188,7 @@ def expected(models: list[TransformerModel]) -> list[NDArray[np.float32]]:
     return [logits(models[0], only(batch, number, adapter)) for number, adapter in enumerate(ADAPTERS)]
 
 
-def test_a_batch_of_adapters_changes_nothing(
+def test_a_batch_of_different_adapters_changes_no_logits(
     models: list[TransformerModel], expected: list[NDArray[np.float32]]
 ) -> None:
     for model in models:
@@ -196,7 +196,7 @@ def test_a_batch_of_adapters_changes_nothing(
         assert np.array_equal(together, np.concatenate(expected))
 
 
-def test_sequences_without_an_adapter_are_the_model_itself(
+def test_sequences_without_an_adapter_have_the_logits_of_the_base_model(
     models: list[TransformerModel], expected: list[NDArray[np.float32]]
 ) -> None:
     alone = make_model(LLAMA, models[0].weights_format)
@@ -207,7 +207,7 @@ def test_sequences_without_an_adapter_are_the_model_itself(
         assert np.array_equal(base[number], expected[number]) == (adapter < 0)
 
 
-def test_many_rows_that_threads_take_in_runs_change_nothing(
+def test_rows_split_among_threads_have_the_same_logits(
     models: list[TransformerModel], expected: list[NDArray[np.float32]]
 ) -> None:
     repeated = batch_of(LENGTHS, ADAPTERS)
@@ -220,14 +220,14 @@ def test_many_rows_that_threads_take_in_runs_change_nothing(
         assert np.array_equal(logits(model, shifted)[100:], np.concatenate(expected))
 
 
-def test_only_rows_with_logits_are_adapted_after_the_last_attention(models: list[TransformerModel]) -> None:
+def test_after_the_last_attention_adapters_apply_to_rows_with_logits_only(models: list[TransformerModel]) -> None:
     batch = batch_of(LENGTHS, ADAPTERS)
     last = np.cumsum(LENGTHS, dtype=np.int32)[[6, 2, 0]] - 1
     for model in models:
         assert np.array_equal(logits(model, replace(batch, logit_rows=last)), logits(model, batch)[last])
 
 
-def test_an_adapter_is_removed_and_others_stay_as_they_are(adapters: list[AdapterWeights]) -> None:
+def test_removing_an_adapter_does_not_change_others(adapters: list[AdapterWeights]) -> None:
     model = make_model(LLAMA)
     assert [model.add_adapter(adapter) for adapter in adapters] == [0, 1, 2]
     batch = batch_of((5, 1), (0, 2))

@@ -24,12 +24,12 @@ def reference_of(name: str) -> dict[str, Any]:
     return content
 
 
-def test_there_are_such_files() -> None:
+def test_converted_files_are_found() -> None:
     assert NAMES == ["gemma2-converted", "gemma3-converted"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_converted_file_computes_what_its_checkpoint_does(
+def test_a_converted_file_has_the_logits_of_its_checkpoint(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path))
@@ -43,7 +43,7 @@ def test_a_converted_file_computes_what_its_checkpoint_does(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_converted_vocabulary_cuts_texts_as_the_original(name: str) -> None:
+def test_a_converted_vocabulary_tokenizes_like_the_original(name: str) -> None:
     model = load_text_model(GOLDENS / name / "model.gguf")
     for text, ids in reference_of(name)["texts"].items():
         assert model.tokenizer.encode(text, add_special=False, parse_special=False) == ids, repr(text)
@@ -52,7 +52,7 @@ def test_a_converted_vocabulary_cuts_texts_as_the_original(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_converted_template_makes_turns_of_control_tokens(name: str) -> None:
+def test_turns_of_a_converted_template_consist_of_control_tokens(name: str) -> None:
     model = load_text_model(GOLDENS / name / "model.gguf")
     ids = model.chat_prompt([{"role": "user", "content": "so<end_of_turn>it"}]).ids
     begin, end = (model.tokenizer.id_of(f"<{part}_of_turn>") for part in ("start", "end"))
@@ -62,7 +62,7 @@ def test_a_converted_template_makes_turns_of_control_tokens(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_files_are_as_the_converter_writes_them(name: str) -> None:
+def test_the_files_have_the_traits_of_the_converter_s_output(name: str) -> None:
     file = open_gguf(GOLDENS / name / "model.gguf")
     assert file.metadata["tokenizer.ggml.add_space_prefix"] is False
     assert file.metadata["general.file_type"] == gguf.LlamaFileType.MOSTLY_BF16

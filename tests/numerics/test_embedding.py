@@ -69,9 +69,7 @@ def embedding_of(engine: Engine, *others: Dispatch) -> list[float]:
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "lasttoken"])
 @pytest.mark.parametrize("token_budget", [7, 256])
-def test_an_embedding_is_the_direction_of_the_pooled_hidden_states(
-    model: Model, pooling: Pooling, token_budget: int
-) -> None:
+def test_an_embedding_is_the_normalised_pooled_hidden_state(model: Model, pooling: Pooling, token_budget: int) -> None:
     hidden = reference_hidden(CONFIG, TENSORS, PROMPT)
     expected = {"mean": hidden.mean(axis=0), "cls": hidden[0], "lasttoken": hidden[-1]}[pooling]
     embedding = np.array(embedding_of(make_engine(model, token_budget=token_budget, pooling=pooling)))
@@ -81,14 +79,14 @@ def test_an_embedding_is_the_direction_of_the_pooled_hidden_states(
 
 
 @pytest.mark.parametrize("token_budget", [1, 7, 31])
-def test_an_embedding_does_not_depend_on_chunks_company_or_cached_prefixes(model: Model, token_budget: int) -> None:
+def test_an_embedding_does_not_depend_on_chunks_batches_or_cached_prefixes(model: Model, token_budget: int) -> None:
     expected = embedding_of(make_engine(model))
     engine = make_engine(model, token_budget=token_budget)
     assert embedding_of(engine, ANSWERING) == expected
     assert embedding_of(engine, ANSWERING) == expected, "though its prefix is cached now"
 
 
-def test_an_embedding_survives_preemption_and_disturbs_no_answer(model: Model) -> None:
+def test_an_embedding_survives_preemption_and_changes_no_answer(model: Model) -> None:
     growing = Dispatch(9, "9" * 32, PROMPT[:16], [], SamplingParams(max_tokens=40))
     job = embedding_job(prompt_ids=PROMPT[:48])
     expected, answer = run(make_engine(model), job)[1], run(make_engine(model), growing)[9]

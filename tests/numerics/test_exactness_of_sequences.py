@@ -213,7 +213,7 @@ def said(outcomes: list[Outcome]) -> list[object]:
     return [outcome.said for outcome in outcomes]
 
 
-def test_the_cases_differ_in_what_they_exercise(expected: list[Outcome]) -> None:
+def test_the_cases_cover_different_code_paths(expected: list[Outcome]) -> None:
     reasons = {outcome.finish.reason for outcome in expected if outcome.finish}
     assert reasons == {"stop", "length"}
     assert [len(outcome.token_ids) for outcome in expected][-3:] == [18, 1, 0]
@@ -222,22 +222,24 @@ def test_the_cases_differ_in_what_they_exercise(expected: list[Outcome]) -> None
     assert len({tuple(outcome.token_ids) for outcome in expected}) == len(expected)
 
 
-def test_batched(models: dict[int, Model], expected: list[Outcome]) -> None:
+def test_tokens_are_the_same_in_a_batch(models: dict[int, Model], expected: list[Outcome]) -> None:
     assert said(run(make_engine(models[1]), *make_dispatches())) == said(expected)
 
 
-def test_on_two_threads(models: dict[int, Model], expected: list[Outcome]) -> None:
+def test_tokens_are_the_same_on_two_threads(models: dict[int, Model], expected: list[Outcome]) -> None:
     assert said(run(make_engine(models[2]), *make_dispatches())) == said(expected)
     assert said(run(make_engine(models[2]), make_dispatches()[3])) == said(expected[3:4])
 
 
 @pytest.mark.parametrize("token_budget", [1, 2, 7, 16, 31])
-def test_chunked(models: dict[int, Model], expected: list[Outcome], token_budget: int) -> None:
+def test_tokens_are_the_same_with_a_chunked_prompt(
+    models: dict[int, Model], expected: list[Outcome], token_budget: int
+) -> None:
     engine = make_engine(models[1], token_budget=token_budget)
     assert said(run(engine, *make_dispatches())) == said(expected)
 
 
-def test_on_a_cached_prefix(models: dict[int, Model], expected: list[Outcome]) -> None:
+def test_tokens_are_the_same_on_a_cached_prefix(models: dict[int, Model], expected: list[Outcome]) -> None:
     engine = make_engine(models[1])
     run(engine, make_dispatches()[-1])
     again = run(engine, *make_dispatches())
@@ -251,7 +253,7 @@ def test_on_a_cached_prefix(models: dict[int, Model], expected: list[Outcome]) -
     assert given_tokens == expected_tokens
 
 
-def test_preempted(models: dict[int, Model], expected: list[Outcome]) -> None:
+def test_tokens_are_the_same_after_preemption(models: dict[int, Model], expected: list[Outcome]) -> None:
     engine = make_engine(models[1], cache_blocks=6)
     assert said(run(engine, *make_dispatches())) == said(expected)
     assert engine.counters.preemptions > 0
@@ -259,7 +261,7 @@ def test_preempted(models: dict[int, Model], expected: list[Outcome]) -> None:
 
 
 @pytest.mark.parametrize("max_drafts", [1, 4, 20])
-def test_speculating(models: dict[int, Model], expected: list[Outcome], max_drafts: int) -> None:
+def test_tokens_are_the_same_with_drafts(models: dict[int, Model], expected: list[Outcome], max_drafts: int) -> None:
     for dispatch, whole in zip(make_dispatches(), expected, strict=True):
         for cache_blocks in (6, 128):
             engine = make_engine(models[1], cache_blocks=cache_blocks, max_drafts=max_drafts)
@@ -268,13 +270,13 @@ def test_speculating(models: dict[int, Model], expected: list[Outcome], max_draf
             assert engine.free_blocks == cache_blocks
 
 
-def test_speculating_in_company(models: dict[int, Model], expected: list[Outcome]) -> None:
+def test_tokens_are_the_same_with_drafts_in_a_batch(models: dict[int, Model], expected: list[Outcome]) -> None:
     engine = make_engine(models[1], cache_blocks=6, max_drafts=4)
     assert said(run(engine, *make_dispatches())) == said(expected)
     assert engine.counters.accepted_draft_tokens > 0
 
 
-def test_on_blocks_that_hold_garbage(models: dict[int, Model], expected: list[Outcome]) -> None:
+def test_tokens_are_the_same_on_blocks_with_old_contents(models: dict[int, Model], expected: list[Outcome]) -> None:
     engine = make_engine(models[1])
     for array in engine._cache.arrays:
         array.view(np.uint8).fill(0xFF)  # not a number in every floating-point format
@@ -282,7 +284,7 @@ def test_on_blocks_that_hold_garbage(models: dict[int, Model], expected: list[Ou
 
 
 @pytest.mark.parametrize("cut", [1, 2, 5, 11, 16])
-def test_continued_after_a_crash(models: dict[int, Model], expected: list[Outcome], cut: int) -> None:
+def test_tokens_are_the_same_after_a_crash(models: dict[int, Model], expected: list[Outcome], cut: int) -> None:
     """Another worker gets the emitted tokens; the texts and positions of both attempts join exactly."""
     for dispatch, whole in zip(make_dispatches(), expected, strict=True):
         if len(whole.token_ids) <= cut:
@@ -304,7 +306,9 @@ def test_continued_after_a_crash(models: dict[int, Model], expected: list[Outcom
         assert outcome.said == whole.said
 
 
-def test_a_complete_answer_that_comes_again_ends_at_once(models: dict[int, Model], expected: list[Outcome]) -> None:
+def test_a_complete_answer_that_is_dispatched_again_ends_at_once(
+    models: dict[int, Model], expected: list[Outcome]
+) -> None:
     engine = make_engine(models[1])
     for dispatch, whole in zip(make_dispatches()[:-1], expected, strict=False):
         engine.add(msgspec.structs.replace(dispatch, emitted_ids=whole.token_ids))
@@ -315,7 +319,9 @@ def test_a_complete_answer_that_comes_again_ends_at_once(models: dict[int, Model
 
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_in_any_batch(models: dict[int, Model], expected: list[Outcome], data: st.DataObject) -> None:
+def test_tokens_are_the_same_in_any_batch(
+    models: dict[int, Model], expected: list[Outcome], data: st.DataObject
+) -> None:
     """Dispatches arrive at any time and in any order, others are aborted, and memory may be short."""
     engine = make_engine(
         models[data.draw(st.sampled_from([1, 2]))],

@@ -113,7 +113,7 @@ def dispatches(draw: st.DrawFn) -> list[Dispatch]:
     token_budget=st.sampled_from([3, 9, 64]),
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_speculation_changes_nothing(
+def test_speculation_changes_no_token(
     model: Model, jobs: list[Dispatch], max_drafts: int, cache_blocks: int, token_budget: int
 ) -> None:
     expected = [run(make_engine(model, max_drafts=0), [job])[0] for job in jobs]
@@ -123,7 +123,7 @@ def test_speculation_changes_nothing(
     assert engine.free_blocks == cache_blocks
 
 
-def test_right_and_wrong_drafts_are_both_among_the_cases(model: Model) -> None:
+def test_the_cases_have_accepted_and_rejected_drafts(model: Model) -> None:
     params = [
         SamplingParams(max_tokens=60, temperature=temperature, seed=5, ignore_eos=True) for temperature in (0.0, 0.7)
     ]

@@ -41,21 +41,21 @@ def model(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         model.close()
 
 
-def test_logits_are_those_of_transformers(golden: Golden, model: Model) -> None:
+def test_logits_equal_those_of_transformers(golden: Golden, model: Model) -> None:
     assert golden.error(alone(model, golden.prompt_ids)) <= TOLERANCE
 
 
-def test_greedy_ids_are_those_of_transformers(golden: Golden, model: Model) -> None:
+def test_greedy_ids_equal_those_of_transformers(golden: Golden, model: Model) -> None:
     assert greedy(model, golden.prompt_ids, NUM_GREEDY) == golden.greedy_ids
 
 
-def test_chunks_of_a_prompt_change_nothing(golden: Golden, model: Model) -> None:
+def test_chunks_of_a_prompt_change_no_logits(golden: Golden, model: Model) -> None:
     whole = alone(model, golden.prompt_ids)
     assert np.array_equal(alone(model, golden.prompt_ids, chunk_size=7), whole)
     assert greedy(model, golden.prompt_ids, NUM_GREEDY, chunk_size=7) == golden.greedy_ids
 
 
-def test_a_batch_changes_nothing(golden: Golden, model: Model) -> None:
+def test_a_batch_changes_no_logits(golden: Golden, model: Model) -> None:
     """Prefills of several lengths in one step, then one more token of each, in blocks in any order."""
     prompts = [golden.prompt_ids[:length] for length in (1, 19, len(golden.prompt_ids) - 1, 8)]
     next_ids = [golden.prompt_ids[len(prompt)] for prompt in prompts]
@@ -79,7 +79,7 @@ def test_a_batch_changes_nothing(golden: Golden, model: Model) -> None:
         assert np.array_equal(np.concatenate([first, second]), alone(model, [*prompt, next_id]))
 
 
-def test_gguf_gives_the_same(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gguf_file_has_the_same_logits(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if golden.directory.name in NO_GGUF:
         pytest.skip("no GGUF file can say what this checkpoint says")
     monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path / "cache"))

@@ -60,7 +60,7 @@ def write_model(path: Path, kinds: list[TensorType], *, dequantised: bool) -> Pa
 
 
 @pytest.mark.parametrize("kinds", PARTS, ids=lambda kinds: f"{kinds[0].name}-{kinds[-1].name}")
-def test_blocks_are_computed_as_their_values(
+def test_products_with_gguf_blocks_equal_products_with_their_values(
     tmp_path: Path, kinds: list[TensorType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path / "cache"))

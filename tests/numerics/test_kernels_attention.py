@@ -210,7 +210,7 @@ def assert_close(case, result, exact):
 
 @pytest.mark.parametrize("cache_format", FORMATS)
 @pytest.mark.parametrize("head_dim", [8, 16, 24, 64, 80, 96, 128, 256])
-def test_attention_is_a_softmax_over_the_positions_before(head_dim, cache_format):
+def test_attention_is_a_softmax_over_earlier_positions(head_dim, cache_format):
     case = Case(head_dim=head_dim, cache_format=cache_format)
     assert_close(case, case.attend(), case.exact())
 
@@ -235,13 +235,13 @@ def test_positions_that_see_each_other_among_others_that_see_only_those_before()
 
 
 @pytest.mark.parametrize("group", range(1, 9))
-def test_any_number_of_heads_shares_a_key_value_head(group):
+def test_any_number_of_query_heads_shares_a_key_value_head(group):
     case = Case(group=group, head_dim=16, length=70)
     assert_close(case, case.attend(rows=5), case.exact())
 
 
 @pytest.mark.parametrize("block_size", [1, 4, 16, 24, 32, 64])
-def test_blocks_may_have_any_size(block_size):
+def test_blocks_of_any_size_give_the_same_attention(block_size):
     case = Case(block_size=block_size, head_dim=16)
     assert_close(case, case.attend(), case.exact())
 
@@ -255,7 +255,7 @@ def test_whole_vectors_of_positions_give_the_same_bits_for_any_block_size():
 @pytest.mark.parametrize("cache_format", FORMATS)
 @pytest.mark.parametrize("window", [0, 1, 7, 40, 64, 1000])
 @pytest.mark.parametrize("softcap", [0.0, 2.0, 50.0])
-def test_window_and_soft_cap(window, softcap, cache_format):
+def test_the_window_and_the_soft_cap_apply(window, softcap, cache_format):
     case = Case(cache_format=cache_format, length=200, kv_heads=1)
     result = case.attend(window=window, softcap=softcap)
     assert_close(case, result, case.exact(window=window, softcap=softcap))
@@ -263,7 +263,7 @@ def test_window_and_soft_cap(window, softcap, cache_format):
 
 @pytest.mark.parametrize("cache_format", FORMATS)
 @pytest.mark.parametrize("window", [0, 7, 64])
-def test_sinks_take_a_share_of_the_weights(window, cache_format):
+def test_sinks_take_a_share_of_the_attention_weights(window, cache_format):
     case = Case(cache_format=cache_format, length=170)
     sinks = np.array([-30, -1, 0, 0.5, 3, 30], np.float32)
     result = case.attend(window=window, sinks=sinks)
@@ -294,7 +294,7 @@ def test_block_ids_do_not_change_a_bit(cache_format):
 
 @pytest.mark.parametrize("cache_format", FORMATS)
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
-def test_later_positions_of_the_same_sequence_do_not_reach_earlier_rows(cache_format, broken):
+def test_later_positions_do_not_change_earlier_rows(cache_format, broken):
     case = Case(cache_format=cache_format)
     expected = case.attend()
     case.keys[100], case.values[100] = broken, broken
@@ -324,7 +324,7 @@ def test_scores_of_any_size_stay_finite(cache_format):
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-42, 1e-20, 3e4])
-def test_int8_steps_follow_the_size_of_what_is_stored(size):
+def test_int8_scales_follow_the_stored_values(size):
     case = Case(cache_format="int8", length=40)
     case.values *= np.float32(size)
     case.store(0, case.length)
@@ -332,7 +332,7 @@ def test_int8_steps_follow_the_size_of_what_is_stored(size):
     assert np.abs(case.attend() - case.exact()).max() <= bound
 
 
-def test_a_key_outlier_of_one_position_costs_the_others_nothing():
+def test_an_outlier_in_one_key_costs_others_no_precision():
     case = Case(cache_format="int8", length=40)
     before = case.attend()
     case.keys[20] *= 1000
@@ -340,7 +340,7 @@ def test_a_key_outlier_of_one_position_costs_the_others_nothing():
     assert (case.attend(0, 20) == before[:20]).all()
 
 
-def test_sizes_follow_the_format():
+def test_cache_sizes_follow_the_format():
     shape = CacheShape(cached_layers([(2, 80)] * 3), num_state_layers=2, state_size=40, slot_size=64)
     states = 2 * 16 * 48 * 4
     elements = 3 * 2 * 2 * 80 * 16
@@ -354,7 +354,7 @@ def test_sizes_follow_the_format():
         assert all(array.ctypes.data % 64 == 0 for array in cache.arrays)
 
 
-def test_layers_of_several_sizes_take_no_more_than_they_need():
+def test_layers_of_different_head_sizes_take_only_their_own_memory():
     layers = cached_layers([(4, 24), (1, 40), (2, 24)])
     assert [layer.heads_before for layer in layers] == [0, 4, 5]
     assert [layer.dims_before for layer in layers] == [0, 96, 136]
@@ -362,12 +362,12 @@ def test_layers_of_several_sizes_take_no_more_than_they_need():
     assert CacheShape(layers).cost(16, "float32") == CacheCost(4 * 16 * (184 + 240))
 
 
-def test_an_unknown_format_is_refused_with_what_there_is():
+def test_an_unknown_cache_format_is_refused_with_the_known_ones():
     with pytest.raises(ConfigurationInvalid, match="float16"):
         KVCache.allocate(ONE_LAYER, 1, 16, "int3")
 
 
-def test_half_floats_are_refused_where_no_instruction_converts_them(monkeypatch):
+def test_float16_is_refused_without_an_instruction_that_converts_it(monkeypatch):
     monkeypatch.setattr(config, "CPU_FEATURES", "+sse2")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     with pytest.raises(ConfigurationInvalid, match="half floats"):

@@ -104,7 +104,7 @@ def operands(num_rows, num_columns, count=17):
 @every_kernel
 @every_format
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_product_is_within_the_rounding_of_a_float32_sum(name, instructions, shape):
+def test_a_product_is_within_the_rounding_error_of_a_float32_sum(name, instructions, shape):
     chosen = FORMATS[name][instructions]
     weights, source = operands(*shape)
     product, meant = multiply(chosen, weights, source), decoded(chosen, weights).astype(np.float64)
@@ -147,7 +147,7 @@ def test_a_product_can_be_added_to_the_output(name, instructions):
 
 @every_kernel
 @every_format
-def test_a_nan_stays_visible(name, instructions):
+def test_a_nan_stays_nan(name, instructions):
     chosen = FORMATS[name][instructions]
     weights, source = operands(33, 64)
     source = source.copy()
@@ -159,7 +159,7 @@ def test_a_nan_stays_visible(name, instructions):
 
 @every_format
 @pytest.mark.parametrize("shape", SHAPES)
-def test_weights_are_kept_within_half_a_step(name, shape):
+def test_quantized_weights_differ_by_at_most_half_a_step(name, shape):
     weights, _ = operands(*shape)
     error = np.abs(decoded(FORMATS[name][PORTABLE], weights) - weights)
     largest = np.abs(weights).max(axis=1, keepdims=True)
@@ -176,7 +176,7 @@ def test_weights_are_kept_within_half_a_step(name, shape):
 
 @every_kernel
 @every_format
-def test_columns_of_a_row_may_be_encoded_apart(name, instructions):
+def test_columns_of_a_row_can_be_encoded_separately(name, instructions):
     chosen = FORMATS[name][instructions]
     weights, source = operands(100, 172)
     assert (multiply(chosen, weights, source, pieces=3) == multiply(chosen, weights, source)).all()
@@ -220,7 +220,7 @@ def test_weights_of_mxfp4_are_kept_exactly(name):
     assert (decoded(FORMATS_OF_MXFP4[name][PORTABLE], weights) == weights).all()
 
 
-def test_int8_keeps_weights_of_mxfp4_exactly_if_scales_beside_each_other_are_near():
+def test_int8_keeps_mxfp4_weights_exactly_if_neighbouring_scales_are_close():
     plain = np.random.default_rng(0).standard_normal((33, 128), dtype=np.float32)
     blocks, scales = quantised(plain)
     low, high = 100, 103
@@ -235,7 +235,7 @@ def test_int8_keeps_weights_of_mxfp4_exactly_if_scales_beside_each_other_are_nea
     assert 0 < error[:, :, 0].max() <= 2.0 ** (high + 1 - 127 - 5), "half a step of the smaller one"
 
 
-def test_products_with_mxfp4_are_those_of_its_weights():
+def test_products_with_mxfp4_equal_products_with_its_values():
     weights, source = in_mxfp4(100, 160), operands(1, 160)[1]
     first, *others = (multiply(MXFP4[instructions], weights, source) for instructions in INSTRUCTION_SETS)
     bound = (160 + 8) * 2.0**-24 * (np.abs(rounded_to_int8(source)) @ np.abs(weights.T).astype(np.float64))
@@ -245,7 +245,7 @@ def test_products_with_mxfp4_are_those_of_its_weights():
 
 
 @pytest.mark.parametrize("name", ["int8", "int4"])
-def test_zero_and_denormal_groups_are_zero(name):
+def test_zero_and_denormal_groups_are_encoded_as_zero(name):
     weights = np.zeros((3, 64), dtype=np.float32)
     weights[1] = 1e-40
     weights[2] = -2.0
@@ -260,12 +260,12 @@ def test_a_format_is_found_by_its_name(name):
     assert weight_format(name, is_mxfp4=True).name == name
 
 
-def test_other_formats_are_refused_by_name():
+def test_unknown_formats_are_refused():
     with pytest.raises(ConfigurationInvalid, match="int7"):
         weight_format("int7")
 
 
-def test_an_unknown_instruction_set_is_refused_with_what_there_is():
+def test_an_unknown_instruction_set_is_refused_with_the_known_ones():
     with pytest.raises(ConfigurationInvalid, match="portable"):
         choose_instruction_set({"CACTUS_KERNELS": "sse9"})
     assert choose_instruction_set({"CACTUS_KERNELS": "portable"}) is PORTABLE

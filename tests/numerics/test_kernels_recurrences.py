@@ -61,7 +61,7 @@ def convolved(channels: int, num_taps: int, part: int, chunks: list[int], bias_s
 
 
 @pytest.mark.parametrize(("channels", "num_taps"), [(16, 4), (50, 3), (CHANNELS + 40, 4), (70, 2), (33, 1)])
-def test_a_convolution_sees_the_inputs_before(channels: int, num_taps: int) -> None:
+def test_a_convolution_reads_the_previous_inputs(channels: int, num_taps: int) -> None:
     rows = numbers(NUM_TOKENS, round_up(channels, WIDTH_MULTIPLE))[:, :channels].astype(np.float64)
     taps = numbers(num_taps, channels, seed=1).astype(np.float64)
     padded = np.concatenate([np.zeros((num_taps - 1, channels)), rows])
@@ -103,7 +103,7 @@ def ruled(
 
 
 @pytest.mark.parametrize(("key_dim", "num_columns"), [(16, 32), (18, 20), (7, 5), (128, 32), (1, 16)])
-def test_the_delta_rule_corrects_its_matrix(key_dim: int, num_columns: int) -> None:
+def test_the_delta_rule_equals_its_formula(key_dim: int, num_columns: int) -> None:
     rows, read, state = ruled(key_dim, num_columns, CHUNKS[0])
     query, key, value, gates = np.split(rows.astype(np.float64), [key_dim, 2 * key_dim, 2 * key_dim + num_columns], 1)
     matrix, exact = np.zeros((key_dim, num_columns)), np.empty_like(value)
@@ -121,7 +121,7 @@ def test_the_delta_rule_corrects_its_matrix(key_dim: int, num_columns: int) -> N
 
 
 @pytest.mark.parametrize(("key_dim", "num_columns"), [(16, 32), (11, 20), (1, 16)])
-def test_the_selective_scan_adds_to_its_matrix(key_dim: int, num_columns: int) -> None:
+def test_the_selective_scan_equals_its_formula(key_dim: int, num_columns: int) -> None:
     rows, read, state = ruled(key_dim, num_columns, CHUNKS[0], selective_scan)
     query, key, value, gates = np.split(rows.astype(np.float64), [key_dim, 2 * key_dim, 2 * key_dim + num_columns], 1)
     matrix, exact = np.zeros((key_dim, num_columns)), np.empty_like(value)
@@ -147,7 +147,7 @@ def in_place(values: np.ndarray, change) -> np.ndarray:
 
 
 @pytest.mark.parametrize("width", [1, 15, 16, 17, 72, 128])
-def test_heads_are_normed_and_gated(width: int) -> None:
+def test_heads_are_normalised_and_gated(width: int) -> None:
     values, gains, gate = numbers(width), numbers(width, seed=1), numbers(width + 4, seed=2)
     exact = values.astype(np.float64)
     unit = in_place(values, lambda row, start: unit_head(row, start, width))
@@ -162,7 +162,7 @@ def test_heads_are_normed_and_gated(width: int) -> None:
 
 
 @pytest.mark.parametrize("num_heads", [1, 3, 16, 21])
-def test_strengths_and_decays(num_heads: int) -> None:
+def test_strengths_and_decays_equal_their_formulas(num_heads: int) -> None:
     given = 4 * numbers(2 * num_heads)
     given[num_heads] = 60.0  # softplus is x there, and e^x where it is far below zero
     vectors = numbers(2 * num_heads, seed=1)

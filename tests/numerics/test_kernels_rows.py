@@ -88,14 +88,14 @@ def normed(values, gains, epsilon):
 
 
 @pytest.mark.parametrize("num_columns", WIDTHS)
-def test_rms_norm(num_columns):
+def test_rms_norm_equals_its_formula(num_columns):
     values, gains = numbers(num_columns), numbers(num_columns, seed=1)
     source = between(values, neighbour=NEIGHBOUR)
     out = new_row(num_columns, lambda out, *at: rms_norm(source, 5, padded(gains), 0, num_columns, 1e-5, out, *at))
     np.testing.assert_allclose(out, normed(values, gains, 1e-5), rtol=1e-6)
 
 
-def test_rms_norm_in_place_is_the_same():
+def test_rms_norm_in_place_gives_the_same_bits():
     values, gains = numbers(200), padded(numbers(200, seed=1))
     row, out = padded(values), np.zeros(256, np.float32)
     rms_norm(row, 0, gains, 0, 200, 1e-6, out, 0, 0, 256)
@@ -103,28 +103,28 @@ def test_rms_norm_in_place_is_the_same():
     assert np.array_equal(row, out)
 
 
-def test_a_row_of_zeros_is_normed_to_zeros():
+def test_rms_norm_of_zeros_is_zeros():
     assert not new_row(
         32, lambda out, *at: rms_norm(np.zeros(64, np.float32), 0, numbers(64), 0, 32, 1e-6, out, *at)
     ).any()
 
 
 @pytest.mark.parametrize("head_dim", [2, 16, 30, 64, 80, 128])
-def test_norm_head(head_dim):
+def test_norm_head_equals_its_formula(head_dim):
     values, gains = numbers(head_dim), numbers(head_dim, seed=1)
     head = changed_in_place(values, lambda row, start: norm_head(row, start, padded(gains), 0, head_dim, 1e-6))
     np.testing.assert_allclose(head, normed(values, gains, 1e-6), rtol=1e-6)
 
 
 @pytest.mark.parametrize("head_dim", [2, 16, 30, 80])
-def test_norm_of_a_head_without_gains(head_dim):
+def test_norm_head_without_gains_equals_its_formula(head_dim):
     values = numbers(head_dim)
     head = changed_in_place(values, lambda row, start: norm_plain_head(row, start, head_dim, 1e-6))
     np.testing.assert_allclose(head, normed(values, np.ones(head_dim), 1e-6), rtol=1e-6)
 
 
 @pytest.mark.parametrize("num_columns", [2, 16, 30, 80])
-def test_gelu_times(num_columns):
+def test_gelu_times_equals_its_formula(num_columns):
     values, factors = numbers(num_columns, scale=3), numbers(num_columns, seed=1)
     row = changed_in_place(values, lambda row, start: gelu_times(row, start, between(factors, start=7), 7, num_columns))
     u = np.sqrt(2 / np.pi) * (values + 0.044715 * values.astype(np.float64) ** 3)
@@ -132,7 +132,7 @@ def test_gelu_times(num_columns):
 
 
 @pytest.mark.parametrize("rotary_dim", [2, 16, 32, 48, 64, 80, 128])
-def test_rotate(rotary_dim):
+def test_rotate_equals_its_formula(rotary_dim):
     half = rotary_dim // 2
     values, angles = numbers(rotary_dim + 6), np.random.default_rng(0).uniform(0, 6, half)
     cosines, sines = (between(table, start=7) for table in (np.cos(angles), np.sin(angles)))
@@ -155,7 +155,7 @@ def gelu_tanh(x):
 
 @pytest.mark.parametrize(("kernel", "activation"), [(gate_silu, silu), (gate_gelu, gelu_tanh)])
 @pytest.mark.parametrize("num_columns", WIDTHS)
-def test_gates(kernel, activation, num_columns):
+def test_gates_equal_their_formulas(kernel, activation, num_columns):
     gate, up = numbers(num_columns, scale=3), numbers(num_columns, seed=1)
     source = between(np.concatenate([gate, up]), neighbour=NEIGHBOUR)
     out = new_row(num_columns, lambda out, *at: kernel(source, 5, num_columns, out, *at))
@@ -164,7 +164,7 @@ def test_gates(kernel, activation, num_columns):
 
 
 @pytest.mark.parametrize(("kernel", "activation"), [(gate_silu, silu), (gate_gelu, gelu_tanh)])
-def test_gates_far_from_zero(kernel, activation):
+def test_gates_are_accurate_far_from_zero(kernel, activation):
     gate = np.array([-200, -80, -20, -8, -1e-3, 0, 1e-20, 1e-3, 8, 20, 80, 200], np.float32)
     source = np.concatenate([gate, np.ones_like(gate)])
     out = new_row(len(gate), lambda out, *at: kernel(between(source), 5, len(gate), out, *at))
@@ -172,7 +172,7 @@ def test_gates_far_from_zero(kernel, activation):
 
 
 @pytest.mark.parametrize("num_columns", WIDTHS)
-def test_clamped_gate(num_columns):
+def test_clamped_gate_equals_its_formula(num_columns):
     gate, up = numbers(num_columns, scale=8), numbers(num_columns, seed=1, scale=8)
     biases = numbers(2 * num_columns, seed=2, scale=2)
     source = between(np.concatenate([gate, up]), neighbour=NEIGHBOUR)
@@ -184,7 +184,7 @@ def test_clamped_gate(num_columns):
 
 
 @pytest.mark.parametrize("num_columns", WIDTHS)
-def test_add_row(num_columns):
+def test_add_row_equals_its_formula(num_columns):
     values, added = numbers(num_columns), numbers(num_columns, seed=1)
     source = between(added, start=9)
     total = changed_in_place(values, lambda row, start: add_row(row, start, source, 9, num_columns))
@@ -192,20 +192,20 @@ def test_add_row(num_columns):
 
 
 @pytest.mark.parametrize("num_columns", WIDTHS)
-def test_scale_row(num_columns):
+def test_scale_row_equals_its_formula(num_columns):
     values = numbers(num_columns)
     scaled = changed_in_place(values, lambda row, start: scale_row(row, start, num_columns, 1.5))
     assert np.array_equal(scaled, values * np.float32(1.5))
 
 
 @pytest.mark.parametrize("num_columns", WIDTHS)
-def test_softcap_row(num_columns):
+def test_softcap_row_equals_its_formula(num_columns):
     values = numbers(num_columns, scale=40)
     capped = changed_in_place(values, lambda row, start: softcap_row(row, start, num_columns, 30.0))
     np.testing.assert_allclose(capped, 30 * np.tanh(values.astype(np.float64) / 30), rtol=1e-6)
 
 
-def test_softcap_over_the_whole_range_of_floats():
+def test_softcap_is_accurate_for_all_floats():
     small = np.geomspace(1e-30, 30, 400, dtype=np.float32)
     large = np.array([0, 88, 1e4, 3e38, math.inf], np.float32)
     values = np.concatenate([small, large, -small, -large])
@@ -215,7 +215,7 @@ def test_softcap_over_the_whole_range_of_floats():
 
 
 @pytest.mark.parametrize("place", [0, 20, 35])
-def test_nan_stays_visible(place):
+def test_nan_stays_nan(place):
     values = numbers(40)
     values[place] = math.nan
     for kernel in (gate_silu, gate_gelu):
@@ -262,7 +262,7 @@ class ShortConvolution:
 
 @pytest.mark.parametrize("num_taps", [1, 3, 4, 6])
 @pytest.mark.parametrize("num_columns", [1, 16, 40, 64, 70])
-def test_short_convolution_over_blocks(num_columns, num_taps):
+def test_short_convolution_continues_across_blocks(num_columns, num_taps):
     sequence = ShortConvolution(num_columns, num_taps)
     for position in range(len(sequence.rows)):
         sequence.store(position)
@@ -271,7 +271,7 @@ def test_short_convolution_over_blocks(num_columns, num_taps):
     assert all((states == CANARY).all() for states in untouched)
 
 
-def test_short_convolution_is_the_same_when_the_states_are_stored_together():
+def test_short_convolution_does_not_depend_on_when_states_are_stored():
     step_by_step, together = ShortConvolution(40, 3), ShortConvolution(40, 3)
     outputs = []
     for position in range(11):
@@ -296,7 +296,7 @@ def chosen(logits, top_k, *, normalised):
 
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize(("num_experts", "top_k"), [(4, 1), (8, 2), (60, 4), (128, 8), (64, 20), (5, 5)])
-def test_choose_experts(num_experts, top_k, normalised):
+def test_choose_experts_equals_its_formula(num_experts, top_k, normalised):
     logits = numbers(num_experts, scale=2)
     ids, weights = chosen(logits, top_k, normalised=normalised)
     assert np.array_equal(ids, np.argsort(-logits, kind="stable")[:top_k])
@@ -307,7 +307,7 @@ def test_choose_experts(num_experts, top_k, normalised):
 
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize(("num_experts", "top_k"), [(4, 1), (8, 2), (60, 4), (64, 20), (5, 5)])
-def test_choose_experts_by_sigmoid(num_experts, top_k, normalised):
+def test_choose_experts_by_sigmoid_equals_its_formula(num_experts, top_k, normalised):
     logits, biases = numbers(num_experts, scale=2), numbers(num_experts, scale=0.3)
     row = np.concatenate([between(logits, neighbour=NEIGHBOUR), np.full(num_experts + 9, CANARY, np.float32)])
     start = len(row) - num_experts - 4
@@ -325,7 +325,7 @@ def test_choose_experts_by_sigmoid(num_experts, top_k, normalised):
 
 
 @pytest.mark.parametrize("head_dim", [2, 10, 16, 40])
-def test_gate_head(head_dim):
+def test_gate_head_equals_its_formula(head_dim):
     head = numbers(head_dim, scale=2)
     row = between(head, neighbour=NEIGHBOUR)
     gate_head(row, 5, head_dim, 0.7)
@@ -334,7 +334,7 @@ def test_gate_head(head_dim):
     assert (row[5 + head_dim :] == NEIGHBOUR).all()
 
 
-def test_attention_temperature_scaling():
+def test_attention_temperature_scaling_equals_its_formula():
     found = [growth_of_queries(position, 0.1, 16) for position in (0, 15, 16, 31, 160)]
     assert found[:2] == [1, 1]
     np.testing.assert_allclose(found[2:], 1 + 0.1 * np.log([2, 2, 11]), rtol=2e-7)
@@ -349,7 +349,7 @@ def test_equal_experts_are_chosen_by_id():
     assert chosen([0.0] * 32, 3, normalised=False)[1].tolist() == [1 / 32] * 3
 
 
-def test_experts_of_logits_that_are_no_numbers_are_valid_and_distinct():
+def test_experts_of_nan_logits_are_valid_and_distinct():
     ids, weights = chosen([1.0, math.nan, 2.0, math.nan], 3, normalised=False)
     assert ids.tolist() == [2, 0, 1]
     assert np.isnan(weights).all()

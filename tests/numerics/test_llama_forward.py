@@ -59,7 +59,7 @@ def whole(model, token_ids, block_size: int = BLOCK_SIZE) -> np.ndarray:
 
 
 @pytest.mark.parametrize("spec", [ODD, EVEN])
-def test_float32_logits_are_those_of_the_reference(spec):
+def test_float32_logits_equal_the_reference(spec):
     config = parse_random_spec(spec)
     tensors = random_tensors(config, 7)
     model = random_model(spec, weights="float32", threads=1, seed=7)
@@ -72,7 +72,7 @@ def test_float32_logits_are_those_of_the_reference(spec):
 
 
 @pytest.mark.parametrize("spec", [ODD, EVEN])
-def test_int8_logits_are_near_the_reference(spec):
+def test_int8_logits_are_close_to_the_reference(spec):
     config = parse_random_spec(spec)
     model = random_model(spec, weights="int8", threads=1, seed=7)
     token_ids = prompt(config, 70)
@@ -94,7 +94,7 @@ def test_both_instruction_sets_give_the_same_bits(odd, monkeypatch):
     assert (logits == whole(odd, token_ids)).all()
 
 
-def test_a_prompt_cut_into_chunks_gives_the_same_bits(odd):
+def test_a_prompt_in_chunks_gives_the_same_bits(odd):
     token_ids = prompt(odd.config, 70)
     expected = whole(odd, token_ids)
     cache = odd.new_cache(5, BLOCK_SIZE)
@@ -141,7 +141,7 @@ def test_larger_blocks_give_the_same_bits(odd, block_size):
     assert (whole(odd, token_ids, block_size) == whole(odd, token_ids)).all()
 
 
-def test_small_blocks_give_nearly_the_same_logits(odd):
+def test_smaller_blocks_give_nearly_the_same_logits(odd):
     token_ids = prompt(odd.config, 30)
     np.testing.assert_allclose(whole(odd, token_ids, 4), whole(odd, token_ids), rtol=0, atol=1e-4)
 
@@ -156,7 +156,7 @@ def test_more_threads_give_the_same_bits(odd, threads, length):
     model.close()
 
 
-def test_only_the_rows_asked_for_have_logits(odd):
+def test_only_requested_rows_have_logits(odd):
     token_ids = prompt(odd.config, 21)
     expected = whole(odd, token_ids)
     cache = odd.new_cache(2, BLOCK_SIZE)
@@ -176,7 +176,7 @@ def test_only_the_rows_asked_for_have_logits(odd):
 
 @pytest.mark.parametrize("weights", ["float32", "int8"])
 @pytest.mark.parametrize("hidden", [48, 60])
-def test_a_row_that_is_not_finite_leaves_nothing_behind(weights, hidden):
+def test_a_row_that_is_not_finite_does_not_change_later_rows(weights, hidden):
     config = parse_random_spec(
         f"llama:hidden={hidden},ffn=40,layers=1,heads=2,kv_heads=2,head_dim=8,vocab=33,context=16"
     )
@@ -190,7 +190,7 @@ def test_a_row_that_is_not_finite_leaves_nothing_behind(weights, hidden):
     model.close()
 
 
-def test_every_row_of_logits_is_surveyed(odd):
+def test_every_row_of_logits_has_its_statistics(odd):
     token_ids = prompt(odd.config, 33)
     logits = whole(odd, token_ids).astype(np.float64)
     chunks, (largest, total, weighted, probe) = (

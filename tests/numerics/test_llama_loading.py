@@ -52,7 +52,7 @@ def test_a_bad_tensor_is_named(weights, changes, named):
 
 
 @pytest.mark.parametrize("weights", ["float32", "int8", "int4"])
-def test_a_large_embedding_is_packed_some_rows_at_a_time(weights):
+def test_a_large_embedding_is_packed_in_parts(weights):
     config = parse_random_spec("llama:hidden=8,ffn=8,layers=1,heads=1,kv_heads=1,head_dim=8,vocab=33000")
     graph, source = build_graph(family_named(config.family), config), random_tensors(config, 1)
     layout = WeightLayout.for_weights(graph, weights)
@@ -79,7 +79,7 @@ def test_a_large_embedding_is_packed_some_rows_at_a_time(weights):
         (SPEC + ",width=3", "width"),
     ],
 )
-def test_a_bad_spec_is_refused_by_key(spec, named):
+def test_an_invalid_spec_is_refused_with_its_key(spec, named):
     with pytest.raises(ConfigurationInvalid, match=named):
         random_model(spec, weights="float32", threads=1)
 
@@ -92,7 +92,7 @@ def test_a_bad_spec_is_refused_by_key(spec, named):
         (SPEC, 0, ConfigurationInvalid),
     ],
 )
-def test_a_shape_that_kernels_do_not_take_is_refused(spec, threads, error):
+def test_an_unsupported_shape_is_refused(spec, threads, error):
     with pytest.raises(error):
         random_model(spec, weights="float32", threads=threads)
 
@@ -106,7 +106,7 @@ def test_a_shape_that_kernels_do_not_take_is_refused(spec, threads, error):
         pytest.param("int8", "float32", "float32", marks=pytest.mark.slow),
     ],
 )
-def test_a_cache_has_the_format_that_the_model_was_built_for(weights, kv_cache, cache_format):
+def test_a_cache_has_the_format_of_its_model(weights, kv_cache, cache_format):
     model = random_model(SPEC, weights=weights, kv_cache=kv_cache, threads=1)
     model.close()
     cache = model.new_cache(5, 32)
@@ -153,7 +153,7 @@ def test_threads_of_a_team_see_each_others_writes_after_a_barrier():
     assert (faults == 0).all()
 
 
-def test_threads_burn_nothing_between_steps():
+def test_threads_use_no_processor_time_between_steps():
     model = random_model(SPEC, weights="float32", threads=3)
     before = time.process_time()
     threading.Event().wait(0.2)

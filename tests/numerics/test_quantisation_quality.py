@@ -33,18 +33,18 @@ def comparisons() -> dict[Formats, Comparison]:
     return comparisons_of(*BARS)
 
 
-def test_float32_knows_the_conversations(comparisons):
+def test_float32_has_a_low_perplexity_on_the_conversations(comparisons):
     assert 2 < comparisons[REFERENCE].perplexity < 4
     assert (comparisons[REFERENCE].divergences == 0).all()
 
 
 @pytest.mark.parametrize("formats", BARS, ids="/".join)
-def test_a_format_is_as_near_to_float32_as_it_promises(comparisons, formats):
+def test_a_format_is_within_its_documented_divergence(comparisons, formats):
     check_bars(comparisons, formats, *BARS[formats])
 
 
 @pytest.mark.slow  # a step is compiled for each
-def test_the_rarer_formats_are_as_near_to_float32_as_they_promise():
+def test_the_rarer_formats_are_within_their_documented_divergence():
     comparisons = comparisons_of(*RARER_BARS)
     for formats, bars in RARER_BARS.items():
         check_bars(comparisons, formats, *bars)
@@ -65,7 +65,7 @@ def test_divergence_agreement_and_perplexity_of_known_predictions():
     assert comparison.agreement == 0.5
 
 
-def test_windows_hold_the_whole_text_in_order():
+def test_windows_cover_the_whole_text_in_order():
     text = load_text_model(resolve_model(DEFAULT_MODEL))
     content = "Once there was a small cactus. " * 30
     pieces = windows(text, content, 50)

@@ -29,7 +29,7 @@ def test_the_weights_stay_small_enough_for_the_repository() -> None:
 
 
 @pytest.mark.parametrize("kind", FACT_KINDS)
-def test_facts_are_known_in_new_wordings(report: Report, kind: str) -> None:
+def test_facts_are_answered_in_new_wordings(report: Report, kind: str) -> None:
     assert report.accuracy[kind] >= 0.85
 
 
@@ -38,5 +38,5 @@ def test_skills_hold_in_new_wordings(report: Report, kind: str) -> None:
     assert report.accuracy[kind] >= LEAST_ACCURACY[kind]
 
 
-def test_confidence_tells_answered_from_not_answered(report: Report) -> None:
+def test_confidence_separates_answered_from_unanswered_questions(report: Report) -> None:
     assert report.auroc["entropy"] >= 0.9

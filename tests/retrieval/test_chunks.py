@@ -18,7 +18,7 @@ def test_short_paragraphs_stay_together() -> None:
     assert texts("One.\n\nTwo.\n\n\n\nThree.") == ["One.\n\nTwo.\n\nThree."]
 
 
-def test_a_heading_begins_a_piece_which_names_the_headings_above_it() -> None:
+def test_a_heading_begins_a_chunk_that_names_the_headings_above_it() -> None:
     document = "Before.\n# Top\nIntro.\n## First\nA.\n## Second\n### Deep\nB.\n# Other\nC."
     assert texts(document) == [
         "Before.",
@@ -29,16 +29,16 @@ def test_a_heading_begins_a_piece_which_names_the_headings_above_it() -> None:
     ]
 
 
-def test_a_comment_of_a_shell_is_no_heading() -> None:
+def test_a_shell_comment_is_not_a_heading() -> None:
     assert texts("```sh\n# install\nmake\n```") == ["```sh\n# install\nmake\n```"]
 
 
-def test_paragraphs_that_do_not_fit_begin_a_new_piece() -> None:
+def test_paragraphs_that_do_not_fit_begin_a_new_chunk() -> None:
     first, second = "a" * 500, "b" * 500
     assert texts(f"{first}\n\n{second}") == [first, second]
 
 
-def test_a_long_paragraph_is_cut_behind_sentences_and_goes_on_with_the_end_of_the_last_piece() -> None:
+def test_a_long_paragraph_is_split_after_sentences_with_an_overlap() -> None:
     sentences = [f"Sentence number {number} says nothing of interest to anybody." for number in range(40)]
     pieces = texts(" ".join(sentences))
     assert len(pieces) > 2
@@ -50,7 +50,7 @@ def test_a_long_paragraph_is_cut_behind_sentences_and_goes_on_with_the_end_of_th
 
 
 @given(st.text(alphabet="ab .\n#`é猫", max_size=4000))
-def test_no_word_is_lost_and_no_piece_too_long(document: str) -> None:
+def test_no_word_is_lost_and_no_chunk_is_too_long(document: str) -> None:
     chunks = texts(document)
     whole = " ".join(chunks)
     for line in document.splitlines():

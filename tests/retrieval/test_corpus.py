@@ -23,13 +23,13 @@ def sources(corpus: Corpus) -> list[str]:
     return [chunk.source for chunk in corpus.chunks]
 
 
-def test_text_and_markdown_below_the_directory(tmp_path: Path) -> None:
+def test_text_and_markdown_files_of_all_subdirectories_are_read(tmp_path: Path) -> None:
     write(tmp_path, b_md="B", a_txt="A", deep__c_rst="C", image_png="D", hidden__d_md="E")
     (tmp_path / "hidden").rename(tmp_path / ".hidden")
     assert sources(Corpus(tmp_path)) == ["a.txt", "b.md", "deep/c.rst"]
 
 
-def test_a_change_is_seen_and_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
+def test_only_changed_files_are_read_again(tmp_path: Path) -> None:
     write(tmp_path, a_md="one", b_md="two")
     corpus = Corpus(tmp_path)
     [kept, _] = corpus.chunks
@@ -66,7 +66,7 @@ def test_unusable_files_are_skipped_with_a_warning(
     assert not caplog.text  # one warning is enough
 
 
-def test_a_link_out_of_the_directory_is_left_out(tmp_path: Path) -> None:
+def test_a_link_out_of_the_directory_is_ignored(tmp_path: Path) -> None:
     write(tmp_path, secret_md="secret", corpus__a_md="a")
     inside = tmp_path / "corpus"
     (inside / "out.md").symlink_to(tmp_path / "secret.md")
@@ -77,7 +77,7 @@ def test_a_link_out_of_the_directory_is_left_out(tmp_path: Path) -> None:
     assert sources(Corpus(inside)) == ["a.md", "in.md"]
 
 
-def test_a_corpus_is_bounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_corpus_has_limits_of_files_and_chunks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path, a_md="# 1\na\n# 2\nb", b_md="c", c_md="d")
     assert sources(Corpus(tmp_path, CorpusLimits(num_files=2))) == ["a.md", "a.md", "b.md"]
     assert sources(Corpus(tmp_path, CorpusLimits(num_chunks=3))) == ["a.md", "a.md", "b.md"]

@@ -60,22 +60,22 @@ def test_rare_words_count_more_than_common_ones() -> None:
         pytest.param("what is this", [], id="nothing but common words"),
     ],
 )
-def test_terms(query: str, found: list[int]) -> None:
+def test_a_text_is_split_into_terms(query: str, found: list[int]) -> None:
     texts = ["what a cat", "this is it", "the dog ran", "dogs barked at a zebra", "私は猫が大好きです"]
     assert WordIndex(texts).rank(query, 9) == found
 
 
 @pytest.mark.parametrize("texts", [[], ["", "!?"]])
-def test_nothing_to_find(texts: list[str]) -> None:
+def test_a_query_without_matches_finds_nothing(texts: list[str]) -> None:
     assert WordIndex(texts).rank("anything", 5) == []
 
 
-def test_words_alone(directory: Path) -> None:
+def test_without_embeddings_documents_are_ranked_by_words(directory: Path) -> None:
     [source] = Index(Corpus(directory)).query("Are there pears?", 5)
     assert (source.source, source.content) == ("b.md", "pears yyyyyyyy")
 
 
-def test_words_and_meaning_together(directory: Path) -> None:
+def test_ranks_by_words_and_by_embeddings_are_fused(directory: Path) -> None:
     index = Index(Corpus(directory), CountingEmbedder())
     assert [source.source for source in index.query("apples zzz", 2)] == ["a.md", "c.md"]
     assert [source.source for source in index.query("zz yyyyyyyyyy", 1)] == ["b.md"]
@@ -84,7 +84,7 @@ def test_words_and_meaning_together(directory: Path) -> None:
     assert first.score > second.score > 0
 
 
-def test_a_changed_file_is_found_as_it_is_now(directory: Path) -> None:
+def test_a_changed_file_is_found_by_its_new_content(directory: Path) -> None:
     embed = CountingEmbedder()
     index = Index(Corpus(directory), embed)
     (directory / "b.md").write_text("quinces xyz")
@@ -95,7 +95,7 @@ def test_a_changed_file_is_found_as_it_is_now(directory: Path) -> None:
     assert all("pears" not in source.content for source in index.query("pears", 9))
 
 
-def test_embeddings_are_kept_and_only_new_text_is_embedded(directory: Path, tmp_path: Path) -> None:
+def test_embeddings_are_cached_and_only_new_text_is_embedded(directory: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     Index(Corpus(directory), CountingEmbedder(), model="m", cache=cache)
     (directory / "a.md").touch()
@@ -109,7 +109,7 @@ def test_embeddings_are_kept_and_only_new_text_is_embedded(directory: Path, tmp_
 
 
 @pytest.mark.parametrize("damage", [b"", b"no archive", None])
-def test_a_damaged_cache_is_written_anew(
+def test_a_damaged_cache_is_rebuilt(
     directory: Path, tmp_path: Path, damage: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache = tmp_path / "cache"
@@ -126,7 +126,7 @@ def test_a_damaged_cache_is_written_anew(
     assert again.asked == []
 
 
-def test_a_cache_that_cannot_be_written_costs_no_answer(
+def test_an_unwritable_cache_does_not_prevent_answers(
     directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
@@ -135,17 +135,17 @@ def test_a_cache_that_cannot_be_written_costs_no_answer(
     assert "cannot be written" in caplog.text
 
 
-def test_the_end_of_a_very_long_query_is_not_looked_for(directory: Path) -> None:
+def test_a_very_long_query_is_truncated(directory: Path) -> None:
     index = Index(Corpus(directory))
     assert index.query("x " * 999 + "pears", 5) == []
     assert index.query("x " * 900 + "pears", 5)[0].source == "b.md"
 
 
-def test_an_empty_corpus_has_no_answers(tmp_path: Path) -> None:
+def test_an_empty_corpus_returns_no_chunks(tmp_path: Path) -> None:
     assert Index(Corpus(tmp_path), CountingEmbedder()).query("anything", 5) == []
 
 
-def test_the_labelled_questions_by_words_alone() -> None:
+def test_the_labelled_questions_are_found_by_words_alone() -> None:
     index = Index(Corpus(HERE / "library"))
     questions = [json.loads(line) for line in (HERE / "questions.jsonl").read_text().splitlines()]
     found = sum(
@@ -159,7 +159,7 @@ def test_the_labelled_questions_by_words_alone() -> None:
     assert found >= 27
 
 
-def test_embeddings_that_tell_nothing_apart_come_after_the_words(tmp_path: Path) -> None:
+def test_uninformative_embeddings_rank_after_words(tmp_path: Path) -> None:
     for number in range(40):
         words = " ".join(["x" * number, "y" * (number * 7 % 40), "z" * (number * 11 % 40)])
         (tmp_path / f"{number}.md").write_text(f"Begin {number}. {words}.")

@@ -32,12 +32,12 @@ def test_a_system_message_is_added_where_there_is_none() -> None:
     assert user == USER
 
 
-def test_nothing_found_changes_nothing() -> None:
+def test_without_sources_the_conversation_is_unchanged() -> None:
     assert with_sources([USER], []) == [USER]
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(1000, 2), (20, 1), (3, 0)])
-def test_sources_fit(limit: int, kept: int) -> None:
+def test_sources_are_limited_to_their_token_budget(limit: int, kept: int) -> None:
     assert fitting(SOURCES, limit, len) == SOURCES[:kept]
 
 

@@ -39,18 +39,18 @@ def run(program: str, library: Path, directory: Path, *arguments: str, flags: tu
     return done.stdout.decode()
 
 
-def test_the_basic_program(library: Path, tmp_path: Path) -> None:
+def test_the_basic_program_runs(library: Path, tmp_path: Path) -> None:
     result = json.loads(run(programs.BASIC, library, tmp_path))
     assert result["success"] is True
     assert result["text"] == result["response"] != ""
 
 
-def test_the_streaming_program(library: Path, tmp_path: Path) -> None:
+def test_the_streaming_program_runs(library: Path, tmp_path: Path) -> None:
     story = run(programs.STREAMING, library, tmp_path)
     assert len(story.split()) > 5
 
 
-def test_the_tool_program(library: Path, tmp_path: Path) -> None:
+def test_the_tool_program_runs(library: Path, tmp_path: Path) -> None:
     result = json.loads(run(programs.TOOLS, library, tmp_path))
     assert result["success"] is True
     assert result["stop_reason"] == "tool_call"
@@ -59,7 +59,7 @@ def test_the_tool_program(library: Path, tmp_path: Path) -> None:
     assert isinstance(call["arguments"]["location"], str)
 
 
-def test_edge_cases(library: Path, tmp_path: Path) -> None:
+def test_edge_cases_return_errors(library: Path, tmp_path: Path) -> None:
     lines = run(programs.EDGES, library, tmp_path, "cactus-sprout", flags=("-Wall", "-Wextra", "-Werror"))
     said = [line.partition(": ")[::2] for line in lines.splitlines()]
     whole = json.loads(dict(said)["answer"])

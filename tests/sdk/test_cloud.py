@@ -62,7 +62,7 @@ def answer(model: CactusModel, options: dict[str, Any], callback: Any = None) ->
     return json.loads(cactus_complete(model, QUESTION, options, None, callback))
 
 
-def test_an_unsure_answer_comes_from_the_cloud(model: CactusModel, cloud: Cloud) -> None:
+def test_an_answer_of_low_confidence_comes_from_the_cloud(model: CactusModel, cloud: Cloud) -> None:
     tokens: list[tuple[str, int]] = []
     result = answer(model, UNSURE, lambda text, token_id: tokens.append((text, token_id)))
     assert result["cloud_handoff"] is True
@@ -77,7 +77,7 @@ def test_an_unsure_answer_comes_from_the_cloud(model: CactusModel, cloud: Cloud)
     assert cloud.num_requests == 2
 
 
-def test_a_sure_answer_and_a_private_one_stay_here(model: CactusModel, cloud: Cloud) -> None:
+def test_confident_and_private_answers_are_local(model: CactusModel, cloud: Cloud) -> None:
     for options in ({"temperature": 0}, {**UNSURE, "allow_cloud": False}):
         result = answer(model, options)
         assert result["cloud_handoff"] is False
@@ -85,7 +85,7 @@ def test_a_sure_answer_and_a_private_one_stay_here(model: CactusModel, cloud: Cl
     assert cloud.num_requests == 0
 
 
-def test_a_cloud_that_fails_leaves_the_local_answer(model: CactusModel, cloud: Cloud) -> None:
+def test_a_failing_cloud_gives_the_local_answer(model: CactusModel, cloud: Cloud) -> None:
     local = answer(model, {"temperature": 0})
     cloud.status = 500
     result = answer(model, UNSURE)

@@ -49,7 +49,7 @@ def answer(model: CactusModel, **options: Any) -> dict[str, Any]:
     return json.loads(cactus_complete(model, QUESTION, {"temperature": 0, "max_tokens": 8, **options}))
 
 
-def test_matching_pieces_are_in_the_prompt_and_in_the_result(model: CactusModel) -> None:
+def test_matching_chunks_are_in_the_prompt_and_in_the_result(model: CactusModel) -> None:
     result = answer(model)
     assert result["success"] is True
     assert result["sources"][0]["source"] == "ferry.md"
@@ -72,7 +72,7 @@ def test_a_prefill_computes_the_same_prompt(model: CactusModel) -> None:
     assert prefilled["prefill_tokens"] == answer(model)["prompt_tokens"]
 
 
-def test_a_query_returns_scored_pieces(model: CactusModel) -> None:
+def test_a_query_returns_scored_chunks(model: CactusModel) -> None:
     reply = json.loads(cactus_rag_query(model, "cheese", 2))
     assert reply["error"] is None
     first, second = reply["chunks"]
@@ -80,13 +80,13 @@ def test_a_query_returns_scored_pieces(model: CactusModel) -> None:
     assert first["score"] > second["score"]
 
 
-def test_a_query_without_a_corpus_says_so(shared_model: CactusModel) -> None:
+def test_a_query_without_a_corpus_is_an_error(shared_model: CactusModel) -> None:
     reply = json.loads(cactus_rag_query(shared_model, "cheese"))
     assert reply["chunks"] == []
     assert "corpus" in reply["error"]
 
 
-def test_the_index_is_kept_if_that_was_asked_for(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_cached_if_requested(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path))
     cactus_destroy(cactus_init("cactus-sprout", corpus, True, threads=1))
     [kept] = (cache_directory() / "retrieval").iterdir()
@@ -96,7 +96,7 @@ def test_the_index_is_kept_if_that_was_asked_for(corpus: Path, tmp_path: Path, m
     assert kept.stat().st_mtime_ns == written
 
 
-def test_no_prompt_is_more_than_half_documents(tmp_path: Path) -> None:
+def test_documents_fill_at_most_half_of_a_prompt(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.md").write_text(f"ferry {number} " * 110)
     model = cactus_init("cactus-sprout", tmp_path, threads=1)
@@ -107,7 +107,7 @@ def test_no_prompt_is_more_than_half_documents(tmp_path: Path) -> None:
     assert result["prompt_tokens"] < 512 + 60
 
 
-def test_pieces_of_more_tokens_than_the_context_are_found_all_the_same(tmp_path: Path) -> None:
+def test_chunks_longer_than_the_context_are_found(tmp_path: Path) -> None:
     (tmp_path / "cats.md").write_text("私は猫が大好きです。" * 70)
     (tmp_path / "ferry.md").write_text("The ferry leaves at nine.")
     model = cactus_init("cactus-sprout", tmp_path, threads=1)
@@ -122,7 +122,7 @@ def test_a_missing_corpus_is_named(tmp_path: Path) -> None:
     assert "nowhere" in cactus_get_last_error()
 
 
-def test_an_embedding_has_length_one_unless_it_is_wanted_as_it_comes(shared_model: CactusModel) -> None:
+def test_an_embedding_is_normalised_unless_disabled(shared_model: CactusModel) -> None:
     unit, raw = cactus_embed(shared_model, "The sea."), cactus_embed(shared_model, "The sea.", False)
     length = sum(value**2 for value in raw) ** 0.5
     assert sum(value**2 for value in unit) == pytest.approx(1.0)

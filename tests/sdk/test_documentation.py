@@ -22,7 +22,7 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("document", ["reference/sdk.md", "guide/retrieval.md"])
-def test_the_python_runs(
+def test_the_python_examples_run(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -41,7 +41,7 @@ def test_the_python_runs(
     shutil.which("cc") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),
     reason="needs a C compiler that is called cc and a shared libpython",
 )
-def test_the_c_runs(tmp_path: Path) -> None:
+def test_the_c_examples_run(tmp_path: Path) -> None:
     build(tmp_path / "build" / "ffi")
     [program] = blocks("reference/sdk.md", "c")
     (tmp_path / "program.c").write_text(program)
@@ -52,7 +52,7 @@ def test_the_c_runs(tmp_path: Path) -> None:
     assert done.stdout == b"2 + 2 = 4."
 
 
-def test_every_function_is_in_a_table_and_those_of_models_are_in_the_header() -> None:
+def test_every_function_is_documented_and_model_functions_are_in_the_header() -> None:
     told = set(re.findall(r"^\| `(cactus_\w+)\(", page("reference/sdk.md"), re.M))
     header = (Path(sdk.__file__).parents[1] / "ffi" / "cactus_ffi.h").read_text()
     declared = set(re.findall(r"\b(cactus_\w+)\(", header))

@@ -62,7 +62,7 @@ def write_model(path: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_embedding_is_that_of_the_text_and_its_control_tokens(
+def test_an_embedding_includes_the_control_tokens_of_its_text(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path / "cache"))

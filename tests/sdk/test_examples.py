@@ -94,7 +94,7 @@ def names(shared_model: Any) -> dict[str, Any]:
     return {**vars(sdk), "json": json, "model": shared_model, "messages": messages}
 
 
-def test_a_first_program(
+def test_the_first_program_runs(
     weights_directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(weights_directory)
@@ -105,19 +105,19 @@ def test_a_first_program(
     assert float(speed.split()[2]) > 0
 
 
-def test_streaming(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_streaming_example_runs(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     exec(STREAMING, names)
     out = capsys.readouterr().out
     assert out.startswith(names["result"]["response"] + "\n\nGeneration complete: ")
 
 
-def test_several_turns(names: dict[str, Any]) -> None:
+def test_the_conversation_example_runs(names: dict[str, Any]) -> None:
     exec(SEVERAL_TURNS, names)
     assert names["result"]["success"] is True
     assert names["conversation"][-1]["content"] == names["result"]["response"]
 
 
-def test_a_cloud_threshold(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cloud_threshold_example_runs(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     exec(CLOUD, names)
     assert capsys.readouterr().out.startswith("On-device inference (confidence: ")
 
@@ -130,14 +130,16 @@ def test_a_cloud_threshold(names: dict[str, Any], capsys: pytest.CaptureFixture[
         pytest.param({}, "", id="no error"),
     ],
 )
-def test_errors(names: dict[str, Any], change: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_example_runs(
+    names: dict[str, Any], change: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     exec(ERRORS, names | change)
     out = capsys.readouterr().out
     assert out.startswith(said)
     assert bool(out) == bool(said)
 
 
-def test_the_documented_options(names: dict[str, Any]) -> None:
+def test_the_documented_options_are_accepted(names: dict[str, Any]) -> None:
     result = json.loads(names["cactus_complete"](names["model"], names["messages"], json.dumps(OPTIONS)))
     assert result["success"] is True
     assert result["ignored_options"] == []

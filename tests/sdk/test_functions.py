@@ -39,7 +39,7 @@ def test_the_import_loads_neither_ray_nor_numba() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_both_spellings_of_every_field_say_the_same(shared_model: CactusModel) -> None:
+def test_both_spellings_of_every_field_are_equivalent(shared_model: CactusModel) -> None:
     result = answer(shared_model)
     assert result["success"] is True
     assert result["error"] is None
@@ -122,7 +122,7 @@ def test_stop_ends_the_generation_with_a_partial_answer(shared_model: CactusMode
     assert result["completion_tokens"] == 4
 
 
-def test_stop_from_another_thread(shared_model: CactusModel) -> None:
+def test_stop_works_from_another_thread(shared_model: CactusModel) -> None:
     begun = threading.Event()
     results: list[dict[str, Any]] = []
     options = {"max_tokens": 900, "ignore_eos": True}
@@ -137,12 +137,12 @@ def test_stop_from_another_thread(shared_model: CactusModel) -> None:
     assert 0 < results[0]["completion_tokens"] < 900
 
 
-def test_a_stop_while_nothing_runs_does_not_reach_the_next_answer(shared_model: CactusModel) -> None:
+def test_a_stop_while_idle_does_not_stop_the_next_answer(shared_model: CactusModel) -> None:
     cactus_stop(shared_model)
     assert answer(shared_model)["stop_reason"] == "stop"
 
 
-def test_a_prefilled_prompt_is_found_and_a_reset_forgets_it(shared_model: CactusModel) -> None:
+def test_a_prefilled_prompt_is_reused_until_a_reset(shared_model: CactusModel) -> None:
     messages = [{"role": "user", "content": "Name the days of the week, from Monday on, please."}]
     cactus_reset(shared_model)
     prefilled = json.loads(cactus_prefill(shared_model, messages))
@@ -166,7 +166,7 @@ def test_a_prefilled_prompt_is_found_and_a_reset_forgets_it(shared_model: Cactus
         pytest.param(QUESTION, "[1]", "options", id="options that are no object"),
     ],
 )
-def test_a_refused_request_is_an_answer_with_every_key(
+def test_a_refused_request_returns_an_answer_with_every_key(
     shared_model: CactusModel, messages: Any, options: Any, param: str
 ) -> None:
     good = answer(shared_model)
@@ -186,13 +186,13 @@ def test_unknown_options_are_named(shared_model: CactusModel) -> None:
 
 
 @pytest.mark.parametrize("handle", [None, "cactus-sprout", 7])
-def test_an_invalid_handle_is_misuse(handle: Any) -> None:
+def test_an_invalid_handle_is_an_error(handle: Any) -> None:
     with pytest.raises(RuntimeError) as raised:
         cactus_complete(handle, QUESTION)
     assert cactus_get_last_error() == str(raised.value) != ""
 
 
-def test_a_destroyed_handle_is_misuse() -> None:
+def test_a_destroyed_handle_is_an_error() -> None:
     model = cactus_init("cactus-sprout", None, False)
     cactus_destroy(model)
     cactus_destroy(model)
@@ -216,7 +216,7 @@ def test_a_missing_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "weights/lfm2-1.2b" in cactus_get_last_error()
 
 
-def test_a_window_has_the_score_of_its_tokens(shared_model: CactusModel) -> None:
+def test_the_score_of_a_window_is_that_of_its_tokens(shared_model: CactusModel) -> None:
     tokens = cactus_tokenize(shared_model, "The quick brown fox jumps over the lazy dog.")
     whole = score(shared_model, tokens, 1, len(tokens), len(tokens))
     halves = [score(shared_model, tokens, *window, len(tokens)) for window in ((1, 4), (4, len(tokens)))]
@@ -225,7 +225,7 @@ def test_a_window_has_the_score_of_its_tokens(shared_model: CactusModel) -> None
     assert whole["logprob"] < 0
 
 
-def test_a_window_sees_no_more_than_its_context(shared_model: CactusModel) -> None:
+def test_a_window_is_scored_with_its_context_only(shared_model: CactusModel) -> None:
     tokens = cactus_tokenize(shared_model, "The quick brown fox jumps over the lazy dog.")
     assert score(shared_model, tokens, 5, 7, 2) == score(shared_model, tokens[3:], 2, 4, 100)
     assert score(shared_model, tokens, 5, 7, 2) != score(shared_model, tokens, 5, 7, 5)

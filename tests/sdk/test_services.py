@@ -83,7 +83,7 @@ def answer(model: CactusModel, messages: Any, options: Any, **more: Any) -> dict
     return json.loads(cactus_complete(model, messages, options, **more))
 
 
-def test_an_answer_is_the_one_of_this_process(model: CactusModel, shared_model: CactusModel) -> None:
+def test_a_service_answers_like_this_process(model: CactusModel, shared_model: CactusModel) -> None:
     pieces: list[str] = []
     there = answer(model, STORY, {"seed": 5}, callback=lambda text, _: pieces.append(text))
     here = answer(shared_model, STORY, {"seed": 5})
@@ -94,7 +94,7 @@ def test_an_answer_is_the_one_of_this_process(model: CactusModel, shared_model: 
     assert there.keys() == here.keys()
 
 
-def test_other_functions_say_the_same_as_here(model: CactusModel, shared_model: CactusModel) -> None:
+def test_other_functions_of_a_service_answer_like_this_process(model: CactusModel, shared_model: CactusModel) -> None:
     tokens = cactus_tokenize(model, "The quick brown fox.")
     assert tokens == cactus_tokenize(shared_model, "The quick brown fox.")
     there, here = (cactus_score_window(handle, tokens, 1, 4, 4) for handle in (model, shared_model))
@@ -102,20 +102,20 @@ def test_other_functions_say_the_same_as_here(model: CactusModel, shared_model: 
     assert cactus_embed(model, "The sea.", False) == pytest.approx(cactus_embed(shared_model, "The sea.", False))
 
 
-def test_a_refused_request_is_an_answer(model: CactusModel) -> None:
+def test_a_refused_request_returns_an_answer(model: CactusModel) -> None:
     refused = answer(model, QUESTION, {"temperature": 7})
     assert refused["success"] is False
     assert refused["error_param"] == "temperature"
 
 
-def test_tools_come_as_calls(model: CactusModel) -> None:
+def test_tools_are_called(model: CactusModel) -> None:
     tool = {"name": "ping", "description": "Ping", "parameters": {"type": "object", "properties": {}}}
     result = answer(model, QUESTION, {**GREEDY, "force_tools": True, "max_tokens": 60}, tools=[tool])
     assert result["tool_calls"] == [{"name": "ping", "arguments": {}}]
     assert result["stop_reason"] == "tool_call"
 
 
-def test_stop(model: CactusModel) -> None:
+def test_stop_ends_the_generation(model: CactusModel) -> None:
     options = {**GREEDY, "ignore_eos": True, "max_tokens": 900}
     result = answer(model, STORY, options, callback=lambda *_: cactus_stop(model))
     assert result["stop_reason"] == "cancelled"
@@ -131,7 +131,7 @@ def test_an_exception_of_the_callback_ends_the_generation(model: CactusModel) ->
     assert answer(model, QUESTION, GREEDY)["success"] is True
 
 
-def test_documents_of_this_side(service: Service, tmp_path: Path) -> None:
+def test_documents_of_the_caller_are_in_the_prompt(service: Service, tmp_path: Path) -> None:
     (tmp_path / "ferry.md").write_text("The ferry leaves at nine.")
     model = cactus_init(service.http, tmp_path, False)
     assert json.loads(cactus_rag_query(model, "ferry", 1))["chunks"][0]["source"] == "ferry.md"
@@ -140,7 +140,7 @@ def test_documents_of_this_side(service: Service, tmp_path: Path) -> None:
     assert [source["source"] for source in result["sources"]] == ["ferry.md", "harbour.md"]
 
 
-def test_documents_of_the_service(model: CactusModel) -> None:
+def test_documents_of_the_service_are_in_the_prompt(model: CactusModel) -> None:
     question = [{"role": "user", "content": "Where does a ferry moor?"}]
     result = answer(model, question, {"max_tokens": 4})
     assert [source["source"] for source in result["sources"]] == ["harbour.md"]
@@ -158,7 +158,7 @@ LINE = "the north wind and the sun argued about who of them was stronger"
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize("path", ["chat/completions", "completions"])
-def test_a_forced_text_that_max_tokens_cuts_is_marked_as_incomplete(
+def test_a_constrained_text_cut_by_max_tokens_is_marked_as_incomplete(
     service: Service, path: str, is_streamed: bool
 ) -> None:
     prompt = {"messages": QUESTION} if path.startswith("chat") else {"prompt": "Say:"}

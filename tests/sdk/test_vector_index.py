@@ -41,14 +41,14 @@ def ids(index: CactusIndex, embedding: list[float], options: Any = None) -> list
     return [result["id"] for result in results(cactus_index_query(index, embedding, options))]
 
 
-def test_the_nearest_come_first_with_their_cosine(index: CactusIndex) -> None:
+def test_the_nearest_documents_come_first_with_their_cosine(index: CactusIndex) -> None:
     [first, second, third] = results(cactus_index_query(index, [5.0, 0.0, 0.0]))
     assert (first["id"], second["id"], third["id"]) == (10, 30, 20)
     assert (first["score"], third["score"]) == (pytest.approx(1.0), pytest.approx(0.0))
     assert second["score"] == pytest.approx(0.5**0.5)
 
 
-def test_options_bound_the_answer(index: CactusIndex) -> None:
+def test_options_limit_the_number_and_the_score_of_results(index: CactusIndex) -> None:
     assert ids(index, [1, 0, 0], {"top_k": 2}) == [10, 30]
     assert ids(index, [1, 0, 0], '{"score_threshold": 0.5}') == [10, 30]
     assert ids(index, [-1, 0, 0]) == [20, 30, 10]
@@ -56,7 +56,7 @@ def test_options_bound_the_answer(index: CactusIndex) -> None:
     assert len(ids(index, [1, 0, 0])) == 10
 
 
-def test_documents_come_back_as_they_were_added(index: CactusIndex) -> None:
+def test_documents_are_returned_unchanged(index: CactusIndex) -> None:
     [third, first] = results(cactus_index_get(index, [30, 10]))
     assert (third["document"], third["metadata"]) == ("thirty", "c")
     assert (first["id"], first["embedding"]) == (10, [1.0, 0.0, 0.0])
@@ -70,7 +70,7 @@ def test_deleted_documents_are_not_found(index: CactusIndex) -> None:
         cactus_index_get(index, [10])
 
 
-def test_it_is_there_the_next_time(tmp_path: Path) -> None:
+def test_the_index_is_persistent(tmp_path: Path) -> None:
     first = cactus_index_init(tmp_path, 3)
     cactus_index_add(first, [1], ["one"], VECTORS[:1])
     cactus_index_destroy(first)
@@ -102,7 +102,7 @@ def test_invalid_documents_change_nothing(index: CactusIndex, arguments: tuple[A
     assert ids(index, [1, 0, 0]) == [10, 30, 20]
 
 
-def test_misuse_is_named(tmp_path: Path, index: CactusIndex) -> None:
+def test_invalid_arguments_are_named(tmp_path: Path, index: CactusIndex) -> None:
     with pytest.raises(CallFailed, match="not initialized"):
         cactus_index_query(None, [1.0])  # type: ignore[arg-type]
     with pytest.raises(CallFailed, match="options"):

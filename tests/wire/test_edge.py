@@ -108,7 +108,7 @@ ENDS: dict[str, Callable[[Service], None]] = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-async def test_a_stream_goes_on_without_gap_or_repeat_when_the_edge_ends(service: Service, name: str) -> None:
+async def test_a_stream_continues_without_gap_or_repeat_after_the_end_of_the_edge(service: Service, name: str) -> None:
     endpoints = service.endpoints
     with EchoWorker(endpoints.workers, step_s=0.001):
         async with AsyncClient(endpoints.jobs, endpoints.stream, timeout=60.0) as client:
@@ -130,7 +130,7 @@ async def test_a_stream_goes_on_without_gap_or_repeat_when_the_edge_ends(service
     assert after.totals.lost_edges > before.totals.lost_edges
 
 
-async def test_jobs_end_once_while_the_edge_is_ended_again_and_again(service: Service) -> None:
+async def test_jobs_end_once_although_the_edge_is_killed_repeatedly(service: Service) -> None:
     endpoints = service.endpoints
     is_over = threading.Event()
 
@@ -210,7 +210,7 @@ def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -
     assert heavy & {*modules} == set()
 
 
-def test_an_edge_that_is_stopped_is_replaced() -> None:
+def test_a_stopped_edge_is_replaced() -> None:
     with serving(edge_limits=EdgeLimits(quiet_s=1.5, silent_s=2.0)) as service:
         stopped = running_edge()
         os.kill(stopped, signal.SIGSTOP)
@@ -218,7 +218,7 @@ def test_an_edge_that_is_stopped_is_replaced() -> None:
         assert service.status().jobs.accepted == 0
 
 
-async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(service: Service) -> None:
+async def test_a_result_that_ended_without_an_edge_is_requested_at_once(service: Service) -> None:
     timeouts = Timeouts(first_reply_s=60.0, result_silence_s=1000.0)  # while the loop waits it never arrives
     async with AsyncClient(service.endpoints.jobs, service.endpoints.stream, timeouts=timeouts) as client:
         known = await client.submit("abc", max_tokens=10)
@@ -266,7 +266,7 @@ class AvidWorker:
         return self.num_sent - before
 
 
-def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck() -> None:
+def test_a_worker_waits_for_a_slow_edge_and_not_for_a_stuck_one() -> None:
     limits = EdgeLimits(stalled_s=math.inf, silent_s=math.inf)
     with serving(edge_limits=limits) as service:
         client = service.client()

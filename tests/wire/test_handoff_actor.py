@@ -64,7 +64,7 @@ async def test_a_dispatch_becomes_deltas_and_a_finish(stage: Stage) -> None:
         assert (health.connected, health.num_answered, health.num_failed) == (True, 1, {})
 
 
-async def test_chunks_are_reported_as_they_come(stage: Stage) -> None:
+async def test_chunks_are_reported_as_they_arrive(stage: Stage) -> None:
     go_on = asyncio.Event()
     async with fake_cloud(in_two_parts(go_on)) as cloud:
         stage.start(cloud)
@@ -104,7 +104,7 @@ async def test_unsupported_jobs_are_refused_without_a_request_to_the_cloud(
         assert cloud.requests == []
 
 
-async def test_an_abort_cancels_the_request_and_is_never_spoken_of_again(stage: Stage) -> None:
+async def test_an_aborted_dispatch_is_cancelled_and_not_reported_again(stage: Stage) -> None:
     async with fake_cloud(stalls, fast) as cloud:
         stage.start(cloud)
         router = stage.router
@@ -137,7 +137,7 @@ async def test_more_jobs_than_slots_wait_their_turn(stage: Stage) -> None:
         assert "".join(delta.text for delta in router.deltas[3]) == "Paris"
 
 
-async def test_a_welcome_that_was_not_asked_for_voids_everything(stage: Stage) -> None:
+async def test_an_unrequested_welcome_drops_all_dispatches(stage: Stage) -> None:
     async with fake_cloud(stalls, fast) as cloud:
         stage.start(cloud)
         router = stage.router
@@ -174,14 +174,14 @@ async def test_a_restarted_router_gets_a_hello_and_no_old_deltas(stage: Stage) -
         assert "".join(delta.text for delta in router.deltas[1]) == "Paris"
 
 
-async def test_an_unanswered_hello_is_said_again(stage: Stage) -> None:
+async def test_an_unanswered_hello_is_repeated(stage: Stage) -> None:
     async with fake_cloud(fast) as cloud:
         stage.start(cloud)
         await stage.router.expect(Hello)
         assert isinstance(await stage.router.receive(), Hello)  # and no Report in between
 
 
-async def test_it_reports_every_second_when_idle(stage: Stage) -> None:
+async def test_an_idle_actor_reports_every_second(stage: Stage) -> None:
     async with fake_cloud(fast) as cloud:
         stage.start(cloud)
         await stage.router.welcome()
@@ -191,7 +191,7 @@ async def test_it_reports_every_second_when_idle(stage: Stage) -> None:
         assert 1.0 < time.monotonic() - start < 60.0
 
 
-async def test_without_a_key_it_says_so_and_a_stored_key_is_found_without_a_restart(
+async def test_a_missing_key_is_reported_and_a_stored_key_is_found_without_a_restart(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.start()
@@ -209,7 +209,7 @@ async def test_without_a_key_it_says_so_and_a_stored_key_is_found_without_a_rest
     await router.expect(Report, lambda report: report.unavailable == "disabled")
 
 
-async def test_a_spent_budget_and_an_open_breaker_are_told_at_once(stage: Stage) -> None:
+async def test_a_spent_budget_and_an_open_breaker_are_reported_at_once(stage: Stage) -> None:
     async with fake_cloud(status(500)) as cloud:
         stage.start(cloud, max_requests=2, breaker_failures=1, breaker_open_s=0.5)
         router = stage.router
@@ -241,7 +241,7 @@ async def test_the_budget_counts_http_requests_of_all_jobs(stage: Stage) -> None
         assert len(cloud.requests) == 3
 
 
-async def test_a_tenants_budget_of_money_outlives_the_actor(stage: Stage, tmp_path: Path) -> None:
+async def test_the_spending_of_a_tenant_survives_a_restart_of_the_actor(stage: Stage, tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "prompt_price": 1000.0,
         "completion_price": 10_000.0,
@@ -275,7 +275,7 @@ async def test_a_tenants_budget_of_money_outlives_the_actor(stage: Stage, tmp_pa
         assert len(cloud.requests) == 3
 
 
-async def test_an_answer_that_breaks_off_is_booked_as_far_as_it_came(stage: Stage) -> None:
+async def test_the_received_part_of_a_broken_answer_counts_as_spending(stage: Stage) -> None:
     changes: dict[str, Any] = {"prompt_price": 1e6, "completion_price": 1e6}
     async with fake_cloud(resets) as cloud:
         stage.start(cloud, **changes)
@@ -288,7 +288,7 @@ async def test_an_answer_that_breaks_off_is_booked_as_far_as_it_came(stage: Stag
         assert finish.cost == pytest.approx(41.0)
 
 
-async def test_a_cancelled_answer_is_booked_too(stage: Stage) -> None:
+async def test_a_cancelled_answer_counts_as_spending(stage: Stage) -> None:
     async with fake_cloud(stalls) as cloud:
         stage.start(cloud, budgets=[CloudBudget(max_tokens=40)])
         router = stage.router
@@ -300,7 +300,7 @@ async def test_a_cancelled_answer_is_booked_too(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("asked_by", ["router", "actor"])
-async def test_a_drain_finishes_what_runs_and_leaves(stage: Stage, asked_by: str) -> None:
+async def test_a_drain_finishes_running_jobs_and_disconnects(stage: Stage, asked_by: str) -> None:
     go_on = asyncio.Event()
     async with fake_cloud(in_two_parts(go_on)) as cloud:
         actor = stage.start(cloud)
@@ -320,7 +320,7 @@ async def test_a_drain_finishes_what_runs_and_leaves(stage: Stage, asked_by: str
         assert await stage.ended() == "drained"
 
 
-async def test_a_stop_leaves_at_once_and_closes_its_connections(stage: Stage) -> None:
+async def test_a_stop_ends_at_once_and_closes_its_connections(stage: Stage) -> None:
     async with fake_cloud(stalls) as cloud:
         actor = stage.start(cloud)
         router = stage.router
@@ -335,17 +335,17 @@ async def test_a_stop_leaves_at_once_and_closes_its_connections(stage: Stage) ->
         assert time.monotonic() - start < 60.0
 
 
-def test_a_stop_before_the_run_is_not_forgotten() -> None:
+def test_a_stop_before_the_run_is_remembered() -> None:
     actor = HandoffActor(HandoffSettings())
     actor.stop()
     assert actor.run("tcp://127.0.0.1:9") == "stopped"
 
 
-def test_ray_must_not_take_it_for_an_asynchronous_actor() -> None:
+def test_ray_does_not_treat_it_as_an_asynchronous_actor() -> None:
     assert inspect.getmembers(HandoffActor, inspect.iscoroutinefunction) == []
 
 
-def test_settings_that_name_no_endpoint_are_refused_before_anything_starts() -> None:
+def test_settings_without_a_valid_endpoint_are_refused_before_the_start() -> None:
     with pytest.raises(ConfigurationInvalid) as caught:
         HandoffActor(HandoffSettings(base_url="not a url"))
     assert caught.value.param == "handoff.base_url"

@@ -71,7 +71,7 @@ async def test_an_answer_is_streamed_and_the_request_is_a_chat_completion(asker_
     assert request.body["stream"] is True
 
 
-async def test_a_slow_first_byte_is_waited_for(asker_of: MakeAsker) -> None:
+async def test_a_slow_first_byte_is_accepted(asker_of: MakeAsker) -> None:
     async def slow(connection: Connection) -> None:
         await asyncio.sleep(0.1)
         await fast(connection)
@@ -81,7 +81,7 @@ async def test_a_slow_first_byte_is_waited_for(asker_of: MakeAsker) -> None:
         assert (await asker.ask()).finish_reason == "stop"
 
 
-async def test_three_failures_and_then_an_answer_is_one_too_many_for_two_retries(asker_of: MakeAsker) -> None:
+async def test_two_retries_are_exhausted_by_three_failures(asker_of: MakeAsker) -> None:
     async with fake_cloud(status(500), status(500), status(500), fast) as cloud:
         asker = asker_of(cloud)
         assert (await asker.fail()).kind == "cloud_server_error"
@@ -92,7 +92,7 @@ async def test_three_failures_and_then_an_answer_is_one_too_many_for_two_retries
         assert len(cloud.requests) == 3
 
 
-async def test_the_breaker_opens_at_five_failures_and_then_nothing_is_sent(asker_of: MakeAsker) -> None:
+async def test_an_open_breaker_sends_no_request(asker_of: MakeAsker) -> None:
     async with fake_cloud(status(500)) as cloud:
         asker = asker_of(cloud)
         await asker.fail()
@@ -105,7 +105,7 @@ async def test_the_breaker_opens_at_five_failures_and_then_nothing_is_sent(asker
         assert len(cloud.requests) == 5
 
 
-async def test_an_open_breaker_half_opens_and_two_answers_close_it(asker_of: MakeAsker) -> None:
+async def test_a_half_open_breaker_closes_after_two_answers(asker_of: MakeAsker) -> None:
     async with fake_cloud(*[status(500)] * 5, fast) as cloud:
         asker = asker_of(cloud, breaker_open_s=2.0)
         await asker.fail()
@@ -128,7 +128,7 @@ async def test_retries_count_against_the_budget(asker_of: MakeAsker) -> None:
         assert len(cloud.requests) == asker.budget.num_requests == 4
 
 
-async def test_jobs_at_once_send_no_request_beyond_the_budget(asker_of: MakeAsker) -> None:
+async def test_concurrent_jobs_send_no_request_beyond_the_budget(asker_of: MakeAsker) -> None:
     async with fake_cloud(status(503)) as cloud:
         asker = asker_of(cloud, max_requests=12)
         failures = await asyncio.gather(*[asker.fail() for _ in range(8)])
@@ -149,7 +149,7 @@ async def test_a_refusal_is_final_and_never_opens_the_breaker(asker_of: MakeAske
 
 
 @pytest.mark.parametrize("code", [401, 403])
-async def test_a_refusal_without_a_key_says_that_none_is_configured(asker_of: MakeAsker, code: int) -> None:
+async def test_a_refusal_without_a_key_names_the_missing_key(asker_of: MakeAsker, code: int) -> None:
     async with fake_cloud(status(code)) as cloud:
         asker = asker_of(cloud)
         failure = await asker.fail(key=None)
@@ -170,7 +170,7 @@ async def test_backpressure_is_retried_and_never_opens_the_breaker(asker_of: Mak
         assert asker.breaker_state == "closed"
 
 
-async def test_retry_after_is_waited_for(asker_of: MakeAsker) -> None:
+async def test_a_retry_waits_for_retry_after(asker_of: MakeAsker) -> None:
     async with fake_cloud(status(429, Retry_After="0.3"), fast) as cloud:
         asker = asker_of(cloud)
         start = time.monotonic()
@@ -178,7 +178,7 @@ async def test_retry_after_is_waited_for(asker_of: MakeAsker) -> None:
         assert time.monotonic() - start >= 0.3
 
 
-async def test_a_retry_after_beyond_the_deadline_fails_now(
+async def test_a_retry_after_beyond_the_deadline_fails_at_once(
     asker_of: MakeAsker,
 ) -> None:
     async with fake_cloud(status(429, Retry_After="1e9"), fast) as cloud:
@@ -216,14 +216,14 @@ async def test_a_reset_before_the_answer_is_retried(asker_of: MakeAsker) -> None
         assert (await asker.ask()).finish_reason == "stop"
 
 
-async def test_nobody_listening_is_a_connection_failure(asker_of: MakeAsker) -> None:
+async def test_a_refused_connection_is_a_connection_failure(asker_of: MakeAsker) -> None:
     async with fake_cloud(fast) as cloud:
         asker = asker_of(cloud)
         await cloud.close()
         assert (await asker.fail()).kind == "cloud_connection"
 
 
-async def test_a_cloud_that_lets_nobody_in_is_given_up_in_time(asker_of: MakeAsker) -> None:
+async def test_a_cloud_that_accepts_no_connection_times_out(asker_of: MakeAsker) -> None:
     """Like a firewall that drops packets: a full accept queue leaves the next connection without an answer."""
     with socket.socket() as listening, contextlib.ExitStack() as stack:
         listening.bind(("127.0.0.1", 0))
@@ -243,7 +243,7 @@ async def test_a_cloud_that_lets_nobody_in_is_given_up_in_time(asker_of: MakeAsk
         assert (await asker.fail()).message == "cloud_unavailable: breaker open"
 
 
-async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker) -> None:
+async def test_a_connection_that_dies_within_an_answer_is_detected(asker_of: MakeAsker) -> None:
     """Neither side closes the connection: no more bytes arrive."""
 
     async def goes_on(connection: Connection) -> None:
@@ -267,7 +267,9 @@ async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker)
 
 
 @pytest.mark.parametrize(("job_s", "state"), [(None, "open"), (1.0, "closed")])
-async def test_a_drip_ends_at_the_deadline(asker_of: MakeAsker, job_s: float | None, state: str) -> None:
+async def test_a_slowly_dripping_answer_ends_at_the_deadline(
+    asker_of: MakeAsker, job_s: float | None, state: str
+) -> None:
     """A job's own short deadline does not count against the cloud; the deadline of the settings does."""
     async with fake_cloud(drips) as cloud:
         asker = asker_of(cloud, total_timeout_s=2.0, breaker_failures=1)

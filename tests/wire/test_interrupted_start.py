@@ -28,7 +28,7 @@ class Interrupt(BaseException):
 
 
 @pytest.mark.parametrize("is_router_ready", [False, True], ids=["nothing is ready", "only workers load"])
-def test_an_interrupted_start_waits_for_no_actor_that_loads(
+def test_an_interrupted_start_does_not_wait_for_loading_actors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_router_ready: bool
 ) -> None:
     monkeypatch.setenv("CACTUS_CLOUD_KEY", "nobody-takes-it")

@@ -29,6 +29,6 @@ context.destroy()
 """
 
 
-def test_a_peer_that_is_reset_while_its_messages_wait_ends_nobody() -> None:
+def test_a_connection_reset_with_waiting_messages_ends_no_process() -> None:
     program = subprocess.run([sys.executable, "-c", UNREAD], timeout=60.0, check=False)
     assert program.returncode == 0

@@ -51,7 +51,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_it_is_built_from_its_settings_and_answers(placement: LocalPlacement) -> None:
+def test_an_actor_is_constructed_from_its_settings_and_answers(placement: LocalPlacement) -> None:
     settings = PlacedSettings(word="α" * 100_000)
     actor = placement.start(PLACED, settings, name="one")
     assert actor.ask("settings").result(SOON_S) == settings
@@ -60,7 +60,7 @@ def test_it_is_built_from_its_settings_and_answers(placement: LocalPlacement) ->
     assert os.getpgid(actor.pid) == actor.pid
 
 
-def test_its_run_returns_the_actors_result(placement: LocalPlacement) -> None:
+def test_run_returns_the_result_of_the_actor(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     actor.run("and", "gone")
     assert actor.ask("pid").result(SOON_S) == actor.pid
@@ -73,7 +73,9 @@ def test_its_run_returns_the_actors_result(placement: LocalPlacement) -> None:
     until(lambda: not is_alive(actor.pid), SOON_S)
 
 
-def test_its_errors_are_typed_and_unexpected_ones_are_shown(placement: LocalPlacement, lines: list[str]) -> None:
+def test_errors_of_an_actor_are_typed_and_unexpected_ones_are_printed(
+    placement: LocalPlacement, lines: list[str]
+) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     with pytest.raises(ConfigurationInvalid, match="not this") as caught:
         actor.ask("refuse").result(SOON_S)
@@ -84,7 +86,7 @@ def test_its_errors_are_typed_and_unexpected_ones_are_shown(placement: LocalPlac
     until(lambda: any(line.startswith("one: ZeroDivisionError") for line in lines), SOON_S)
 
 
-def test_one_that_cannot_be_built_says_why(placement: LocalPlacement) -> None:
+def test_a_failing_constructor_is_reported_with_its_reason(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(refuses=True), name="one")
     with pytest.raises(ConfigurationInvalid, match="it refuses"):
         actor.ask("start").result(SOON_S)
@@ -115,7 +117,7 @@ def test_a_killed_actor_is_lost_at_once_for_all_waiting_calls(placement: LocalPl
     until(lambda: not is_alive(child), SOON_S)
 
 
-def test_an_end_takes_a_stopped_one_and_what_it_started(placement: LocalPlacement) -> None:
+def test_ending_an_actor_kills_a_stopped_process_and_its_children(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     child = actor.ask("child_pid").result(SOON_S)
     os.kill(actor.pid, signal.SIGSTOP)
@@ -124,7 +126,7 @@ def test_an_end_takes_a_stopped_one_and_what_it_started(placement: LocalPlacemen
     until(lambda: not is_alive(child), SOON_S)
 
 
-def test_a_flood_of_lines_is_cut_and_holds_up_nobody(placement: LocalPlacement, lines: list[str]) -> None:
+def test_a_flood_of_output_is_truncated_and_blocks_no_process(placement: LocalPlacement, lines: list[str]) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     actor.ask("say", "\n".join(["line"] * 100_000)).done()
     assert actor.ask("divide", 1).result(SOON_S) == 1
@@ -132,7 +134,7 @@ def test_a_flood_of_lines_is_cut_and_holds_up_nobody(placement: LocalPlacement, 
     assert len(lines) < 1000
 
 
-def test_its_directory_is_private_and_goes_with_it(tmp_path: Path) -> None:
+def test_the_directory_of_a_service_is_private_and_removed_with_it(tmp_path: Path) -> None:
     placement = LocalPlacement(tmp_path, print)
     endpoint = placement.workers_endpoint()
     assert endpoint.startswith("ipc://")
@@ -145,12 +147,12 @@ def test_its_directory_is_private_and_goes_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel")
-def test_when_its_process_is_killed_nothing_is_left(tmp_path: Path) -> None:
+def test_a_killed_service_leaves_no_process(tmp_path: Path) -> None:
     assert left_after(tmp_path, signal.SIGKILL) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel")
-def test_files_of_a_dead_service_are_removed_and_those_of_a_running_one_are_not(tmp_path: Path) -> None:
+def test_only_files_of_dead_services_are_removed(tmp_path: Path) -> None:
     left = tmp_path / "run" / "1-dead"
     left.mkdir(parents=True)
     (left / "workers").touch()

@@ -82,7 +82,7 @@ def test_only_the_files_of_one_model_are_downloaded(hub: FakeHub, cache: Path) -
     assert said == [f"owner/whole is downloaded to {cache}"]
 
 
-def test_the_index_says_which_shards(hub: FakeHub) -> None:
+def test_the_index_names_the_shards(hub: FakeHub) -> None:
     path = resolve_model("owner/shards")
     assert {name for name in files_in(path) if name.endswith(".safetensors")} == {
         "model-1.safetensors",
@@ -112,7 +112,7 @@ def test_a_revision_is_another_model(hub: FakeHub) -> None:
     assert resolve_model("owner/whole").name == COMMIT
 
 
-def test_a_cluster_is_told_the_commit(hub: FakeHub, tmp_path: Path) -> None:
+def test_a_cluster_gets_the_resolved_commit(hub: FakeHub, tmp_path: Path) -> None:
     for name, elsewhere in (
         ("owner/whole", f"owner/whole@{COMMIT}"),
         ("owner/whole@v1", f"owner/whole@{TAGGED_COMMIT}"),
@@ -126,7 +126,7 @@ def test_a_cluster_is_told_the_commit(hub: FakeHub, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["owner/whole", "owner/shards", "owner/one-gguf", "owner/whole@v1"])
-def test_the_second_time_nobody_is_asked(hub: FakeHub, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_cached_model_needs_no_request(hub: FakeHub, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     path = resolve_model(name)
     hub.asked.clear()
     said: list[str] = []
@@ -210,20 +210,20 @@ def test_a_gated_repository_is_read_with_a_token(hub: FakeHub, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("status", [500, 503])
-def test_a_hub_out_of_order_is_said(hub: FakeHub, status: int) -> None:
+def test_an_error_of_the_hub_is_reported(hub: FakeHub, status: int) -> None:
     hub.fails_with = status
     with pytest.raises(Unavailable, match=f"cannot be reached: it answered {status}"):
         resolve_model("owner/whole")
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refusal_asks_for_a_token(hub: FakeHub, status: int) -> None:
+def test_a_refused_download_names_the_token_setting(hub: FakeHub, status: int) -> None:
     hub.fails_with = status
     with pytest.raises(ModelFileInvalid, match="HF_TOKEN"):
         resolve_model("owner/whole")
 
 
-def test_no_network_is_said_with_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_network_is_reported_with_advice(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(Unavailable) as caught:
         resolve_model("owner/whole")
@@ -232,7 +232,7 @@ def test_no_network_is_said_with_what_to_do(cache: Path, monkeypatch: pytest.Mon
     assert "download the model elsewhere, or give a directory" in caught.value.message
 
 
-def test_a_cache_that_cannot_be_written_is_said(hub: FakeHub, cache: Path) -> None:
+def test_an_unwritable_cache_is_reported(hub: FakeHub, cache: Path) -> None:
     cache.parent.write_text("a file where the cache should be")
     with pytest.raises(ModelFileInvalid, match=f"cannot be stored in {cache}"):
         resolve_model("owner/whole")
@@ -260,7 +260,7 @@ def test_a_cache_that_cannot_be_written_is_said(hub: FakeHub, cache: Path) -> No
         "",
     ],
 )
-def test_a_path_is_never_taken_for_a_name_on_the_hub(hub: FakeHub, name: str) -> None:
+def test_a_path_is_not_treated_as_a_hub_name(hub: FakeHub, name: str) -> None:
     assert HubModel.parse(name) is None
     with pytest.raises(ModelFileInvalid):
         resolve_model(name)
@@ -276,12 +276,12 @@ def test_a_path_is_never_taken_for_a_name_on_the_hub(hub: FakeHub, name: str) ->
         ("o/n:f.gguf", HubModel("o/n", None, "f.gguf")),
     ],
 )
-def test_names_on_the_hub(name: str, model: HubModel) -> None:
+def test_hub_names_are_recognised(name: str, model: HubModel) -> None:
     assert HubModel.parse(name) == model
     assert str(model) == name
 
 
-def test_a_directory_here_comes_first(hub: FakeHub, tmp_path: Path) -> None:
+def test_a_local_directory_precedes_the_hub(hub: FakeHub, tmp_path: Path) -> None:
     directory = tmp_path / "owner" / "whole"
     directory.mkdir(parents=True)
     with pytest.raises(ModelFileInvalid, match=r"no config\.json"):
@@ -289,7 +289,7 @@ def test_a_directory_here_comes_first(hub: FakeHub, tmp_path: Path) -> None:
     assert hub.asked == []
 
 
-def test_a_downloaded_model_is_known_by_its_name_on_the_hub(hub: FakeHub) -> None:
+def test_a_downloaded_model_has_its_hub_name(hub: FakeHub) -> None:
     embedded = resolve_model(list_models()[0])
     files = {path.name: path.read_bytes() for path in embedded.iterdir() if path.suffix in (".json", ".jinja")}
     hub.repositories = {"owner/embedded": files | {"model.safetensors": b""}}

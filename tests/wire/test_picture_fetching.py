@@ -246,17 +246,17 @@ def tls_in_front_of(port: int, context: ssl.SSLContext) -> Iterator[int]:
         *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "not an address"),
     ],
 )
-def test_addresses_inside_are_not_public(address: str) -> None:
+def test_private_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:1.1.1.1"])
-def test_addresses_outside_are_public(address: str) -> None:
+def test_global_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "0x7f.1", "2130706433", "::ffff:127.0.0.1", "::1"])
-def test_this_machine_is_not_connected_to_by_any_spelling(host: str) -> None:
+def test_no_spelling_of_a_local_address_is_connected_to(host: str) -> None:
     name = f"[{host}]" if ":" in host else host
     with pytest.raises(InvalidRequest) as caught:
         PictureFetcher(["*", name, host]).fetch(f"http://{name}/latest/meta-data", 1 << 20, LONG_S)
@@ -281,7 +281,7 @@ def test_a_name_without_an_address_is_one_error() -> None:
         ("http://bücher.example/", PictureURL("http", "xn--bcher-kva.example", 80, "/")),
     ],
 )
-def test_the_parts_of_an_allowed_url(url: str, place: PictureURL) -> None:
+def test_an_allowed_url_is_split_into_its_parts(url: str, place: PictureURL) -> None:
     assert checked_url(url, {"a.example", "b.example:8080", "xn--bcher-kva.example"}) == place
 
 
@@ -305,13 +305,13 @@ def test_other_urls_are_refused(url: str, kind: type[InvalidRequest]) -> None:
         checked_url(url, {"a.example"})
 
 
-def test_any_host_is_allowed_at_its_schemes_own_port_only() -> None:
+def test_any_host_is_allowed_only_at_the_default_port() -> None:
     assert checked_url("https://anything.example/", {"*"}).host == "anything.example"
     with pytest.raises(MediaNotAllowed):
         checked_url("https://anything.example:22/", {"*"})
 
 
-def test_the_header_names_a_port_that_is_not_the_schemes_own() -> None:
+def test_the_host_header_has_a_port_other_than_the_default() -> None:
     allowed = {"*", "a.example:8080", "::1:8080"}
     assert checked_url("http://a.example/", allowed).host_header == "a.example"
     assert checked_url("http://a.example:8080/", allowed).host_header == "a.example:8080"

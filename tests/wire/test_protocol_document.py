@@ -56,7 +56,7 @@ def full_examples(kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["finished", "progress", "replay"])
-def test_examples_of_what_ends_a_job_leave_nothing_out(kind: str) -> None:
+def test_examples_of_final_messages_are_complete(kind: str) -> None:
     """The example contains exactly the encoded fields: a new field requires a change of the page."""
     examples = full_examples(kind)
     assert examples
@@ -76,7 +76,7 @@ def shape(value: Any) -> Any:
     return None
 
 
-def test_a_router_sends_what_the_examples_show() -> None:
+def test_a_router_sends_the_messages_of_the_examples() -> None:
     router = RouterHarness(probe=SURE_PROBE)
     router.connect()
     router.submit(1, "Hi!", logprobs=True, top_logprobs=2)
@@ -94,7 +94,7 @@ def test_a_router_sends_what_the_examples_show() -> None:
     assert cloud["result"].keys() == local["result"].keys()
 
 
-def test_the_example_of_a_result_adds_up() -> None:
+def test_the_example_of_a_result_is_consistent() -> None:
     for example in full_examples("finished"):
         result = example["result"]
         timings, usage = result["timings"], result["usage"]

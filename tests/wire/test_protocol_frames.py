@@ -26,7 +26,7 @@ JOB_ID = "0123456789abcdef" * 2
 
 
 @pytest.mark.parametrize("encoding", [wire.MSGPACK, wire.JSON])
-def test_a_message_survives_its_frames(encoding: wire.Encoding) -> None:
+def test_a_message_is_decoded_from_its_frames(encoding: wire.Encoding) -> None:
     submit = Submit(job_id=JOB_ID, prompt=[1, "a", 2], options=Options(stop=["x"], seed=2**64 - 1))
     assert DECODER.decode(wire.encode(submit, encoding)) == submit
 
@@ -76,7 +76,7 @@ def test_an_oversized_payload_is_refused_by_its_size() -> None:
 
 
 @given(st.sampled_from([MSGPACK_HEADER, JSON_HEADER]), st.binary(max_size=200))
-def test_no_bytes_raise_anything_else(header: bytes, payload: bytes) -> None:
+def test_arbitrary_bytes_raise_only_typed_errors(header: bytes, payload: bytes) -> None:
     try:
         message = DECODER.decode([header, payload])
     except InvalidMessage:
@@ -84,13 +84,13 @@ def test_no_bytes_raise_anything_else(header: bytes, payload: bytes) -> None:
     assert isinstance(message, msgspec.Struct)
 
 
-def test_errors_travel_and_come_back_as_themselves() -> None:
+def test_errors_are_restored_with_their_type() -> None:
     error = error_from_info(Overloaded("full", retry_after=1.5).info())
     assert type(error) is Overloaded
     assert error.retry_after == 1.5
 
 
-def test_every_type_of_the_protocol_comes_back_as_its_own_class() -> None:
+def test_every_message_is_decoded_to_its_class() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, CactusError)]
     assert len(kinds) > 15
     for kind in set(kinds) - {ServerFailure}:  # ServerFailure travels as the general CactusError

@@ -54,7 +54,7 @@ def await_subscription(subscriber: Subscriber, worker: Peer, dispatch_id: int) -
 
 
 @pytest.mark.parametrize("encoding", [MSGPACK, JSON])
-def test_a_job_over_real_sockets(service: Service, encoding: Encoding) -> None:
+def test_a_job_runs_over_real_sockets(service: Service, encoding: Encoding) -> None:
     worker, client = service.worker(), service.client()
     subscriber = service.subscriber(job_id(1))
     client.send(submit(1), encoding)
@@ -87,7 +87,7 @@ def test_a_job_over_real_sockets(service: Service, encoding: Encoding) -> None:
     assert replay.finished == finished
 
 
-def test_json_is_enough_to_be_a_client(service: Service) -> None:
+def test_a_client_can_use_json(service: Service) -> None:
     worker, client = service.worker(), service.client()
     body = {"type": "submit", "job_id": job_id(2), "prompt": "hi", "options": {"temperature": 0, "seed": 5}}
     client.send_frames(b"\x01j", json.dumps(body).encode())
@@ -101,7 +101,7 @@ def test_json_is_enough_to_be_a_client(service: Service) -> None:
     assert finished["result"]["text"] == "yo"
 
 
-def test_those_who_keep_books_are_told_of_each_job_that_ended() -> None:
+def test_observers_get_each_ended_job() -> None:
     reports: list[JobReport] = []
     with serving(observers=[reports.append]) as service:
         worker, client = service.worker(), service.client()
@@ -116,7 +116,7 @@ def test_those_who_keep_books_are_told_of_each_job_that_ended() -> None:
     assert [(told.job_id, told.error) for told in reports[1:]] == [(job_id(2), "unavailable_error")]
 
 
-def test_a_subscriber_hears_only_whole_job_ids(service: Service) -> None:
+def test_a_subscription_matches_only_whole_job_ids(service: Service) -> None:
     """An empty or short topic would match all tokens."""
     worker, client = service.worker(), service.client()
     nosy = service.subscriber("", "0", job_id(1)[:31])
@@ -146,7 +146,7 @@ def test_a_subscription_ends_with_its_subscriber(service: Service) -> None:
     until(lambda: num_topics() == 0)
 
 
-def test_a_dead_workers_jobs_move_on(service: Service) -> None:
+def test_jobs_of_a_dead_worker_move_to_another(service: Service) -> None:
     first, client = service.worker(make_hello("w1")), service.client()
     client.send(submit(1))
     dispatch = first.receive(Dispatch)
@@ -163,7 +163,7 @@ def test_a_dead_workers_jobs_move_on(service: Service) -> None:
     assert (result.text, result.attempts, result.worker) == ("abcde", 2, "w2")
 
 
-def test_cancel_reaches_the_worker(service: Service) -> None:
+def test_a_cancel_is_sent_to_the_worker(service: Service) -> None:
     worker, client, other = service.worker(), service.client(), service.client()
     client.send(submit(1))
     dispatch = worker.receive(Dispatch)
@@ -173,7 +173,7 @@ def test_cancel_reaches_the_worker(service: Service) -> None:
     assert client.receive(Finished).result.finish_reason == "cancelled"
 
 
-def test_a_client_that_left_costs_nothing(service: Service) -> None:
+def test_a_disconnected_client_uses_no_memory(service: Service) -> None:
     worker, client = service.worker(), service.client()
     client.send(submit(1))
     dispatch = worker.receive(Dispatch)
@@ -184,7 +184,7 @@ def test_a_client_that_left_costs_nothing(service: Service) -> None:
     assert reader.receive().result.text == "yo"
 
 
-def test_a_worker_that_vanishes_is_noticed_by_its_silence() -> None:
+def test_a_vanished_worker_is_detected_by_its_silence() -> None:
     with serving(worker_timeout_s=2.0) as service:
         worker, client = service.worker(make_hello("w1")), service.client()
         client.send(submit(1))
@@ -218,7 +218,7 @@ def test_a_worker_that_reports_is_alive_however_long_prompts_take() -> None:
             assert isinstance(worker.receive(), Dispatch), "it was taken for dead"
 
 
-def test_health_and_drain_from_other_threads(service: Service) -> None:
+def test_health_and_drain_work_from_other_threads(service: Service) -> None:
     worker, client = service.worker(), service.client()
     client.send(submit(1))
     dispatch = worker.receive(Dispatch)

@@ -154,7 +154,7 @@ def test_an_error_names_the_field(service: Service) -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("job_id", job_id(7)), ("request_id", "r7"), ("job_id", None), ("job_id", 5)]
 )
-def test_a_message_of_another_version_is_refused_by_its_name(service: Service, field: str, value: object) -> None:
+def test_a_message_of_another_version_is_refused_with_the_version(service: Service, field: str, value: object) -> None:
     client = service.client()
     client.send_frames(b"\x01j", json.dumps({"type": "submit", field: value, "new": 1}).encode())
     rejected = client.receive(Rejected)
@@ -180,7 +180,7 @@ def test_garbage_on_the_worker_socket_changes_nothing(service: Service) -> None:
 
 
 @pytest.mark.parametrize("token_id", [10**40, 2**64 - 1])
-def test_numbers_of_a_lying_worker_do_not_end_the_router(service: Service, token_id: int) -> None:
+def test_false_numbers_of_a_worker_do_not_end_the_router(service: Service, token_id: int) -> None:
     worker, client = service.worker(), service.client()
     client.send(submit(1))
     dispatch_id = worker.receive(Dispatch).dispatch_id

@@ -37,7 +37,7 @@ def num_subscriptions(service: Service) -> int:
     return len(list(service.actor.core.state.topics))
 
 
-def test_a_connection_may_follow_so_many_streams_and_another_one_as_many(service: Service) -> None:
+def test_each_connection_can_subscribe_to_a_limited_number_of_streams(service: Service) -> None:
     topics = [job_id(number) for number in range(1, MAX_TOPICS + 45)]
     crowd = service.subscriber(*topics)
     until(lambda: status_of(service).refused.get("too_many_subscriptions") == 44)
@@ -50,7 +50,7 @@ def test_a_connection_may_follow_so_many_streams_and_another_one_as_many(service
     assert status_of(service).refused == {"too_many_subscriptions": 44}
 
 
-async def test_a_client_follows_more_streams_than_a_connection_may(service: Service) -> None:
+async def test_a_client_can_read_more_streams_than_the_limit_of_a_connection(service: Service) -> None:
     num_jobs = MAX_TOPICS + 10
     async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:
         streams = [client.stream("x") for _ in range(num_jobs)]
@@ -62,7 +62,7 @@ async def test_a_client_follows_more_streams_than_a_connection_may(service: Serv
     assert status_of(service).refused == {}
 
 
-def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: Service) -> None:
+def test_the_second_connection_with_the_same_identity_gets_no_reply(service: Service) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     first, second = context.socket(zmq.DEALER), context.socket(zmq.DEALER)
     decoder = router_reply_decoder()
@@ -89,7 +89,7 @@ def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: S
     context.term()
 
 
-async def test_tokens_published_too_fast_are_replayed_and_none_is_missing() -> None:
+async def test_tokens_lost_by_a_slow_subscriber_are_replayed() -> None:
     num_jobs, num_tokens = 200, 20
     with serving(edge_limits=EdgeLimits(max_unread=10, send_buffer=4096)) as service:
         async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:

@@ -67,13 +67,13 @@ def outcome(work: Any, submit: Submit) -> Any:
 
 
 @pytest.mark.parametrize("submit", [*REQUESTS, *REFUSED])
-def test_the_process_prepares_a_request_as_this_one_does(process: PreparerProcess, submit: Submit) -> None:
+def test_the_preparation_process_gives_the_same_result(process: PreparerProcess, submit: Submit) -> None:
     model = load_text_model(resolve_model("cactus-sprout"))
     expected = outcome(lambda one: prepare(one, model), submit)
     assert outcome(lambda one: process.prepare(msgspec.msgpack.encode(one)), submit) == expected
 
 
-def test_a_process_that_somebody_killed_costs_no_request(process: PreparerProcess) -> None:
+def test_a_killed_preparation_process_fails_no_request(process: PreparerProcess) -> None:
     before = process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
     old = process.pid
     assert old is not None
@@ -82,7 +82,7 @@ def test_a_process_that_somebody_killed_costs_no_request(process: PreparerProces
     assert process.pid != old
 
 
-def test_a_process_that_is_killed_while_it_starts_is_started_again() -> None:
+def test_a_process_killed_during_its_start_is_started_again() -> None:
     process = PreparerProcess(resolve_model("cactus-sprout"))
     killed: list[int] = []
     is_over = threading.Event()
@@ -105,7 +105,7 @@ def test_a_process_that_is_killed_while_it_starts_is_started_again() -> None:
         process.close()
 
 
-def test_a_process_that_never_starts_is_not_blamed_on_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_never_starts_does_not_fail_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
     process = PreparerProcess(resolve_model("cactus-sprout"))
     with pytest.raises(Unavailable) as refused:
@@ -114,7 +114,7 @@ def test_a_process_that_never_starts_is_not_blamed_on_the_request(monkeypatch: p
     process.close()
 
 
-def test_a_process_that_was_killed_is_replaced_before_the_next_request(process: PreparerProcess) -> None:
+def test_a_killed_process_is_replaced_before_the_next_request(process: PreparerProcess) -> None:
     process.make_ready()
     old = process.pid
     assert old is not None
@@ -124,7 +124,7 @@ def test_a_process_that_was_killed_is_replaced_before_the_next_request(process: 
     assert process.pid not in (None, old)
 
 
-def test_a_process_that_cannot_start_costs_a_request_and_nothing_else(
+def test_a_process_that_cannot_start_fails_only_its_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
@@ -146,7 +146,7 @@ def test_a_process_that_cannot_start_costs_a_request_and_nothing_else(
     assert not isinstance(outcome, CactusError)
 
 
-def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> None:
+def test_a_slow_request_is_refused_and_the_next_one_succeeds() -> None:
     process = PreparerProcess(resolve_model("cactus-sprout"), limit_s=3.0)
     try:
         process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
@@ -161,7 +161,7 @@ def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> N
         process.close()
 
 
-def test_a_process_that_rests_is_there_again_when_it_is_needed() -> None:
+def test_a_suspended_process_restarts_when_needed() -> None:
     process = PreparerProcess(resolve_model("cactus-sprout"))
     try:
         assert process.pid is None
@@ -219,7 +219,7 @@ def test_the_router_answers_while_a_request_is_being_prepared() -> None:
         assert isinstance(client.receive(), Accepted | Rejected)
 
 
-def test_a_single_request_does_not_wait_for_the_many_of_another_client() -> None:
+def test_a_single_request_does_not_wait_for_many_of_another_client() -> None:
     with serving(SlowModel()) as service:
         client, other = service.client(), service.client()
         client.send(Submit(job_id=job_id(1), prompt="slow", options=Options(user="busy")))

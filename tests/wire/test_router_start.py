@@ -21,19 +21,19 @@ def test_a_busy_port_is_named(service: Service) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["nonsense", "tcp://nowhere.invalid:1", "tcp://127.0.0.1:99999"])
-def test_an_endpoint_that_cannot_be_is_named(endpoint: str) -> None:
+def test_an_invalid_endpoint_is_named(endpoint: str) -> None:
     actor = RouterActor(RouterSettings(**{**LOOPBACK, "stream_endpoint": endpoint}), LetterModel())
     with pytest.raises(ConfigurationInvalid, match=endpoint):
         actor.start()
 
 
-def test_a_model_that_is_not_there_is_named() -> None:
+def test_a_missing_model_is_named() -> None:
     actor = RouterActor(RouterSettings(**LOOPBACK, model="/no/such/model"))
     with pytest.raises(ConfigurationInvalid, match="/no/such/model"):
         actor.start()
 
 
-def test_a_signal_that_the_model_does_not_have_is_named(tmp_path: Path) -> None:
+def test_a_signal_that_the_model_lacks_is_named(tmp_path: Path) -> None:
     probe = {
         "bias": 0,
         "entropy_mean": 0,

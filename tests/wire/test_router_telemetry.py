@@ -37,14 +37,14 @@ def seconds_of_jobs(service: Service) -> float:
         return time.monotonic() - started
 
 
-def test_a_disk_that_is_full_harms_no_job(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_fails_no_job(caplog: pytest.LogCaptureFixture) -> None:
     with serving(job_log="/dev/full") as service:
         seconds_of_jobs(service)
     of_the_log = [record for record in caplog.records if record.name == "cactus_actors.router.telemetry.job_log"]
     assert [record.levelno for record in of_the_log] == [logging.WARNING]
 
 
-def test_a_pipe_that_nobody_reads_harms_no_job(tmp_path: Path) -> None:
+def test_an_unread_pipe_fails_no_job(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     writer = os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK)
@@ -58,7 +58,7 @@ def test_a_pipe_that_nobody_reads_harms_no_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_a_collector_that_takes_nothing_costs_no_job_its_time(
+def test_an_unresponsive_collector_delays_no_job(
     answers: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One collector refuses connections, and one accepts them and never answers."""
@@ -80,7 +80,7 @@ def test_a_collector_that_takes_nothing_costs_no_job_its_time(
 
 
 @pytest.mark.parametrize("endpoint", ["collector:4318", "http://", "ftp://collector", "http://[", "http://a:x"])
-def test_an_endpoint_that_is_none_is_named(endpoint: str) -> None:
+def test_an_invalid_endpoint_is_named(endpoint: str) -> None:
     actor = RouterActor(RouterSettings(**LOOPBACK, otlp_endpoint=endpoint), LetterModel())
     with pytest.raises(ConfigurationInvalid, match="is not http://HOST:PORT"):
         actor.start()
@@ -103,7 +103,7 @@ except ConfigurationInvalid as error:
     assert "pip install 'cactus-actors[otel]'" in done.stdout, done.stderr
 
 
-def test_a_traceparent_that_is_none_is_refused() -> None:
+def test_an_invalid_traceparent_is_refused() -> None:
     with serving() as service:
         client = service.client()
         client.send(msgspec.structs.replace(submit(1), traceparent="00-x"))

@@ -39,7 +39,7 @@ def test_a_known_key_is_served(router: SecuredRouter) -> None:
     assert isinstance(client.ask(submit(1)), Accepted)
 
 
-def test_nothing_is_read_of_a_client_without_key(router: SecuredRouter) -> None:
+def test_messages_of_a_client_without_a_key_are_not_read(router: SecuredRouter) -> None:
     client = router.client(None)
     client.send(submit(1))
     until(lambda: router.refused().get("handshake", 0) > 0)
@@ -47,7 +47,7 @@ def test_nothing_is_read_of_a_client_without_key(router: SecuredRouter) -> None:
     assert router.status().jobs.accepted == router.status().jobs.rejected == 0
 
 
-def test_nothing_is_read_of_an_unknown_key(router: SecuredRouter) -> None:
+def test_messages_of_an_unknown_key_are_not_read(router: SecuredRouter) -> None:
     client = router.client(stranger_of(router))
     client.send(submit(1))
     until(lambda: router.refused().get("unknown_key") == 1)
@@ -84,7 +84,7 @@ def test_silent_connections_are_cut_off(router: SecuredRouter) -> None:
     assert isinstance(client.ask(submit(1)), Accepted)
 
 
-def test_a_client_of_the_package_is_told_at_once(router: SecuredRouter, tmp_path: Path) -> None:
+def test_the_python_client_gets_an_error_at_once(router: SecuredRouter, tmp_path: Path) -> None:
     endpoints = router.endpoints
     started = time.monotonic()
     with Client(endpoints.jobs, endpoints.stream, key_file="", timeout=60.0) as client:
@@ -116,7 +116,7 @@ def test_a_client_with_a_key_sends_nothing_to_a_server_without_keys(tmp_path: Pa
         client.complete("secret", max_tokens=1)
 
 
-def test_another_server_is_not_spoken_to(router: SecuredRouter, tmp_path: Path) -> None:
+def test_a_client_sends_nothing_to_an_impostor(router: SecuredRouter, tmp_path: Path) -> None:
     """The peer at the endpoint does not have the key by which the client identifies the service."""
     known = router.key("alice")
     credentials = Credentials(known.pair, KeyPair.generate().public, "alice")
@@ -132,7 +132,7 @@ def test_another_server_is_not_spoken_to(router: SecuredRouter, tmp_path: Path) 
     assert router.refused()["handshake"] < 20  # it does not reconnect again and again
 
 
-def test_a_clients_key_is_no_workers_key(router: SecuredRouter) -> None:
+def test_a_client_key_is_refused_as_a_worker_key(router: SecuredRouter) -> None:
     impostor = router.stranger(router.key("alice"))
     impostor.send(make_hello("impostor"))
     until(lambda: router.refused().get("wrong_role") == 1)
@@ -140,7 +140,7 @@ def test_a_clients_key_is_no_workers_key(router: SecuredRouter) -> None:
     assert router.status().workers == []
 
 
-def test_a_workers_key_is_no_clients_key(router: SecuredRouter) -> None:
+def test_a_worker_key_is_refused_as_a_client_key(router: SecuredRouter) -> None:
     worker_key = router.key("w", "worker")
     client, subscriber = router.client(worker_key), router.subscriber(worker_key, "")
     client.send(submit(1))
@@ -156,21 +156,21 @@ def listen(link: RouterLink, *, seconds: float) -> None:
         link.receive(0.05)
 
 
-def test_a_refused_worker_says_so(router: SecuredRouter) -> None:
+def test_a_refused_worker_reports_it(router: SecuredRouter) -> None:
     """It must not wait for ever for work that cannot come."""
     for credentials in (stranger_of(router), None):
         with RouterLink(router.endpoints.workers, credentials) as link, pytest.raises(AuthenticationFailed):
             listen(link, seconds=60)  # a peer without a key gets the reason if it reads before it is cut off
 
 
-def test_a_workers_key_is_served(router: SecuredRouter) -> None:
+def test_a_worker_key_is_accepted(router: SecuredRouter) -> None:
     hello: Hello = make_hello("w1")
     with RouterLink(router.endpoints.workers, router.key("w", "worker")) as link:
         assert link.send([hello])
         assert isinstance(link.receive(60.0)[0], Welcome)
 
 
-def test_only_an_operator_sizes_the_service(router: SecuredRouter) -> None:
+def test_only_an_operator_scales_the_service(router: SecuredRouter) -> None:
     client, operator = router.client(router.key("alice")), router.client(router.key("olga", "operator"))
     refused = client.ask(Scale(num_workers=7))
     assert isinstance(refused, Rejected)

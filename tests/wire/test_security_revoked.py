@@ -103,7 +103,7 @@ def test_a_worker_with_a_revoked_key_gets_no_more_prompts(router: SecuredRouter)
     assert revoked.is_silent()
 
 
-def test_the_keys_that_are_left_are_served_on_their_old_connections(router: SecuredRouter) -> None:
+def test_remaining_keys_keep_their_connections(router: SecuredRouter) -> None:
     worker, kept = router.worker(router.key("w", "worker")), router.client(router.key("kept"))
     assert isinstance(kept.ask(submit(1)), Accepted)
     speaker = Generation(worker)
@@ -116,9 +116,7 @@ def test_the_keys_that_are_left_are_served_on_their_old_connections(router: Secu
     assert kept.receive(Finished).result.text == "end"
 
 
-def test_a_damaged_file_of_keys_revokes_nobody_and_is_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_key_file_revokes_no_key_and_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with secured_router(tmp_path) as router:
         credentials = read_key_file(router.key_file("alice"))
         keys = AcceptedKeys(router.store)

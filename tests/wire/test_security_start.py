@@ -83,7 +83,7 @@ def test_the_command_line_refuses_before_anything_starts(tmp_path: Path) -> None
     assert not (tmp_path / "state").exists()
 
 
-def test_endpoints_of_this_machine_alone(tmp_path: Path) -> None:
+def test_loopback_endpoints_are_recognised(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir(mode=0o700)
     for endpoint in (
@@ -105,7 +105,7 @@ def test_endpoints_of_this_machine_alone(tmp_path: Path) -> None:
         assert not is_private(endpoint), endpoint
 
 
-def test_off_loopback_some_client_must_have_a_key(tmp_path: Path) -> None:
+def test_a_public_endpoint_needs_at_least_one_client_key(tmp_path: Path) -> None:
     config = ServeConfig(jobs_endpoint="tcp://0.0.0.0:*", curve=True, state_dir=tmp_path)
     with pytest.raises(ConfigurationInvalid, match="none has a key"):
         service_keys(config)
@@ -113,7 +113,7 @@ def test_off_loopback_some_client_must_have_a_key(tmp_path: Path) -> None:
     assert service_keys(config).directory == str(tmp_path / "keys")
 
 
-def test_a_service_makes_its_actors_keys_and_finds_them_again(tmp_path: Path) -> None:
+def test_a_service_creates_its_actors_keys_once(tmp_path: Path) -> None:
     config = make_config({"curve": True, "state_dir": str(tmp_path)})
     first, second = service_keys(config), service_keys(config)
     assert first == second
@@ -130,7 +130,7 @@ def test_a_service_makes_its_actors_keys_and_finds_them_again(tmp_path: Path) ->
     assert service_keys(make_config({"state_dir": str(tmp_path)})).directory is None
 
 
-def test_everything_secret_is_its_owners_alone(tmp_path: Path) -> None:
+def test_secret_files_are_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         state_dir = tmp_path / "state"
@@ -151,14 +151,14 @@ def test_everything_secret_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
-def test_an_open_key_file_is_not_read(tmp_path: Path, mode: int) -> None:
+def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
     path = KeyStore(tmp_path / "keys").add("alice", "client")
     path.chmod(mode)
     with pytest.raises(ConfigurationInvalid, match="chmod 600"):
         Client(key_file=path)
 
 
-def test_an_open_server_key_keeps_the_router_from_starting(tmp_path: Path) -> None:
+def test_a_server_key_that_others_can_read_prevents_the_start(tmp_path: Path) -> None:
     store = KeyStore(tmp_path / "keys")
     store.make_server_pair()
     (store.directory / "server.key").chmod(0o644)
@@ -171,7 +171,7 @@ def _with(changes: dict[str, Any], path: Path) -> bytes:
     return json.dumps({**json.loads(path.read_bytes()), **changes}).encode()
 
 
-def test_key_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_key_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = KeyStore(tmp_path / "keys").add("alice", "client")
     secret = read_key_file(good).pair.reveal()
     bad = tmp_path / "bad.key"
@@ -208,7 +208,7 @@ def test_key_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert find_credentials(None) is None
 
 
-def test_names_stay_inside_the_store(tmp_path: Path) -> None:
+def test_key_names_cannot_leave_the_store(tmp_path: Path) -> None:
     store = KeyStore(tmp_path / "keys")
     for name in ("", "../x", "a/b", ".hidden", "a\nb", "x" * 65, "naïve"):
         with pytest.raises(ConfigurationInvalid):
@@ -218,7 +218,7 @@ def test_names_stay_inside_the_store(tmp_path: Path) -> None:
     assert not tmp_path.joinpath("keys").exists()
 
 
-def test_a_name_has_one_key_and_no_file_is_overwritten(tmp_path: Path) -> None:
+def test_a_key_of_an_existing_name_is_not_overwritten(tmp_path: Path) -> None:
     store = KeyStore(tmp_path / "keys")
     store.add("alice", "client")
     with pytest.raises(ConfigurationInvalid, match="there is a key named alice"):
@@ -233,7 +233,7 @@ def test_a_name_has_one_key_and_no_file_is_overwritten(tmp_path: Path) -> None:
         store.revoke("bob")
 
 
-def test_ray_asks_for_a_token_that_is_this_users_alone(tmp_path: Path) -> None:
+def test_ray_gets_a_private_token(tmp_path: Path) -> None:
     environment: dict[str, str] = {}
     make_token(tmp_path / "state", environment)
     token = Path(environment["RAY_AUTH_TOKEN_PATH"])

@@ -30,7 +30,7 @@ def error_of(reply: Any) -> str:
     return reply.error.type
 
 
-def test_a_foreign_job_is_not_there(router: SecuredRouter) -> None:
+def test_jobs_of_other_tenants_are_not_found(router: SecuredRouter) -> None:
     alice, bob = router.client(router.key("alice")), router.client(router.key("bob"))
     worker = router.worker(router.key("w", "worker"))
     assert isinstance(alice.ask(submit(1)), Accepted)
@@ -55,7 +55,7 @@ def test_a_foreign_job_is_not_there(router: SecuredRouter) -> None:
     assert bob.is_silent()
 
 
-def test_an_operator_is_a_tenant_like_another(router: SecuredRouter) -> None:
+def test_an_operator_sees_only_its_own_jobs(router: SecuredRouter) -> None:
     alice, operator = router.client(router.key("alice")), router.client(router.key("olga", "operator"))
     assert isinstance(alice.ask(submit(1)), Accepted)
     assert error_of(operator.ask(Fetch(job_id=job_id(1), wait=False))) == JobNotFound.type
@@ -89,7 +89,7 @@ def test_jobs_keep_their_tenant_when_the_router_restarts(tmp_path: Path) -> None
         assert isinstance(alice.ask(Fetch(job_id=job_id(2), wait=False)), Finished | Pending)
 
 
-def test_a_subscriber_hears_its_own_tenants_jobs_only(router: SecuredRouter) -> None:
+def test_a_subscriber_gets_only_jobs_of_its_tenant(router: SecuredRouter) -> None:
     alice_key, bob_key = router.key("alice"), router.key("bob")
     worker, alice = router.worker(router.key("w", "worker")), router.client(alice_key)
     assert isinstance(alice.ask(submit(1)), Accepted)
@@ -103,7 +103,7 @@ def test_a_subscriber_hears_its_own_tenants_jobs_only(router: SecuredRouter) -> 
     assert nosy.is_silent()
 
 
-def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> None:
+def test_a_subscriber_of_another_tenant_cannot_stop_a_stream(router: SecuredRouter) -> None:
     """Neither leaving nor unsubscribing stops it; ZeroMQ reports both as the end of a subscription."""
     alice_key, bob_key = router.key("alice"), router.key("bob")
     worker, alice = router.worker(router.key("w", "worker")), router.client(alice_key)
@@ -123,7 +123,7 @@ def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> 
     until(lambda: not list(topics))
 
 
-def test_a_job_id_with_a_foreign_subscriber_is_refused(router: SecuredRouter) -> None:
+def test_a_job_id_with_a_subscriber_of_another_tenant_is_refused(router: SecuredRouter) -> None:
     """Clients that subscribe before there is a job would receive its tokens."""
     alice, bob_key = router.client(router.key("alice")), router.key("bob")
     nosy = router.subscriber(bob_key, job_id(1))
@@ -135,7 +135,7 @@ def test_a_job_id_with_a_foreign_subscriber_is_refused(router: SecuredRouter) ->
     assert isinstance(alice.ask(submit(1)), Accepted)
 
 
-def test_a_key_listens_to_so_many_jobs_at_once(router: SecuredRouter) -> None:
+def test_the_number_of_subscriptions_of_a_key_is_limited(router: SecuredRouter) -> None:
     key, other_key = router.key("alice"), router.key("bob")
     worker, client = router.worker(router.key("w", "worker")), router.client(key)
     crowd = router.subscriber(key, *(job_id(1000 + number) for number in range(MAX_TOPICS)))
@@ -159,7 +159,7 @@ def test_a_key_listens_to_so_many_jobs_at_once(router: SecuredRouter) -> None:
     assert other.is_silent()
 
 
-def test_a_tenants_prefixes_are_dispatched_under_a_salt_of_its_own(router: SecuredRouter) -> None:
+def test_prefixes_of_a_tenant_have_their_own_salt(router: SecuredRouter) -> None:
     """Workers share cached prefixes within one salt; a client cannot name that of another tenant."""
     alice, alices = router.key("alice", tenant="team"), router.key("anna", tenant="team")
     bob = router.key("bob")
@@ -206,7 +206,7 @@ def serve(worker: Peer, num_jobs: int) -> list[int]:
     return order
 
 
-def test_tenants_that_wait_are_served_by_the_weights_of_their_keys(tmp_path: Path) -> None:
+def test_waiting_tenants_are_served_by_the_weights_of_their_keys(tmp_path: Path) -> None:
     with secured_router(tmp_path, on_deck=0) as router:
         heavy = router.client(router.key("heavy", terms=KeyGrants(weight=3)))
         light = router.client(router.key("light"))
@@ -245,7 +245,7 @@ def unsure(worker: Peer, number: int) -> None:
     worker.send(Report(number, 2, 64, 0, [delta]))
 
 
-def test_one_key_without_the_cloud_keeps_its_tenant_from_it_at_once(router: SecuredRouter) -> None:
+def test_a_key_without_the_cloud_excludes_its_tenant_at_once(router: SecuredRouter) -> None:
     one, other = router.client(router.key("one", tenant="team")), router.client(router.key("other"))
     worker_key = router.key("w", "worker")
     worker = router.worker(worker_key)

@@ -48,7 +48,7 @@ def num_steps(router: FakeRouter) -> int:
     return found
 
 
-def test_a_worker_computes_no_further_ahead_of_the_router_than_it_may(router: FakeRouter) -> None:
+def test_a_worker_computes_at_most_its_window_ahead_of_the_router(router: FakeRouter) -> None:
     assert router.greet().max_reports_ahead == MAX_REPORTS_AHEAD
     dispatch = make_dispatch(1, max_tokens=400)
     router.send(dispatch)
@@ -86,7 +86,7 @@ def test_a_refused_worker_ends_with_the_reason(router: FakeRouter) -> None:
     assert router.error.message == expected
 
 
-def test_deltas_come_once_each_in_order_with_measures(router: FakeRouter) -> None:
+def test_deltas_arrive_once_in_order_with_measures(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1), make_dispatch(2, max_tokens=5))
     first, second = router.deltas_of(1), router.deltas_of(2)
@@ -98,7 +98,7 @@ def test_deltas_come_once_each_in_order_with_measures(router: FakeRouter) -> Non
         assert deltas[-1].finish.reason == "length"
 
 
-def test_one_message_a_step_carries_all_its_sequences(router: FakeRouter) -> None:
+def test_one_message_per_step_has_all_sequences(router: FakeRouter) -> None:
     router.greet()
     deadline = time.monotonic() + DEADLINE_S
     for first in itertools.count(1, 2):  # the first may have ended before the second arrives: again then
@@ -110,7 +110,7 @@ def test_one_message_a_step_carries_all_its_sequences(router: FakeRouter) -> Non
         assert time.monotonic() < deadline, "the two never share a message"
 
 
-def test_credits_add_up(router: FakeRouter) -> None:
+def test_credits_are_consistent(router: FakeRouter) -> None:
     router.greet()
     router.send(*(make_dispatch(i, max_tokens=200) for i in (1, 2, 3)))
     for dispatch_id in (1, 2, 3):
@@ -157,7 +157,7 @@ def test_a_worker_reports_its_cached_prefixes_and_all_of_them_to_a_new_router(
     assert hashes <= {block for report in router.reports for block in report.evicted}
 
 
-def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router: FakeRouter) -> None:
+def test_an_aborted_dispatch_is_not_reported_and_frees_its_slot(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1, max_tokens=4000))
     while not (router.reports and router.reports[-1].deltas):
@@ -185,7 +185,7 @@ def test_a_continued_dispatch_reports_only_new_tokens(router: FakeRouter) -> Non
     ]
 
 
-def test_a_bad_dispatch_gets_a_typed_error_and_disturbs_nobody(router: FakeRouter) -> None:
+def test_an_invalid_dispatch_gets_a_typed_error_and_affects_no_other(router: FakeRouter) -> None:
     router.greet()
     params = SamplingParams(4)
     router.send(
@@ -208,7 +208,7 @@ def test_a_bad_dispatch_gets_a_typed_error_and_disturbs_nobody(router: FakeRoute
     assert len(router.deltas_of(4)) == 8
 
 
-def test_drain_finishes_what_runs_and_says_goodbye(router: FakeRouter) -> None:
+def test_drain_finishes_running_dispatches_and_sends_goodbye(router: FakeRouter) -> None:
     router.greet()
     router.send(make_dispatch(1, max_tokens=60), Drain())
     router.receive_until(Draining)
@@ -219,7 +219,7 @@ def test_drain_finishes_what_runs_and_says_goodbye(router: FakeRouter) -> None:
     assert router.actor.health().state == "left"
 
 
-def test_drain_and_stop_from_another_thread(router: FakeRouter) -> None:
+def test_drain_and_stop_work_from_another_thread(router: FakeRouter) -> None:
     router.greet()
     router.next_report()
     assert router.actor.health().state == "ready"
@@ -236,7 +236,7 @@ def test_drain_and_stop_from_another_thread(router: FakeRouter) -> None:
     assert router.left_because == "stopped"
 
 
-def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: FakeRouter) -> None:
+def test_an_unrequested_welcome_drops_all_dispatches_and_begins_a_session(router: FakeRouter) -> None:
     """A restarted router does this when it gets reports of a worker that it does not know."""
     router.greet(epoch=1)
     router.send(make_dispatch(1, max_tokens=4000))
@@ -252,7 +252,7 @@ def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: Fa
     assert router.reports[-1].num_accepted == 1
 
 
-def test_a_restarted_router_gets_a_fresh_worker(router: FakeRouter) -> None:
+def test_a_restarted_router_gets_an_idle_worker(router: FakeRouter) -> None:
     router.greet(epoch=1)
     router.send(make_dispatch(1))
     whole = [delta.token_ids[0] for delta in router.deltas_of(1)]
@@ -270,7 +270,7 @@ def test_a_restarted_router_gets_a_fresh_worker(router: FakeRouter) -> None:
     assert router.settled_report().free_blocks == 256
 
 
-def test_stale_welcomes_after_a_restart_do_not_start_a_conversation_without_end(
+def test_stale_welcomes_after_a_restart_cause_no_endless_handshake(
     router: FakeRouter,
 ) -> None:
     router.greet()
@@ -287,7 +287,7 @@ def test_an_unreadable_command_begins_a_new_session(router: FakeRouter) -> None:
     assert len(router.deltas_of(1)) == 8
 
 
-def test_a_worker_that_is_not_welcomed_asks_again_and_says_nothing_else(router: FakeRouter) -> None:
+def test_a_worker_without_a_welcome_repeats_only_its_hello(router: FakeRouter) -> None:
     assert isinstance(router.receive(), Hello)
     assert isinstance(router.receive(), Hello)
     assert router.reports == []

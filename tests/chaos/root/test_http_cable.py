@@ -41,7 +41,7 @@ def service(tmp_path: Path, link: Link) -> Iterator[FakeWorkerService]:
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_the_job_of_an_unreachable_client_ends(service: FakeWorkerService, link: Link, is_streamed: bool) -> None:
+def test_the_job_of_an_unreachable_http_client_ends(service: FakeWorkerService, link: Link, is_streamed: bool) -> None:
     body = json.dumps({"prompt": "a", "stream": is_streamed})
     curl = ["curl", "-sN", "-H", f"Authorization: Bearer {KEY}", "-H", "Content-Type: application/json"]
     command = ["ip", "netns", "exec", link.name, *curl, "-d", body, f"{service.url}/v1/completions"]

@@ -23,7 +23,7 @@ mount --rbind /mnt /dev
     [(READ_ONLY_TMP, "/tmp"), (READ_ONLY_SHARED_MEMORY, "/dev/shm"), (NO_SHARED_MEMORY, "/dev/shm")],
     ids=["read-only tmp", "read-only shared memory", "no shared memory"],
 )
-def test_a_directory_that_ray_needs_is_named(need: Callable[[str], None], mounts: str, path: str) -> None:
+def test_an_error_names_the_unsuitable_directory_of_ray(need: Callable[[str], None], mounts: str, path: str) -> None:
     need("unshare")
     serve = [sys.executable, "-m", "cactus_actors.cli.main", "serve", "--placement", "ray"]
     serve += ["--no-journal", "--no-http"]

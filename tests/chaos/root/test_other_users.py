@@ -82,7 +82,7 @@ def attack(target: Path, paths: list[str]) -> str:
 
 
 @pytest.mark.parametrize("placement", ["local", "ray"])
-async def test_another_user_changes_nothing_of_a_running_service(entered: Path, placement: str) -> None:
+async def test_another_user_cannot_change_a_running_service(entered: Path, placement: str) -> None:
     secret = entered / "secret"
     secret.write_text(SECRET)
     secret.chmod(0o600)

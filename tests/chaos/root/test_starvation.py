@@ -62,7 +62,7 @@ async def test_a_worker_that_runs_out_of_memory_costs_no_job(tmp_path: Path, gro
         processes.stop()
 
 
-async def test_a_worker_with_a_tenth_of_a_core_is_slow_and_not_declared_dead(
+async def test_a_worker_with_a_tenth_of_a_core_is_not_declared_dead(
     tmp_path: Path, group: Callable[[Path], Path]
 ) -> None:
     processes = Processes(tmp_path)
@@ -80,7 +80,7 @@ async def test_a_worker_with_a_tenth_of_a_core_is_slow_and_not_declared_dead(
         processes.stop()
 
 
-async def test_the_service_waits_for_a_private_ray_with_a_fifth_of_a_core(
+async def test_the_service_waits_for_a_private_ray_cluster_with_a_fifth_of_a_core(
     tmp_path: Path, group: Callable[[Path], Path]
 ) -> None:
     slow = group(CPU)

@@ -74,7 +74,7 @@ def test_trailers_do_not_change_a_request(service: FakeWorkerService) -> None:
     ],
 )
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_answers_keep_their_order_whatever_follows_a_request(
+def test_pipelined_requests_are_answered_in_order(
     impatient: FakeWorkerService,
     behind: bytes,
     status: int,
@@ -168,7 +168,7 @@ def test_the_bodies_of_a_caller_together_have_a_limit(service: FakeWorkerService
     until(lambda: http_client.post(COMPLETIONS, content=part, headers=JSON).status_code == 400)
 
 
-def test_an_unread_answer_ends_its_connection(impatient: FakeWorkerService) -> None:
+def test_a_connection_that_does_not_read_its_answer_is_closed(impatient: FakeWorkerService) -> None:
     assert impatient.gateway is not None
     body = json.dumps({"content": "a " * 200_000, "with_pieces": True}).encode()
     with socket.socket() as opened:

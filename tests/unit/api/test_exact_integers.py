@@ -53,14 +53,14 @@ def test_a_drawn_seed_is_exact_in_every_json_reader(drawn: Callable[[], int]) ->
     assert len(set(seeds)) == 400
 
 
-def test_a_job_has_the_seed_of_its_id() -> None:
+def test_the_default_seed_follows_from_the_job_id() -> None:
     assert seed_of_job("f" * 32) == MAX_EXACT
     assert seed_of_job("0" * 32) == 0
     assert seed_of_job("0123456789abcdef" + "0" * 16) == 0x0123456789ABCDEF >> 11
 
 
 @pytest.mark.parametrize("name", ["seed", "random_seed"])
-def test_a_seed_may_be_its_digits(name: str) -> None:
+def test_a_seed_may_be_a_decimal_string(name: str) -> None:
     for seed in (0, 7, MAX_EXACT + 2, LARGEST):
         options = msgspec.convert({name: str(seed)}, Options)
         assert resolve_options(options)[0].seed == seed
@@ -73,13 +73,13 @@ def test_a_seed_may_be_its_digits(name: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "seven", "-2", "1e3", "0x1", "٣", "1" * 21])
-def test_an_invalid_seed_is_refused_by_name(wrong: str) -> None:
+def test_an_invalid_seed_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         request_from_body("/v1/completions", {"prompt": "a", "seed": wrong}, lambda _: "0" * 32)
     assert refused.value.param == "seed"
 
 
-def test_integers_that_some_round() -> None:
+def test_integers_beyond_2_53_are_inexact_in_some_json_readers() -> None:
     assert text_if_inexact(MAX_EXACT) is None
     assert text_if_inexact(MAX_EXACT + 1) == "9007199254740992"
     assert is_exact({"a": [1, -MAX_EXACT, True, "x", 1.5, None]})
@@ -117,7 +117,7 @@ def test_a_large_seed_is_also_given_as_text_by_every_api() -> None:
     assert "seed_text" not in small
 
 
-def test_arguments_of_calls_are_told_as_text_too_where_they_are_large() -> None:
+def test_large_call_arguments_are_also_given_as_text() -> None:
     exact, large = ToolCall("pay", {"account": MAX_EXACT}), ToolCall("pay", {"account": [MAX_EXACT + 2]})
     replies, result = told(1, render_calls("hermes", [exact, large]), [TOOL])
     assert [call.arguments for call in result.tool_calls] == [exact.arguments, large.arguments]

@@ -51,7 +51,7 @@ def token(text: str, logprob: float | None = -0.5, **top: float) -> TokenLogprob
     )
 
 
-def test_a_chat_completion_with_our_own_fields() -> None:
+def test_a_chat_completion_has_the_service_s_own_fields() -> None:
     result = Result(
         text="Paris",
         finish_reason="length",
@@ -120,7 +120,7 @@ def test_a_chat_completion_with_our_own_fields() -> None:
     }
 
 
-def test_times_of_a_prompt_are_null_where_none_was_measured() -> None:
+def test_unmeasured_prompt_times_are_null() -> None:
     names = ("prompt_ms", "prompt_per_token_ms", "prompt_per_second")
     usage = Usage(prompt_tokens=3, completion_tokens=2)
     timings = Timings(queue_ms=1.0, time_to_first_token_ms=5.0, total_time_ms=9.0)
@@ -134,7 +134,7 @@ def test_times_of_a_prompt_are_null_where_none_was_measured() -> None:
     assert (told["predicted_ms"], told["predicted_per_second"]) == (0.0, 0.0)
 
 
-def test_a_text_completion_repeats_the_requests_spelling_of_the_model() -> None:
+def test_a_text_completion_repeats_the_model_name_of_the_request() -> None:
     body = make_body(
         make_request("completion", model="asked-for"), Result(text="Paris", stop_match="\n", model="cactus")
     )
@@ -144,7 +144,7 @@ def test_a_text_completion_repeats_the_requests_spelling_of_the_model() -> None:
     ]
 
 
-def test_a_prompt_counts_once_whatever_the_number_of_its_choices() -> None:
+def test_prompt_tokens_count_once_for_all_choices() -> None:
     results = [
         Result(text=text, usage=Usage(prompt_tokens=prompt, completion_tokens=2, cached_tokens=cached))
         for text, prompt, cached in [("a0", 10, 1), ("a1", 10, 9), ("b0", 20, 2), ("b1", 20, 19)]
@@ -173,14 +173,14 @@ def test_a_prompt_counts_once_whatever_the_number_of_its_choices() -> None:
         ("chat", None, "tool_calls", "stop"),
     ],
 )
-def test_finish_reasons_in_the_endpoints_words(
+def test_finish_reasons_use_the_endpoint_s_names(
     endpoint: str, profile: ProfileName | None, reason: Any, written: str
 ) -> None:
     choice = choice_of(make_request(endpoint, profile=profile), Result(finish_reason=reason))
     assert choice["finish_reason"] == written
 
 
-def test_calls_are_written_as_json_text_with_ids_that_every_template_takes() -> None:
+def test_call_arguments_are_json_text_and_ids_suit_every_template() -> None:
     calls = [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})]
     result = Result(text="", finish_reason="tool_calls", tool_calls=calls)
     choice = choice_of(make_request(), result)
@@ -193,13 +193,13 @@ def test_calls_are_written_as_json_text_with_ids_that_every_template_takes() -> 
     assert choice_of(make_request("completion"), result)["finish_reason"] == "stop"
 
 
-def test_an_echoed_prompt_stands_in_front() -> None:
+def test_an_echoed_prompt_precedes_the_text() -> None:
     result = Result(text=" blue", prompt_text="The sky")
     assert choice_of(make_request("completion"), result)["text"] == "The sky blue"
     assert choice_of(make_request("chat"), result)["message"]["content"] == "The sky blue"
 
 
-def test_raw_tokens_stand_instead_of_the_text() -> None:
+def test_raw_tokens_replace_the_text() -> None:
     result = Result(text="blue", token_ids=[4, 5])
     text = choice_of(make_request("completion", return_raw_tokens=True), result)
     assert (text["text"], text["tokens"]) == ("", [4, 5])
@@ -207,7 +207,7 @@ def test_raw_tokens_stand_instead_of_the_text() -> None:
     assert (chat["message"]["content"], chat["tokens"]) == ("", [4, 5])
 
 
-def test_log_probabilities_of_a_text() -> None:
+def test_log_probabilities_of_a_completion_have_the_documented_fields() -> None:
     tokens = [token(" bl", -0.5, **{" bl": -0.5, " gr": -1.0}), token("ue", -2.0, ed=-0.1)]
     choice = choice_of(make_request("completion"), Result(text=" blue", logprobs=tokens))
     assert choice["logprobs"] == {
@@ -218,13 +218,13 @@ def test_log_probabilities_of_a_text() -> None:
     }
 
 
-def test_no_likely_tokens_are_empty_maps_and_minus_infinity_is_a_number() -> None:
+def test_without_alternatives_maps_are_empty_and_minus_infinity_is_a_number() -> None:
     choice = choice_of(make_request("completion"), Result(text="a", logprobs=[token("a", float("-inf"))]))
     assert choice["logprobs"]["token_logprobs"] == [-9999.0]
     assert choice["logprobs"]["top_logprobs"] == [{}]
 
 
-def test_an_echo_has_the_prompts_tokens_and_the_first_has_no_probability() -> None:
+def test_an_echo_has_the_prompt_s_tokens_and_the_first_has_no_probability() -> None:
     result = Result(
         text=" blue",
         prompt_text="The sky",
@@ -257,7 +257,7 @@ def test_offsets_of_the_cerebras_profile_count_from_the_prompt() -> None:
     assert choice_of(request, result)["logprobs"]["text_offset"] == [len("The sky")]
 
 
-def test_log_probabilities_of_a_chat() -> None:
+def test_log_probabilities_of_a_chat_have_the_documented_fields() -> None:
     tokens = [token("a", -0.5, **{"a": -0.5, r"bytes:\xc3": -2.0})]
     choice = choice_of(make_request("chat"), Result(text="a", logprobs=tokens))
     assert choice["logprobs"] == {
@@ -276,7 +276,7 @@ def test_log_probabilities_of_a_chat() -> None:
     }
 
 
-def test_an_answer_of_the_cloud_is_told_apart_from_the_local_one() -> None:
+def test_a_cloud_answer_is_distinguished_from_a_local_one() -> None:
     local = Measures(mean_logprob=-1.0, min_token_prob=0.1, entropy_mean=0.8, entropy_max=0.9)
     handoff = Handoff(
         status="completed",

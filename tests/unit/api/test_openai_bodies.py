@@ -75,7 +75,7 @@ def test_a_chat_body_becomes_a_job_with_its_options() -> None:
 
 
 @pytest.mark.parametrize("field", msgspec.structs.fields(Options), ids=lambda field: field.name)
-def test_every_option_travels_in_both_bodies(field: msgspec.structs.FieldInfo) -> None:
+def test_every_option_is_accepted_in_both_bodies(field: msgspec.structs.FieldInfo) -> None:
     value = OPTIONS[field.name]
     beside: dict[str, Any] = {"logprobs": True} if field.name == "top_logprobs" else {}
     made = [completion(prompt="Hi", **beside, **{field.name: value})]
@@ -148,7 +148,7 @@ def test_null_is_absent() -> None:
     assert request.submits[0].options == Options(seed=0)
 
 
-def test_the_endpoints_have_profiles_of_their_own_and_take_another() -> None:
+def test_each_endpoint_has_a_default_profile_that_can_be_overridden() -> None:
     assert chat().submits[0].profile == "cactus"
     assert completion(prompt="Hi").submits[0].profile == "llamacpp"
     body = {"prompt": "Hi", "temperature": 1.6}
@@ -188,7 +188,7 @@ def test_content_of_every_kind_is_kept_and_unknown_fields_of_answers_are_dropped
         ([[1], "a", {"prompt_string": "c"}], [[1], "a", "c"]),
     ],
 )
-def test_prompt_shapes(given: Any, expected: Any) -> None:
+def test_every_prompt_shape_is_accepted(given: Any, expected: Any) -> None:
     assert prompts(given) == expected
 
 
@@ -213,7 +213,7 @@ def test_an_invalid_prompt_is_reported_by_its_position(prompt: Any, message: str
     assert caught.value.param == "prompt"
 
 
-def test_choices_and_prompts_are_jobs_of_one_seed() -> None:
+def test_jobs_of_one_request_share_the_seed() -> None:
     request = completion(prompt=["a", "b"], n=2, model="m")
     assert request.n == 2
     assert [(one.job_id, one.prompt, one.choice) for one in request.submits] == [
@@ -226,7 +226,7 @@ def test_choices_and_prompts_are_jobs_of_one_seed() -> None:
     assert {one.options.seed for one in completion(prompt="a", n=2, random_seed=7).submits} == {None}
 
 
-def test_a_cloud_is_kept_from_what_it_cannot_answer() -> None:
+def test_requests_that_a_cloud_cannot_answer_do_not_allow_it() -> None:
     assert chat().submits[0].options.allow_cloud is None
     assert chat(n=2).submits[1].options.allow_cloud is False
     request = chat(return_raw_tokens=True)
@@ -234,7 +234,7 @@ def test_a_cloud_is_kept_from_what_it_cannot_answer() -> None:
     assert request.submits[0].options.allow_cloud is False
 
 
-def test_stream_options_and_unknown_fields_are_told() -> None:
+def test_stream_options_are_read_and_unknown_fields_reported() -> None:
     request = chat(stream_options={"include_usage": True, "other": 1}, chat_template="x", trace=1)
     assert request.include_usage
     assert request.ignored == ("chat_template", "trace")
@@ -285,13 +285,13 @@ def test_a_wrong_type_or_value_names_its_field(fields: dict[str, Any], param: st
 @pytest.mark.parametrize(
     "fields", [{"best_of": 2}, {"audio": {}}, {"modalities": ["audio"]}, {"functions": [{"name": "f"}]}]
 )
-def test_unsupported_features_are_refused_by_name_and_not_ignored(fields: dict[str, Any]) -> None:
+def test_unsupported_features_are_refused_and_not_ignored(fields: dict[str, Any]) -> None:
     with pytest.raises(NotSupported) as caught:
         chat(**fields)
     assert caught.value.param == next(iter(fields))
 
 
-def test_a_prompt_has_no_tools_and_an_echo_no_raw_tokens() -> None:
+def test_prompts_with_tools_and_echoes_with_raw_tokens_are_refused() -> None:
     with pytest.raises(NotSupported, match="tools need messages"):
         completion(prompt="Hi", tools=[WEATHER])
     with pytest.raises(InvalidRequest, match="exclude each other") as caught:
@@ -301,7 +301,7 @@ def test_a_prompt_has_no_tools_and_an_echo_no_raw_tokens() -> None:
         completion(prompt=["a"] * 65, n=16)
 
 
-def test_a_body_that_is_no_object_and_an_unknown_url() -> None:
+def test_a_body_that_is_not_an_object_and_an_unknown_url_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="must be a JSON object"):
         request_from_body(COMPLETIONS, ["Hi"], numbered)
     with pytest.raises(InvalidRequest, match="url must be") as caught:
@@ -323,7 +323,7 @@ def test_an_error_body_has_the_integer_code_and_the_field() -> None:
     assert "request_id" not in error_body(info)["error"]
 
 
-def test_the_cloud_is_sent_documented_fields_only() -> None:
+def test_only_documented_fields_are_sent_to_the_cloud() -> None:
     request = CloudRequest(messages=[ChatMessage(role="user", content="Hi")], tools=[WEATHER])
     params = SamplingParams(max_tokens=9, temperature=0.5, top_k=5, min_p=0.1, seed=2**64 - 1, stop=("x",))
     assert chat_request_body(request, params, "big") == {

@@ -58,7 +58,7 @@ def contents(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry["delta"] for entry in entries(chunks)]
 
 
-def test_the_stream_of_a_text_byte_for_byte() -> None:
+def test_a_text_stream_has_the_expected_chunks() -> None:
     request = BodyRequest(
         endpoint="completion", submits=[Submit(job_id=JOB, prompt="Once upon a time")], model="gpt-3.5-turbo"
     )
@@ -108,7 +108,7 @@ def test_the_chunks_of_a_cloud_answer_name_its_model() -> None:
             assert (written[-1]["confidence"], written[-1]["measures"]) == (None, None)
 
 
-def test_the_chunks_of_a_local_answer_that_might_have_left_begin_with_its_first_token() -> None:
+def test_chunks_of_a_job_that_may_be_handed_off_begin_with_its_first_token() -> None:
     chunks = make_chunks(options=Options(cloud_handoff_threshold=0.5))
     assert chunks.accepted(0, accepted()) == []
     assert contents(chunks.delta(0, delta("Hi"))) == [{"role": "assistant", "content": ""}, {"content": "Hi"}]
@@ -118,14 +118,14 @@ def test_the_chunks_of_a_local_answer_that_might_have_left_begin_with_its_first_
     assert contents(chunks.finished(0, Result())) == [{"role": "assistant", "content": ""}, {}]
 
 
-def test_the_stop_string_that_ended_a_choice_is_told() -> None:
+def test_the_last_chunk_names_the_matched_stop_string() -> None:
     [end] = make_chunks().finished(0, Result(stop_match="END"))
     assert end["choices"][0]["stop_reason"] == "END"
     [end] = make_chunks("completion").finished(0, Result(stop_match="END"))
     assert end["choices"][0]["stop_reason"] == "END"
 
 
-def test_choices_are_told_apart_by_index_and_counted_together() -> None:
+def test_choices_have_their_index_and_a_common_usage() -> None:
     chunks = make_chunks("completion", 2, n=2, include_usage=True)
     written = chunks.delta(1, delta("b")) + chunks.delta(0, delta("a"))
     assert [(entry["index"], entry["text"]) for entry in entries(written)] == [(1, "b"), (0, "a")]
@@ -138,7 +138,7 @@ def test_choices_are_told_apart_by_index_and_counted_together() -> None:
     assert make_chunks().usage() == []
 
 
-def test_mistral_counts_in_the_last_chunk() -> None:
+def test_the_mistral_profile_has_its_usage_in_the_last_chunk() -> None:
     [end] = make_chunks(profile="mistral").finished(0, Result(finish_reason="model_length"))
     assert end["choices"][0]["finish_reason"] == "model_length"
     assert end["usage"]["total_tokens"] == 0
@@ -160,7 +160,7 @@ def test_an_echo_with_log_probabilities_waits_for_them() -> None:
     assert (second["text"], second["logprobs"]["text_offset"]) == ("a", [2])
 
 
-def test_an_echo_without_an_answer_is_told_at_the_end() -> None:
+def test_an_echo_without_an_answer_is_sent_at_the_end() -> None:
     chunks = make_chunks("completion", options=Options(echo=True, logprobs=0))
     chunks.accepted(0, accepted(prompt_text="Hi"))
     first, end = entries(chunks.finished(0, Result(prompt_logprobs=[likely("H"), likely("i")])))
@@ -175,7 +175,7 @@ def test_raw_tokens_are_streamed_instead_of_text() -> None:
     assert (chat["delta"], chat["tokens"]) == ({"content": ""}, [97, 98])
 
 
-def test_log_probabilities_go_on_where_the_last_chunk_ended() -> None:
+def test_offsets_of_log_probabilities_continue_across_chunks() -> None:
     chunks = make_chunks("completion")
     chunks.delta(0, delta("ab", logprobs=[likely("a"), likely("b")]))
     [second] = entries(chunks.delta(0, delta("c", 2, logprobs=[likely("c")])))
@@ -196,7 +196,7 @@ def collected_calls(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [calls[index] for index in sorted(calls)]
 
 
-def test_calls_leave_the_text_and_come_as_they_are_written() -> None:
+def test_calls_are_removed_from_the_text_and_streamed() -> None:
     chunks = make_chunks(tools=TOOLS)
     written = chunks.accepted(0, accepted(tool_markup="hermes"))
     for place, letter in enumerate(f"Wait. {CALL}{CALL}"):
@@ -218,7 +218,7 @@ def test_calls_leave_the_text_and_come_as_they_are_written() -> None:
 
 @pytest.mark.parametrize("text", [f"Wait. {CALL}{CALL}", f"Wait. {CALL}{CALL[:60]}", CALL.replace("}}", ";}")])
 @pytest.mark.parametrize("parallel", [True, False])
-def test_a_stream_and_a_body_tell_the_same_calls(text: str, parallel: bool) -> None:
+def test_a_stream_and_a_complete_body_have_the_same_calls(text: str, parallel: bool) -> None:
     chunks = make_chunks(tools=TOOLS, options=Options(parallel_tool_calls=parallel))
     written = chunks.accepted(0, accepted(tool_markup="hermes")) + chunks.delta(0, delta(text))
     parsed = parse_calls("hermes", text, TOOLS)
@@ -237,7 +237,7 @@ def test_a_stream_and_a_body_tell_the_same_calls(text: str, parallel: bool) -> N
     assert {choice["finish_reason"], entries(written)[-1]["finish_reason"]} == {"tool_calls"}
 
 
-def test_a_call_of_no_offered_tool_is_content() -> None:
+def test_a_call_of_an_unknown_tool_is_content() -> None:
     for fields in ({}, {"tools": TOOLS, "options": Options(tool_choice="none")}):
         chunks = make_chunks(**fields)
         written = chunks.accepted(0, accepted(tool_markup="hermes")) + chunks.delta(0, delta(CALL))
@@ -246,7 +246,7 @@ def test_a_call_of_no_offered_tool_is_content() -> None:
         assert "".join(content.get("content", "") for content in contents(written)) == CALL
 
 
-def test_text_that_only_looks_like_a_call_is_shown_at_the_end() -> None:
+def test_text_that_only_resembles_a_call_is_sent_at_the_end() -> None:
     chunks = make_chunks()
     chunks.accepted(0, accepted(tool_markup="hermes"))
     written = chunks.delta(0, delta("<tool_call>{bro", logprobs=[likely("x")])) + chunks.finished(0, Result())
@@ -266,7 +266,7 @@ def streamed(chunks: Chunks, *deltas: Delta, result: Result | None = None) -> li
     return contents(written + chunks.finished(0, result or Result()))
 
 
-def test_reasoning_comes_before_the_content_under_both_names() -> None:
+def test_reasoning_precedes_the_content_under_both_names() -> None:
     assert streamed(make_chunks(), thought("Two and"), thought(" two."), delta("Four", 2)) == [
         {"reasoning_content": "Two and", "reasoning": "Two and"},
         {"reasoning_content": " two.", "reasoning": " two."},
@@ -275,7 +275,7 @@ def test_reasoning_comes_before_the_content_under_both_names() -> None:
     ]
 
 
-def test_a_delta_of_both_is_two_chunks_and_its_probabilities_stand_in_one() -> None:
+def test_a_delta_of_reasoning_and_content_is_two_chunks() -> None:
     both = delta("Hi", reasoning_content="so", logprobs=[likely("Hi")])
     chunks = make_chunks()
     chunks.accepted(0, accepted())
@@ -294,7 +294,7 @@ def test_a_delta_of_both_is_two_chunks_and_its_probabilities_stand_in_one() -> N
         ("hidden", [{"content": "Hi"}, {}]),
     ],
 )
-def test_reasoning_stands_in_the_content_or_is_left_out(form: Any, said: list[dict[str, Any]]) -> None:
+def test_reasoning_is_in_the_content_or_omitted(form: Any, said: list[dict[str, Any]]) -> None:
     chunks = make_chunks(reasoning_format=form)
     assert streamed(chunks, thought("so"), thought(" it", 1), delta("Hi", 2)) == said
 
@@ -310,7 +310,7 @@ def test_reasoning_in_the_content_is_closed_before_a_call_and_not_at_the_end() -
     assert unclosed == [{"content": "<think>\nso"}, {}]
 
 
-def test_no_call_is_looked_for_in_reasoning() -> None:
+def test_calls_in_reasoning_are_not_parsed() -> None:
     chunks = make_chunks(tools=TOOLS)
     chunks.accepted(0, accepted(tool_markup="hermes"))
     assert contents(chunks.delta(0, thought(CALL))) == [{"reasoning_content": CALL, "reasoning": CALL}]
@@ -318,7 +318,7 @@ def test_no_call_is_looked_for_in_reasoning() -> None:
 
 @pytest.mark.parametrize("form", ["apart", "inline", "both", "hidden"])
 @pytest.mark.parametrize("answer", ["", "Four."])
-def test_a_stream_says_what_the_whole_body_says(form: Any, answer: str) -> None:
+def test_a_stream_equals_the_complete_body(form: Any, answer: str) -> None:
     result = Result(text=answer, reasoning_content="Two and two.")
     deltas = [thought("Two and"), thought(" two.", 1), delta(answer, 2)]
     said = streamed(make_chunks(reasoning_format=form), *deltas, result=result)
@@ -330,7 +330,7 @@ def test_a_stream_says_what_the_whole_body_says(form: Any, answer: str) -> None:
         assert "".join(one.get(name, "") for one in said) == whole.get(name, "")
 
 
-def test_raw_tokens_have_no_texts_beside_them() -> None:
+def test_raw_tokens_have_no_text() -> None:
     chunks = make_chunks(return_raw_tokens=True)
     [entry] = entries(chunks.delta(0, thought("so")))
     assert (entry["delta"], entry["tokens"]) == ({"content": ""}, [1])
@@ -341,7 +341,7 @@ def test_raw_tokens_have_no_texts_beside_them() -> None:
     assert body["choices"][0]["message"] == {"role": "assistant", "content": ""}
 
 
-def test_the_clients_of_mistral_and_cerebras_get_calls_whole() -> None:
+def test_the_mistral_and_cerebras_profiles_get_whole_calls() -> None:
     two = f"{CALL}\n{CALL}"
     told = {}
     for profile in ("mistral", "cerebras", "cactus"):

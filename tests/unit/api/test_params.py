@@ -37,7 +37,7 @@ def policy_of(**options: Any) -> JobPolicy:
         ("cerebras", (10_000, 1.0, 1.0, 0, 0.0, 1.0)),
     ],
 )
-def test_absent_options_take_the_profile(profile: ProfileName, defaults: tuple[float, ...]) -> None:
+def test_absent_options_have_the_defaults_of_the_profile(profile: ProfileName, defaults: tuple[float, ...]) -> None:
     params = params_of(profile)
     assert (
         params.max_tokens,
@@ -102,7 +102,7 @@ def test_a_policy_has_the_requested_value(field: str, value: Any, name: str, res
     assert getattr(policy_of(**{field: value}), name) == resolved
 
 
-def test_of_two_ways_to_ask_for_a_cloud_the_stricter_counts() -> None:
+def test_the_stricter_of_two_cloud_options_applies() -> None:
     assert policy_of(max_entropy=0.25, cloud_handoff_threshold=0.5).cloud_handoff_threshold == 0.75
     assert policy_of(max_entropy=0.75, cloud_handoff_threshold=0.5).cloud_handoff_threshold == 0.5
 
@@ -137,14 +137,14 @@ def test_min_tokens_minus_one_is_max_tokens() -> None:
         ({"logprobs": 4, "top_logprobs": 4}, 4),
     ],
 )
-def test_log_probabilities_are_asked_for_in_two_ways(options: dict[str, Any], num_logprobs: int) -> None:
+def test_log_probabilities_can_be_requested_in_two_ways(options: dict[str, Any], num_logprobs: int) -> None:
     params = params_of(**options)
     assert params.num_logprobs == num_logprobs
     assert not params.prompt_logprobs
     assert params_of(echo=True, **options).prompt_logprobs == (num_logprobs >= 0)
 
 
-def test_presence_and_frequency_count_the_prompt_unless_told_otherwise() -> None:
+def test_presence_and_frequency_penalties_count_the_prompt_by_default() -> None:
     assert params_of().penalise_prompt
     assert not resolve_options(Options(), penalise_prompt=False)[0].penalise_prompt
 
@@ -229,14 +229,14 @@ def test_values_out_of_range_are_named(options: dict[str, Any], param: str) -> N
         ("llamacpp-strict", {"logprobs": True, "top_logprobs": 6}, "top_logprobs"),
     ],
 )
-def test_some_profiles_are_narrower(profile: ProfileName, options: dict[str, Any], param: str) -> None:
+def test_some_profiles_have_narrower_ranges(profile: ProfileName, options: dict[str, Any], param: str) -> None:
     params_of("llamacpp", **options)
     with pytest.raises(InvalidRequest) as caught:
         params_of(profile, **options)
     assert caught.value.param == param
 
 
-def test_aliases_spell_one_field() -> None:
+def test_aliases_set_the_same_field() -> None:
     params = params_of(
         random_seed=5, stop_sequences="x", max_completion_tokens=7, repetition_penalty=1.5, safe_mode=True
     )
@@ -245,7 +245,7 @@ def test_aliases_spell_one_field() -> None:
     assert params_of(seed=5, random_seed=5).seed == 5
 
 
-def test_defaults_fill_in_what_no_spelling_of_a_field_says() -> None:
+def test_defaults_apply_unless_a_field_is_given_by_any_name() -> None:
     defaults = Options(max_tokens=9, seed=1, top_k=3)
     filled = with_defaults(Options(max_completion_tokens=4, seed=2), defaults)
     assert filled == Options(max_completion_tokens=4, seed=2, top_k=3)
@@ -271,7 +271,7 @@ def test_a_seed_is_drawn_when_none_is_given() -> None:
         ({"tool_choice": FUNCTION, "force_tools": True}, ToolChoice("required", "time")),
     ],
 )
-def test_tool_choices(options: dict[str, Any], choice: ToolChoice) -> None:
+def test_every_tool_choice_is_read(options: dict[str, Any], choice: ToolChoice) -> None:
     assert tool_choice(given_options(Options(**options))) == choice
 
 
@@ -289,6 +289,6 @@ def test_tool_choices(options: dict[str, Any], choice: ToolChoice) -> None:
         ({"regex": ""}, "regex"),
     ],
 )
-def test_the_form_of_a_text(options: dict[str, Any], form: str | None) -> None:
+def test_structure_options_are_recognised(options: dict[str, Any], form: str | None) -> None:
     resolve_options(Options(**options))
     assert structure_of(given_options(Options(**options))) == form

@@ -65,7 +65,7 @@ def from_chat(**fields: Any) -> Options:
         ),
     ],
 )
-def test_combined_reasoning_options(
+def test_combined_reasoning_options_are_resolved(
     options: dict[str, Any], enabled: bool | None, budget: int, variables: dict[str, Any]
 ) -> None:
     assert asked(**options) == ReasoningRequest(enabled, budget, variables)
@@ -122,7 +122,7 @@ def test_refusals_name_their_field(options: dict[str, Any], param: str) -> None:
         ({"thinking_budget": 5, "reasoning": {"max_tokens": 5}}, {"thinking_budget": 5}),
     ],
 )
-def test_other_apis_spellings_are_the_options(fields: dict[str, Any], options: dict[str, Any]) -> None:
+def test_names_of_other_apis_set_the_same_options(fields: dict[str, Any], options: dict[str, Any]) -> None:
     said = from_chat(**fields)
     names = ("enable_thinking", "thinking_budget", "reasoning_effort", "chat_template_kwargs")
     assert {name: getattr(said, name) for name in names if getattr(said, name) is not None} == options
@@ -158,12 +158,12 @@ def test_a_chat_body_that_is_refused_names_its_field(fields: dict[str, Any], par
         ({"reasoning": {"exclude": True}}, "hidden"),
     ],
 )
-def test_reasoning_formats(fields: dict[str, Any], form: str) -> None:
+def test_every_reasoning_format_is_read(fields: dict[str, Any], form: str) -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], **fields}
     assert request_from_chat(body, lambda _: "0" * 32, strict=True).reasoning_format == form
 
 
-def test_past_reasoning_travels_under_either_name() -> None:
+def test_past_reasoning_is_read_under_both_names() -> None:
     turns = [{"role": "assistant", "content": "a", name: "so"} for name in ("reasoning_content", "reasoning")]
     request = request_from_chat({"messages": turns}, lambda _: "0" * 32)
     assert [turn.reasoning_content for turn in request.submits[0].messages or []] == ["so", "so"]

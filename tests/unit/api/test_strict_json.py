@@ -48,7 +48,7 @@ def has_repeated_name(text: bytes) -> bool:
 
 
 @given(TEXTS | st.text(max_size=20))
-def test_it_reads_what_msgspec_reads(written: str) -> None:
+def test_valid_json_is_read_as_by_msgspec(written: str) -> None:
     text = written.encode("utf-8", "surrogatepass")
     try:
         expected: Any = msgspec.json.decode(text)
@@ -60,13 +60,13 @@ def test_it_reads_what_msgspec_reads(written: str) -> None:
         assert repr(decode_strictly(text, "it")) == repr(expected)
 
 
-def test_a_syntax_error_is_told_before_a_repeated_name() -> None:
+def test_a_syntax_error_is_reported_before_a_repeated_name() -> None:
     with pytest.raises(InvalidJSON, match="is not JSON"):
         decode_strictly(b'{"a": 1, "a": 2', "it")
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e400"])
-def test_a_number_that_no_float_holds_is_refused(number: str) -> None:
+def test_a_number_beyond_the_range_of_floats_is_refused(number: str) -> None:
     assert math.isinf(float(number))
     with pytest.raises(InvalidJSON, match="out of range"):
         decode_strictly(b"[" + number.encode() + b"]", "it")

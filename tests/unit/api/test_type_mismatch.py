@@ -65,7 +65,7 @@ def refusal_of(payload: bytes, encoding: Encoding) -> InvalidMessage:
 
 @pytest.mark.parametrize(("change", "param", "message"), WRONG)
 @pytest.mark.parametrize("encoding", [MSGPACK, JSON])
-def test_zeromq_names_the_field(encoding: Encoding, change: dict[str, Any], param: str, message: str) -> None:
+def test_zeromq_errors_name_the_field(encoding: Encoding, change: dict[str, Any], param: str, message: str) -> None:
     encoder = msgspec.msgpack.encode if encoding == MSGPACK else msgspec.json.encode
     error = refusal_of(encoder(SUBMIT | change), encoding)
     assert error.param == param
@@ -83,7 +83,7 @@ def test_a_value_that_is_not_an_object_has_no_field() -> None:
     assert (error.param, error.message) == ("options", "a key of options must be a string, not an integer")
 
 
-def test_a_second_type_is_the_first_again() -> None:
+def test_a_repeated_type_must_have_the_same_value() -> None:
     """For other names the last value counts, as docs/reference/protocol.md says."""
     for encoding, mapping in ((JSON, _json_map), (MSGPACK, _msgpack_map)):
         header = encode(msgspec.defstruct("Empty", [])(), encoding)[0]
@@ -103,7 +103,7 @@ def _msgpack_map(*fields: tuple[str, str]) -> bytes:
     return bytes([0x80 | len(fields)]) + b"".join(encoded)
 
 
-def test_choices_are_listed_up_to_a_number() -> None:
+def test_a_bounded_number_of_choices_is_listed() -> None:
     choices = Literal[tuple(f"value-{number}" for number in range(100))]  # type: ignore[valid-type]
     with pytest.raises(InvalidRequest) as refused:
         converted("other", choices)
@@ -112,12 +112,12 @@ def test_choices_are_listed_up_to_a_number() -> None:
     assert len(refused.value.message) <= 300
 
 
-def test_a_long_name_is_cut() -> None:
+def test_a_long_field_name_is_shortened() -> None:
     error = refusal_of(msgspec.json.encode(SUBMIT | {"x" * 5000: 1}), JSON)
     assert len(error.param or "") == len(error.message) == 300
 
 
-def test_http_names_the_field_in_the_same_words() -> None:
+def test_http_errors_equal_those_of_zeromq() -> None:
     body = {"messages": [{"role": "user", "content": "x"}], "temperature": "hot"}
     with pytest.raises(InvalidRequest) as refused:
         request_from_body("/v1/chat/completions", body, lambda _: job_id(1))

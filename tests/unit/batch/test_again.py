@@ -64,7 +64,7 @@ def seeds(router: ScriptedRouter) -> dict[str, set[Any]]:
 
 
 @pytest.mark.parametrize("is_cut_off", [False, True])
-def test_failed_lines_are_run_again_and_no_other(
+def test_retry_failed_runs_only_failed_lines(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path, is_cut_off: bool
 ) -> None:
     mend = fail_odd_ones(router)
@@ -87,7 +87,7 @@ def test_failed_lines_are_run_again_and_no_other(
     assert all(len(of_prompt) == 1 for of_prompt in seeds(router).values())  # to the same tokens as the first time
 
 
-def test_an_unfinished_run_goes_on_with_its_failed_lines_again(
+def test_an_unfinished_run_resumes_with_its_failed_lines(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
     mend = fail_odd_ones(router)
@@ -100,7 +100,7 @@ def test_an_unfinished_run_goes_on_with_its_failed_lines_again(
     assert run(retry_failed=True).num_succeeded == NUM_LINES
 
 
-def test_there_is_nothing_to_run_again(run: Callable[..., BatchProgress], source: Path) -> None:
+def test_retry_failed_needs_a_run(run: Callable[..., BatchProgress], source: Path) -> None:
     with pytest.raises(OutputRefused, match="no run to retry"):
         run(retry_failed=True)
     source.write_text('{"prompt": "p 0"}\n')
@@ -139,7 +139,7 @@ def test_reasons_are_counted(
     assert [reason["count"] for reason in report["reasons"]] == [6, 1]
 
 
-def test_packed_input(run: Callable[..., BatchProgress], source: Path, tmp_path: Path) -> None:
+def test_gzip_input_is_read_and_resumed(run: Callable[..., BatchProgress], source: Path, tmp_path: Path) -> None:
     packed = tmp_path / "in.jsonl.gz"
     packed.write_bytes(gzip.compress(source.read_bytes()))
     progress = run(source=packed)
@@ -147,7 +147,7 @@ def test_packed_input(run: Callable[..., BatchProgress], source: Path, tmp_path:
     assert run(resume=True).num_resumed == NUM_LINES + 1  # its content is the same input
 
 
-def test_input_from_a_pipe_is_kept_for_going_on(
+def test_input_from_a_pipe_is_stored_for_resuming(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, tmp_path: Path
 ) -> None:
     mend = fail_odd_ones(router)
@@ -164,7 +164,7 @@ def test_input_from_a_pipe_is_kept_for_going_on(
     assert anew.stdout.startswith("1 of 1 lines done")
 
 
-def test_input_that_cannot_be_kept(tmp_path: Path) -> None:
+def test_input_that_cannot_be_stored_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputRefused, match="no directory"):
         keep_input(io.BytesIO(b"a"), tmp_path / "none" / "out.jsonl", overwrite=False)
     (tmp_path / "directory").mkdir()
@@ -213,7 +213,7 @@ def test_a_system_message_and_a_schema_for_lines_that_have_none(
         ("text.json", "--json-schema: text.json: it is not JSON"),
     ],
 )
-def test_a_schema_that_is_none_runs_nothing(
+def test_an_invalid_schema_runs_nothing(
     cactus: Callable[..., typer.testing.Result],
     router: ScriptedRouter,
     tmp_path: Path,
@@ -231,12 +231,12 @@ def test_a_schema_that_is_none_runs_nothing(
     assert not router.received_of(Submit)
 
 
-def test_a_system_message_that_is_no_text_runs_nothing(run: Callable[..., BatchProgress]) -> None:
+def test_an_invalid_system_message_runs_nothing(run: Callable[..., BatchProgress]) -> None:
     with pytest.raises(InvalidRequest, match="system is not UTF-8"):
         run(system="caf\udce9")
 
 
-def test_unlike_reasons_are_told_apart(tmp_path: Path) -> None:
+def test_reasons_of_the_same_kind_are_counted_together(tmp_path: Path) -> None:
     told = [
         ("the line is not JSON (byte 7)", 1),
         ("the line is not JSON (byte 12)", 2),
@@ -256,7 +256,7 @@ def test_unlike_reasons_are_told_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_no_bar_is_drawn_before_a_line_may_run() -> None:
+def test_no_progress_bar_is_drawn_before_the_run_begins() -> None:
     terminal = io.StringIO()
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     with pytest.raises(OutputRefused), shown_progress("in.jsonl", terminal):

@@ -24,7 +24,7 @@ def command(router: ScriptedRouter, *arguments: str) -> subprocess.CompletedProc
     )
 
 
-def test_exit_codes(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
+def test_batch_ends_with_the_documented_exit_codes(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
     arguments = (str(source), "-o", str(tmp_path / "out.jsonl"))
     wrong = command(router, *arguments, "--temperature", "9")
     assert (wrong.returncode, names(tmp_path)) == (2, set())
@@ -45,7 +45,7 @@ def test_exit_codes(router: ScriptedRouter, source: Path, tmp_path: Path) -> Non
         assert "1 failed" in failed.stdout
 
 
-def test_an_interrupt_says_what_it_does_and_how_to_go_on(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
+def test_an_interrupt_prints_how_to_resume(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
     router.on_submit = lambda *_: None  # type: ignore[method-assign]
     environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
     arguments = ["batch", str(source), "-o", str(tmp_path / "out.jsonl")]

@@ -29,7 +29,7 @@ def truncate(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("change", [append, modify_the_end, truncate])
 @pytest.mark.parametrize("is_read_ahead", [True, False])
-def test_an_input_that_changes_under_the_run_is_noticed(
+def test_an_input_that_changes_during_the_run_is_detected(
     run: Callable[..., BatchProgress],
     router: ScriptedRouter,
     source: Path,
@@ -62,7 +62,7 @@ def test_an_input_that_changes_under_the_run_is_noticed(
 
 
 @pytest.mark.parametrize("change", [Path.touch, Path.unlink])
-def test_an_input_that_is_only_touched_or_removed_under_the_run_does_no_harm(
+def test_touching_or_removing_the_input_during_the_run_changes_nothing(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, change: Callable[[Path], None]
 ) -> None:
     def change_it(identity: bytes, submit: Submit) -> None:

@@ -33,7 +33,7 @@ def opened_and_closed(path: Path) -> CustomIdSet:
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 10)), st.lists(st.integers(0, 10)))
-def test_a_key_set_is_a_set(added: list[int], asked: list[int]) -> None:
+def test_a_custom_id_set_behaves_like_a_set(added: list[int], asked: list[int]) -> None:
     keys, expected = CustomIdSet(), set[int]()
     for key in added:
         assert keys.add(key) == (key not in expected)
@@ -57,14 +57,14 @@ def test_damage_in_the_middle_loses_only_the_damaged_lines(tmp_path: Path, damag
     assert [other.name for other in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_line_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+def test_a_repeated_line_counts_once(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl.partial"
     written(path, "a", "b", "a", "c")
     assert len(opened_and_closed(path)) == 3
     assert path.read_bytes() == b"".join(result(name) + b"\n" for name in "abc")
 
 
-def test_a_killed_repair_begins_again(tmp_path: Path) -> None:
+def test_a_killed_repair_is_repeated(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl.partial"
     written(path, "a", "a", "b")
     (tmp_path / "out.jsonl.partial.new").write_bytes(b"half of an earlier rep")
@@ -107,7 +107,7 @@ def test_results_of_a_failed_fsync_are_cut_off(tmp_path: Path, monkeypatch: pyte
     assert len(opened_and_closed(path)) == 1
 
 
-def test_results_count_once_they_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_count_after_they_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed run may leave data in the kernel that the disk then refuses."""
     path = tmp_path / "out.jsonl.partial"
     written(path, "a")
@@ -121,7 +121,7 @@ def test_results_count_once_they_are_on_the_disk(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("is_complete", [False, True])
-def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_complete: bool) -> None:
+def test_a_flipped_bit_in_the_journal_is_detected(tmp_path: Path, is_complete: bool) -> None:
     path = tmp_path / "out.jsonl.journal"
     journal = BatchJournal(path)
     journal.begin(BatchRun(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"raw": False}))
@@ -146,7 +146,7 @@ def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_comp
     assert num_refused > len(content) // 2  # the other bits only change names of fields with default values
 
 
-def test_a_journal_that_cannot_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_journal_begins_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out.jsonl.journal"
     write = os.pwrite
 

@@ -61,7 +61,7 @@ def submit_of(text: str, defaults: Options | None = None) -> Submit:
         (b"\xef\xbb\xbf\n", []),
     ],
 )
-def test_lines(tmp_path: Path, content: bytes, lines: list[tuple[int, bytes]]) -> None:
+def test_lines_of_jsonl_are_read(tmp_path: Path, content: bytes, lines: list[tuple[int, bytes]]) -> None:
     read_lines = read(write(tmp_path, content))
     assert [(line.number, line.content) for line in read_lines] == lines
     for line in read_lines:
@@ -71,14 +71,14 @@ def test_lines(tmp_path: Path, content: bytes, lines: list[tuple[int, bytes]]) -
 
 @pytest.mark.parametrize("tail", [b"", b'\n"next"\n'])
 @pytest.mark.parametrize("length", [MAX_LINE_BYTES + 1, 3 * MAX_LINE_BYTES, 2 * (MAX_LINE_BYTES + 1)])
-def test_a_line_that_is_too_long_is_told_without_its_content(tmp_path: Path, length: int, tail: bytes) -> None:
+def test_a_too_long_line_is_reported_without_its_content(tmp_path: Path, length: int, tail: bytes) -> None:
     lines = read(write(tmp_path, b"x" * length + tail))
     assert lines[0] == RawLine(1, 0, None)
     assert [line.number for line in lines[1:]] == ([2] if tail else [])
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1)))
-def test_plain_text_is_one_prompt_a_line(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+def test_plain_text_is_one_prompt_per_line(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     texts = [text for text in texts if text.encode().strip() and "\0" not in text and text[0] not in "\x1f\ufeff"]
     path = write(tmp_path_factory.mktemp("text"), "\n".join(["first", *texts]).encode(), "prompts.txt")
     with PromptFile(path) as file:
@@ -97,7 +97,7 @@ def test_plain_text_is_one_prompt_a_line(tmp_path_factory: pytest.TempPathFactor
         ("a.csv", b"hello", "text"),
     ],
 )
-def test_format(tmp_path: Path, name: str, content: bytes, form: str) -> None:
+def test_the_format_follows_from_the_file_name(tmp_path: Path, name: str, content: bytes, form: str) -> None:
     with PromptFile(write(tmp_path, content, name)) as file:
         assert file.format() == form
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path, head: bytes, what: s
         read(write(tmp_path, head))
 
 
-def test_a_packed_file_is_read_as_what_is_in_it(tmp_path: Path) -> None:
+def test_a_gzip_file_is_read_as_its_content(tmp_path: Path) -> None:
     content = "eins\r\n\r\nzwei ü\ndrei".encode()
     plain, packed = write(tmp_path, content, "a.txt"), write(tmp_path, gzip.compress(content), "a.txt.gz")
     with PromptFile(plain) as first, PromptFile(packed) as second:
@@ -138,7 +138,7 @@ def test_a_packed_file_is_read_as_what_is_in_it(tmp_path: Path) -> None:
         lambda _: b"\x1f\x8b\x08\x00",
     ],
 )
-def test_a_packed_file_that_is_damaged_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     lines = b"".join(hashlib.sha256(bytes([number])).hexdigest().encode() + b"\n" for number in range(200))
     with pytest.raises(InputInvalid, match="gzip"):
         read(write(tmp_path, damage(gzip.compress(lines)), "a.txt.gz"))
@@ -150,7 +150,7 @@ def test_a_gz_file_must_be_gzip(tmp_path: Path, content: bytes) -> None:
         read(write(tmp_path, content, "a.jsonl.gz"))
 
 
-def test_a_packed_file_that_is_cut_short_tells_what_was_whole(tmp_path: Path) -> None:
+def test_a_truncated_gzip_file_is_reported_with_its_whole_lines(tmp_path: Path) -> None:
     lines = [hashlib.sha256(bytes([number])).hexdigest().encode() + b"\n" for number in range(200)]
     packed = gzip.compress(b"".join(lines))
     unpacker = zlib.decompressobj(31)
@@ -199,7 +199,7 @@ def test_a_sparse_file_of_100_gb_is_refused_at_once(tmp_path: Path) -> None:
         (b'{"custom_id":"' + b"a" * 10_000 + b'","prompt":"z"}', "at most 512"),
     ],
 )
-async def test_lines_that_could_not_be_told_apart_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+async def test_lines_without_a_unique_custom_id_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(InputInvalid, match=message):
         await scanned(write(tmp_path, content))
 
@@ -223,7 +223,7 @@ async def test_scan_counts_lines_and_finds_the_model(tmp_path: Path) -> None:
         (b'"a"\n"b"\n"c"\n\n', ["a", "b", "c"]),
     ],
 )
-async def test_a_line_that_the_scan_did_not_see_is_never_given(
+async def test_lines_that_changed_after_the_scan_are_not_returned(
     tmp_path: Path, content: bytes, given: list[str]
 ) -> None:
     original = b'"a"\n"b"\n"c"\n'
@@ -241,7 +241,7 @@ async def test_a_line_that_the_scan_did_not_see_is_never_given(
     assert got == given
 
 
-async def test_a_repeated_custom_id_is_found_far_behind(tmp_path: Path) -> None:
+async def test_a_repeated_custom_id_is_found_at_any_distance(tmp_path: Path) -> None:
     lines = [b'{"custom_id":"%d","prompt":"x"}' % number for number in range(5000)]
     path = write(tmp_path, b"\n".join([*lines, lines[1234]]))
     with pytest.raises(InputInvalid, match="'1234' is on line 1235 and on line 5001"):
@@ -256,12 +256,12 @@ async def test_a_tail_of_zero_bytes_is_refused_before_all_of_it_is_read(tmp_path
         await scanned(path)
 
 
-def test_a_disk_that_cannot_read_is_told(tmp_path: Path) -> None:
+def test_a_read_error_of_the_disk_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputInvalid, match="/proc/self/mem: Input/output error"):
         PromptFile(Path("/proc/self/mem"))
 
 
-def test_the_four_forms_of_a_line() -> None:
+def test_all_four_forms_of_a_line_are_accepted() -> None:
     assert submit_of('"hi"').prompt == "hi"
     line = PromptLine(1, "line-1", "hi")
     [plain] = request_of_line(line, job_id_of, Options(), None, as_chat=True).submits
@@ -276,7 +276,7 @@ def test_the_four_forms_of_a_line() -> None:
     assert (batch.messages, batch.model, batch.options.max_tokens) == (chat.messages, "m", 3)
 
 
-def test_defaults_fill_in_what_a_line_leaves_out() -> None:
+def test_defaults_apply_to_missing_options_of_a_line() -> None:
     defaults = Options(max_tokens=9, seed=5, temperature=0.0)
     options = submit_of('{"prompt": "x", "max_tokens": 3}', defaults).options
     assert (options.max_tokens, options.seed, options.temperature) == (3, 5, 0.0)
@@ -312,7 +312,7 @@ def test_defaults_fill_in_what_a_line_leaves_out() -> None:
         ('{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {}, "more": 1}', "line"),
     ],
 )
-def test_lines_that_ask_for_what_cannot_be(text: str, param: str) -> None:
+def test_invalid_options_of_a_line_are_refused(text: str, param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         submit_of(text)
     assert caught.value.param == param
@@ -333,12 +333,12 @@ def test_an_unknown_field_is_named(text: str, message: str) -> None:
     assert caught.value.message == message
 
 
-def test_features_that_the_service_lacks_are_named() -> None:
+def test_unsupported_features_are_named() -> None:
     with pytest.raises(NotSupported, match="best_of"):
         submit_of('{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","best_of":3}}')
 
 
-def test_a_file_is_for_one_model() -> None:
+def test_a_line_with_another_model_is_refused() -> None:
     line = PromptLine(2, "line-2", {"prompt": "x", "model": "n"})
     with pytest.raises(InvalidRequest, match=r"one model.*'m'"):
         request_of_line(line, job_id_of, Options(), "m")
@@ -356,7 +356,7 @@ def test_a_file_is_for_one_model() -> None:
         (None, "longer than"),
     ],
 )
-def test_lines_that_cannot_be_read(content: bytes | None, message: str) -> None:
+def test_unreadable_lines_are_refused(content: bytes | None, message: str) -> None:
     line = decode_line(RawLine(3, 100, content), "jsonl")
     assert line.custom_id == "line-3"
     with pytest.raises(InvalidRequest, match=message):
@@ -364,7 +364,7 @@ def test_lines_that_cannot_be_read(content: bytes | None, message: str) -> None:
 
 
 @given(st.binary(max_size=200).filter(lambda content: b"\n" not in content))
-def test_no_bytes_make_anything_but_a_line_or_a_named_error(content: bytes) -> None:
+def test_arbitrary_bytes_are_lines_or_typed_errors(content: bytes) -> None:
     for form in ("jsonl", "text"):
         with contextlib.suppress(InvalidRequest, InputInvalid):
             line = decode_line(RawLine(1, 0, content), form)  # type: ignore[arg-type]

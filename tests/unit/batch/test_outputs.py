@@ -25,7 +25,7 @@ from tests.support.router.batch_runs import names, records
 from tests.support.router.scripted_router import ScriptedRouter, until
 
 
-def test_two_runs_on_one_output(
+def test_a_second_run_on_the_same_output_is_refused(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
     router.pauses_at = 0
@@ -47,9 +47,7 @@ def test_two_runs_on_one_output(
     assert run(resume=True).num_done == 20  # the lock ended with the process
 
 
-def test_an_output_that_is_a_symbolic_link_stands_for_its_target(
-    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
-) -> None:
+def test_a_symbolic_link_as_output_is_followed(run: Callable[..., BatchProgress], source: Path, tmp_path: Path) -> None:
     target = tmp_path / "elsewhere" / "results.jsonl"
     target.parent.mkdir()
     (tmp_path / "out.jsonl").symlink_to(target)
@@ -59,7 +57,7 @@ def test_an_output_that_is_a_symbolic_link_stands_for_its_target(
     assert len(target.read_bytes().splitlines()) == 20
 
 
-async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
+async def test_a_run_cancelled_while_opening_its_files_releases_its_locks(
     router: ScriptedRouter, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This happens to a batch of the gateway, whose process lives on."""
@@ -100,7 +98,9 @@ async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
         "prompts.jsonl/out",
     ],
 )
-def test_outputs_that_are_refused(run: Callable[..., BatchProgress], source: Path, tmp_path: Path, output: str) -> None:
+def test_unsuitable_outputs_are_refused(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path, output: str
+) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "link.jsonl").symlink_to(source)
     os.mkfifo(tmp_path / "fifo.jsonl")

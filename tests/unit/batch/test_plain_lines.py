@@ -75,7 +75,7 @@ def test_many_plain_lines_at_once_are_all_raw_for_a_model_without_a_chat_templat
     assert run().num_succeeded == 30
 
 
-def test_a_resumed_raw_line_makes_the_same_tokens(
+def test_a_resumed_raw_line_has_the_same_tokens(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
     """Its job id, and so its seed, is the same with and without an earlier refusal."""
@@ -91,7 +91,7 @@ def test_a_resumed_raw_line_makes_the_same_tokens(
     assert all(before[prompt] == again[prompt] for prompt in begun)
 
 
-def test_a_raw_run_keeps_plain_lines_from_the_template_and_is_no_other_run(
+def test_a_raw_run_uses_no_template_and_must_be_resumed_as_raw(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
     plain_source(source)

@@ -16,7 +16,7 @@ from tests.support.router.batch_runs import FINISHED, interrupted, names, record
 from tests.support.router.scripted_router import ScriptedRouter
 
 
-def test_a_priority_is_the_callers_and_no_parameter_of_the_run(
+def test_a_resumed_run_may_have_another_priority(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
     interrupted(lambda **changes: run(options=Options(priority=3), **changes), router, after=3)
@@ -26,7 +26,7 @@ def test_a_priority_is_the_callers_and_no_parameter_of_the_run(
     assert {submit.options.priority for submit in router.received_of(Submit)} == {-1}  # type: ignore[union-attr]
 
 
-def test_a_run_is_not_gone_on_with_by_another_model(
+def test_a_run_cannot_be_resumed_with_another_model(
     run: Callable[..., BatchProgress], router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted(run, router, after=3)
@@ -43,7 +43,7 @@ def test_a_run_is_not_gone_on_with_by_another_model(
 
 
 @pytest.mark.parametrize("name", ["out.jsonl.partial", "out.errors.jsonl.partial", "out.errors.jsonl"])
-def test_results_that_no_journal_tells_of_are_not_thrown_away(
+def test_results_without_a_journal_are_not_overwritten(
     run: Callable[..., BatchProgress], tmp_path: Path, name: str
 ) -> None:
     (tmp_path / name).write_bytes(b'{"custom_id":"job-1"}\n')
@@ -55,7 +55,7 @@ def test_results_that_no_journal_tells_of_are_not_thrown_away(
     assert names(tmp_path) == FINISHED
 
 
-def test_errors_of_an_earlier_run_do_not_outlive_one_without_any(
+def test_a_run_without_errors_removes_earlier_errors(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path
 ) -> None:
     good = source.read_bytes()
@@ -86,7 +86,7 @@ def test_changed_options_of_a_resumed_run_are_reported(
         run(resume=True)
 
 
-def test_a_finished_output_is_not_written_over(run: Callable[..., BatchProgress], tmp_path: Path) -> None:
+def test_a_finished_output_is_not_overwritten(run: Callable[..., BatchProgress], tmp_path: Path) -> None:
     run()
     before = (tmp_path / "out.jsonl").read_bytes()
     with pytest.raises(OutputRefused, match="--overwrite"):
@@ -115,7 +115,7 @@ def test_resuming_a_changed_input_into_a_finished_output_is_refused(
     assert (tmp_path / "out.jsonl").read_bytes() == finished
 
 
-def test_a_changed_input_may_be_run_over_a_finished_output(
+def test_a_changed_input_may_overwrite_a_finished_output(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path
 ) -> None:
     run()
@@ -126,7 +126,7 @@ def test_a_changed_input_may_be_run_over_a_finished_output(
     assert run(resume=True, options=Options(max_tokens=2)).num_resumed == 0
 
 
-def test_an_overwrite_cut_off_while_it_begins_leaves_what_was_finished(
+def test_an_overwrite_interrupted_at_its_start_keeps_the_finished_output(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path
 ) -> None:
     run()
@@ -138,7 +138,7 @@ def test_an_overwrite_cut_off_while_it_begins_leaves_what_was_finished(
         run(resume=True)
 
 
-def test_another_file_into_an_output_without_a_journal_is_refused(
+def test_another_input_into_an_output_without_a_journal_is_refused(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path
 ) -> None:
     run()
@@ -149,9 +149,7 @@ def test_another_file_into_an_output_without_a_journal_is_refused(
         run(resume=True)
 
 
-def test_resume_runs_only_unfinished_lines(
-    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
-) -> None:
+def test_resume_skips_finished_lines(run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path) -> None:
     interrupted(run, router, after=7)
     assert names(tmp_path) == {"out.jsonl.partial", "out.errors.jsonl.partial", "out.jsonl.journal"}
     done = records(tmp_path / "out.jsonl.partial")
@@ -203,7 +201,7 @@ def test_resume_refuses_another_input_or_other_parameters(
         b'{"complete":true}\n',
     ],
 )
-def test_a_journal_that_is_not_ours_is_refused(
+def test_a_file_that_is_not_a_journal_is_refused(
     run: Callable[..., BatchProgress], tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "out.jsonl.journal").write_bytes(content)

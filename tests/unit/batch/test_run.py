@@ -17,7 +17,7 @@ from tests.support.router.batch_runs import FINISHED, names, records
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
 
-def test_every_line_is_answered_and_only_the_journal_is_left(run: Callable[..., BatchProgress], tmp_path: Path) -> None:
+def test_every_line_is_answered_and_only_the_journal_remains(run: Callable[..., BatchProgress], tmp_path: Path) -> None:
     progress = run()
     assert (progress.num_lines, progress.num_succeeded, progress.num_failed) == (20, 20, 0)
     assert progress.completion_tokens == 100
@@ -29,7 +29,7 @@ def test_every_line_is_answered_and_only_the_journal_is_left(run: Callable[..., 
     assert answers["job-3"]["error"] is None
 
 
-def test_every_choice_of_a_line_stands_in_its_answer(
+def test_an_answer_has_every_choice_of_its_line(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path
 ) -> None:
     line = {
@@ -51,7 +51,7 @@ def test_every_choice_of_a_line_stands_in_its_answer(
     assert body["usage"]["completion_tokens"] == 20
 
 
-def test_interactive_jobs_go_first(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+def test_jobs_of_a_batch_have_background_priority(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
     run()
     priorities = {message.options.priority for message in router.received_of(Submit)}  # type: ignore[union-attr]
     assert priorities == {10}
@@ -81,7 +81,7 @@ def test_malformed_lines_and_failed_jobs_are_error_lines(
     assert "unknown field 'n'" in errors["line-5"]["error"]["message"]
 
 
-def test_options_wrong_for_every_line_are_refused_before_anything_is_written(
+def test_invalid_options_are_refused_before_anything_is_written(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:
@@ -91,7 +91,7 @@ def test_options_wrong_for_every_line_are_refused_before_anything_is_written(
     assert not router.received
 
 
-def test_in_flight_is_bounded(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+def test_the_number_of_jobs_in_flight_is_bounded(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
     most = 0
 
     def count(identity: bytes, submit: Submit) -> None:

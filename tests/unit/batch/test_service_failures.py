@@ -37,7 +37,7 @@ def seeds(router: ScriptedRouter) -> dict[Any, set[int]]:
     return found
 
 
-def test_a_job_that_was_stopped_or_taken_runs_under_another_id_to_the_same_tokens(
+def test_a_cancelled_job_or_a_used_id_runs_under_another_id_with_the_same_tokens(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
     """A service that stops ends its jobs finally; a job with another priority is another job."""
@@ -68,7 +68,7 @@ def test_a_job_that_was_stopped_or_taken_runs_under_another_id_to_the_same_token
 
 
 @pytest.mark.parametrize("error", [StorageFailure("the disk is full"), AuthenticationFailed("revoked")])
-def test_a_service_that_fails_as_a_whole_fails_no_line(
+def test_a_failing_service_fails_no_line(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path, error: CactusError
 ) -> None:
     def refuse_later(identity: bytes, submit: Submit) -> None:
@@ -100,7 +100,7 @@ def refuse_each_once(router: ScriptedRouter, error: CactusError) -> set[str]:
     return refused
 
 
-def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+def test_a_run_waits_for_a_full_queue(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
     refused = refuse_each_once(router, Overloaded("the queue is full", retry_after=0.01))
     assert run().num_succeeded == 20
     assert len(refused) == 20
@@ -131,7 +131,7 @@ def test_a_line_that_is_refused_beyond_its_own_timeout_fails_alone(
     assert (hurried["error"]["code"], hurried["error"]["param"]) == ("timeout_error", "timeout_ms")
 
 
-def test_a_line_with_a_timeout_outlives_a_service_that_is_away(
+def test_a_line_with_a_timeout_is_sent_again_after_an_unavailable_service(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path
 ) -> None:
     """The service may have the result by then."""
@@ -140,7 +140,7 @@ def test_a_line_with_a_timeout_outlives_a_service_that_is_away(
     assert run().num_succeeded == 1
 
 
-def test_a_service_that_is_away_for_a_while_is_waited_for(
+def test_a_run_waits_for_an_unavailable_service(
     run: Callable[..., BatchProgress], router: ScriptedRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The absence is longer than the timeout of a first answer, and than the silence allowed for lines in flight."""
@@ -161,7 +161,7 @@ def test_a_service_that_is_away_for_a_while_is_waited_for(
     assert WAITS in caplog.text
 
 
-def test_a_service_that_refuses_one_line_and_answers_another_is_spoken_of_once(
+def test_an_unavailable_service_is_logged_once(
     run: Callable[..., BatchProgress], router: ScriptedRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A draining service does this."""
@@ -195,7 +195,7 @@ def test_jobs_that_an_interrupt_cancelled_run_again(
     assert len(cancelled) == 5
 
 
-def test_a_line_outlives_any_number_of_interrupts(
+def test_a_line_is_repeated_after_any_number_of_cancellations(
     run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
 ) -> None:
     cancelled = cancel_first(router, 10)

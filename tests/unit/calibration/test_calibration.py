@@ -65,7 +65,7 @@ def judged(is_right: bool, doubt: float, probe: float | None = None) -> ExampleO
         ({"answer": "42", "regex": "4"}, "42.", "43"),
     ],
 )
-def test_labels(label: dict[str, Any], right: str, wrong: str) -> None:
+def test_answers_are_compared_with_their_label(label: dict[str, Any], right: str, wrong: str) -> None:
     example = Example(question="?", **label)
     assert example.is_right(said(right))
     assert not example.is_right(said(wrong))
@@ -73,14 +73,14 @@ def test_labels(label: dict[str, Any], right: str, wrong: str) -> None:
     assert not example.is_right(said(right, success=False))
 
 
-def test_calls_are_a_label_too() -> None:
+def test_calls_can_be_a_label() -> None:
     example = Example(question="?", calls=[ToolCall("add", {"a": 1})])
     assert example.is_right(said("", "tool_calls", tool_calls=[ToolCall("add", {"a": 1})]))
     assert not example.is_right(said("", "tool_calls", tool_calls=[ToolCall("add", {"a": 2})]))
     assert not Example(question="?", calls=[]).is_right(said("", tool_calls=[ToolCall("add", {})]))
 
 
-def test_reading_examples(tmp_path: Path) -> None:
+def test_examples_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     lines = [
         {"question": "2+2?", "answer": "4"},
@@ -104,7 +104,7 @@ def test_reading_examples(tmp_path: Path) -> None:
         '{"question": 1, "answer": "y"}',
     ],
 )
-def test_a_line_that_is_no_example_is_named(tmp_path: Path, line: str) -> None:
+def test_an_invalid_example_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text('{"question": "x", "answer": "y"}\n' + line)
     with pytest.raises(InputInvalid, match=r"data\.jsonl:2: "):
@@ -125,7 +125,7 @@ def blocks_of(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page(document), re.M | re.S)
 
 
-def test_the_examples_of_the_document_are_examples(tmp_path: Path) -> None:
+def test_the_documented_examples_are_valid(tmp_path: Path) -> None:
     (block,) = blocks_of("guide/handoff.md", "json")
     (tmp_path / "data.jsonl").write_text(block)
     paris, sum_of_two, timer = read_examples(tmp_path / "data.jsonl")
@@ -134,7 +134,7 @@ def test_the_examples_of_the_document_are_examples(tmp_path: Path) -> None:
     assert timer.is_right(said("", tool_calls=[ToolCall("timer", {"minutes": 5})]))
 
 
-def test_the_settings_of_the_document_are_settings(tmp_path: Path) -> None:
+def test_the_documented_settings_are_valid(tmp_path: Path) -> None:
     (block,) = blocks_of("guide/handoff.md", "toml")
     (tmp_path / "serve.toml").write_text(block)
     handoff = make_config(read_config_file(tmp_path / "serve.toml")).handoff
@@ -144,7 +144,7 @@ def test_the_settings_of_the_document_are_settings(tmp_path: Path) -> None:
 # ranking
 
 
-def test_area_under_curve() -> None:
+def test_area_under_curve_equals_its_definition() -> None:
     assert area_under_curve([0.1, 0.2, 0.3], [False, True, True]) == 1.0
     assert area_under_curve([0.3, 0.2, 0.1], [False, True, True]) == 0.0
     assert area_under_curve([0.5, 0.5], [False, True]) == 0.5
@@ -157,7 +157,7 @@ SCORES = [0.1, 0.2, 0.3, 0.4, 0.5]
 RIGHT = [False, True, False, True, True]
 
 
-def test_the_cut_for_a_precision_hands_off_least() -> None:
+def test_the_cut_for_a_precision_has_the_smallest_handed_off_share() -> None:
     assert cut_for_precision(SCORES, RIGHT, 0.6) == Cut(0.0, 5, 5, 3)
     assert cut_for_precision(SCORES, RIGHT, 0.75) == Cut(0.15, 5, 4, 3)
     assert cut_for_precision(SCORES, RIGHT, 1.0) == Cut(0.35, 5, 2, 2)
@@ -165,14 +165,14 @@ def test_the_cut_for_a_precision_hands_off_least() -> None:
     assert surest_cut([0.1, 0.2, 0.3], [True, True, False]) == Cut(0.0, 3, 3, 2)
 
 
-def test_the_cut_for_a_share_hands_off_most() -> None:
+def test_the_cut_for_a_share_is_the_largest_allowed() -> None:
     assert cut_for_share(SCORES, RIGHT, 0.0).handed_off == 0.0
     assert cut_for_share(SCORES, RIGHT, 0.5) == Cut(0.25, 5, 3, 2)
     assert cut_for_share([0.5] * 4, [True] * 4, 0.5) == Cut(0.0, 4, 4, 4)  # equal values cannot be separated
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
-def test_a_cut_says_what_its_threshold_does(answers: list[tuple[float, bool]]) -> None:
+def test_a_cut_has_the_share_and_the_accuracy_of_its_threshold(answers: list[tuple[float, bool]]) -> None:
     scores, right = [score for score, _ in answers], [is_right for _, is_right in answers]
     for cut in cuts(scores, right):
         stay = [is_right for score, is_right in answers if score >= cut.threshold]
@@ -200,7 +200,7 @@ def test_the_interval_is_that_of_clopper_and_pearson(num_right: int, num: int, l
     assert exact_interval(num_right, num) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
-def test_the_interval_covers_the_truth_of_a_threshold_that_was_given() -> None:
+def test_the_interval_of_a_given_threshold_covers_the_true_precision() -> None:
     """Computed for every probability, summed over all outcomes, without simulation."""
     for chance in (0.5, 0.9, 0.97, 0.999):
         for num in (1, 20, 100):
@@ -212,7 +212,7 @@ def test_the_interval_covers_the_truth_of_a_threshold_that_was_given() -> None:
             assert missed <= 0.05
 
 
-def test_the_precision_of_a_cut_is_no_bound() -> None:
+def test_the_precision_of_a_cut_is_not_a_lower_bound() -> None:
     """The document states it: about every second threshold has a lower precision than requested on other questions."""
     draw, num_short = random.Random(3), 0
     for _ in range(200):
@@ -239,7 +239,7 @@ def doubtful_answers(count: int = 400) -> tuple[list[tuple[float, ...]], list[bo
     return features, right
 
 
-def test_a_fitted_probe_finds_the_decisive_features() -> None:
+def test_a_fitted_probe_ranks_answers_like_the_ideal_one() -> None:
     features, right = doubtful_answers()
     probe = fitted_probe(features, right)
     assert probe is not None
@@ -249,7 +249,7 @@ def test_a_fitted_probe_finds_the_decisive_features() -> None:
     assert sum(scores) / len(scores) == pytest.approx(sum(right) / len(right), abs=0.01)
 
 
-def test_a_probe_is_judged_by_answers_that_it_has_not_seen() -> None:
+def test_a_probe_is_cross_validated() -> None:
     features, _ = doubtful_answers(60)
     draw = random.Random(1)
     noise = [draw.random() < 0.5 for _ in features]
@@ -273,7 +273,7 @@ def outcomes(num_right: int = 40, num_wrong: int = 20) -> list[ExampleOutcome]:
     return [judged(True, 0.01 * (place + 1)) for place in range(num_right)] + wrong
 
 
-def test_a_calibration_ranks_signals_and_grants_the_wish() -> None:
+def test_a_calibration_ranks_signals_and_meets_the_target() -> None:
     calibration = Calibration.of(outcomes(), ThresholdTarget(precision=0.9))
     assert (calibration.num_answers, calibration.num_failed) == (60, 0)
     assert calibration.accuracy == pytest.approx(2 / 3)
@@ -305,7 +305,7 @@ def test_a_second_service_answers_the_handed_off_questions() -> None:
     assert entropy.curve[0].accuracy_of_all == pytest.approx(calibration.accuracy)
 
 
-def test_the_services_own_probe_is_judged_beside_the_others() -> None:
+def test_the_probe_of_the_service_is_compared_with_the_other_signals() -> None:
     answers = [judged(True, 0.5, probe=0.9), judged(False, 0.1, probe=0.2)]
     calibration = Calibration.of(answers, ThresholdTarget(precision=1.0))
     assert calibration.signals[0].name == "probe"
@@ -319,7 +319,7 @@ def lines_of(answers: list[ExampleOutcome], target: ThresholdTarget) -> dict[str
     return {line.split("  ")[0]: " ".join(line.split()) for line in lines}
 
 
-def test_the_table_says_on_how_many_answers_an_estimate_stands() -> None:
+def test_the_table_shows_how_many_answers_an_estimate_has() -> None:
     lines = lines_of(outcomes(), ThresholdTarget(precision=0.9))
     assert lines["signal"].startswith("signal AUROC threshold handed estimate 95% right")
     # 40 right and 4 wrong ones stay
@@ -338,7 +338,7 @@ def test_the_table_of_many_answers_and_a_second_service_fits_a_terminal() -> Non
     assert lines[0].endswith("  all")
 
 
-def test_a_wish_that_nothing_reaches_is_told_in_words() -> None:
+def test_an_unreachable_target_is_explained() -> None:
     answers = [judged(place % 2 == 0, 0.5) for place in range(10)]
     calibration = Calibration.of(answers, ThresholdTarget(precision=0.97))
     entropy = next(signal for signal in calibration.signals if signal.name == "entropy")
@@ -348,7 +348,7 @@ def test_a_wish_that_nothing_reaches_is_told_in_words() -> None:
 
 
 @pytest.mark.parametrize(("is_right", "word"), [(True, "right"), (False, "wrong")])
-def test_there_is_no_auroc_of_one_kind_of_answers(is_right: bool, word: str) -> None:
+def test_without_right_and_wrong_answers_there_is_no_auroc(is_right: bool, word: str) -> None:
     answers = [judged(is_right, 0.1 * place) for place in range(1, 10)]
     calibration = Calibration.of(answers, ThresholdTarget(precision=0.9))
     assert {signal.auroc for signal in calibration.signals} == {None}
@@ -360,7 +360,7 @@ def test_there_is_no_auroc_of_one_kind_of_answers(is_right: bool, word: str) -> 
     assert calibration.to_builtins()["signals"][0]["auroc"] is None
 
 
-def test_a_report_in_json_has_what_an_estimate_stands_on() -> None:
+def test_the_json_report_has_the_counts_of_an_estimate() -> None:
     report = Calibration.of(outcomes(), ThresholdTarget(precision=0.9)).to_builtins()
     entropy = next(signal for signal in report["signals"] if signal["name"] == "entropy")
     cut = entropy["cut"]
@@ -369,7 +369,7 @@ def test_a_report_in_json_has_what_an_estimate_stands_on() -> None:
     assert report["confidence_of_intervals"] == 0.95
 
 
-def test_failed_answers_count_nowhere() -> None:
+def test_failed_answers_are_not_counted() -> None:
     failed = [ExampleOutcome(Example(), None, False), ExampleOutcome(Example(), Result(confidence=None), False)]
     calibration = Calibration.of([*outcomes(), *failed], ThresholdTarget())
     assert (calibration.num_answers, calibration.num_failed) == (60, 2)

@@ -27,7 +27,7 @@ def make_probe(**weights: float) -> Probe:
     return Probe(**(dict.fromkeys(FIELDS, 0.0) | weights))
 
 
-def test_signals() -> None:
+def test_signals_equal_their_formulas() -> None:
     assert entropy_confidence(ENTROPIES, LOGPROBS) == pytest.approx(0.8)
     assert min_token_prob(ENTROPIES, LOGPROBS) == pytest.approx(math.exp(-1.5))
     assert answer_prob(ENTROPIES, LOGPROBS) == pytest.approx(math.exp(-2.0))
@@ -52,12 +52,12 @@ def test_a_probe_is_a_logistic_regression_on_logarithms(field: str, feature: flo
     assert signal_named("probe", probe)(ENTROPIES, LOGPROBS) == pytest.approx(1 / (1 + math.exp(-0.7 * feature)))
 
 
-def test_a_probe_takes_certain_tokens_and_extreme_weights() -> None:
+def test_a_probe_is_finite_for_certain_tokens_and_extreme_weights() -> None:
     assert make_probe(surprise_max=1e6)([0.0], [0.0]) == pytest.approx(0.0, abs=1e-300)
     assert make_probe(surprise_max=-1e6)([0.0], [0.0]) == 1.0
 
 
-def test_the_probe_stands_beside_the_model(tmp_path: Path) -> None:
+def test_the_probe_is_read_from_the_model_s_directory(tmp_path: Path) -> None:
     model = tmp_path / "model.gguf"
     model.touch()
     assert probe_beside(model) is None
@@ -65,7 +65,7 @@ def test_the_probe_stands_beside_the_model(tmp_path: Path) -> None:
     assert probe_beside(model) == probe_beside(tmp_path) == Probe(**dict.fromkeys(FIELDS, 1.5))
 
 
-def test_the_probe_that_a_setting_names_comes_first(tmp_path: Path) -> None:
+def test_the_configured_probe_precedes_that_of_the_model(tmp_path: Path) -> None:
     named = tmp_path / "named.json"
     named.write_text(json.dumps(dict.fromkeys(FIELDS, 2.5)))
     sprout = resolve_model("cactus-sprout")
@@ -78,14 +78,14 @@ def test_the_probe_that_a_setting_names_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"bias": "x"}', '{"bias": 1, "more": 2}', "\xff"])
-def test_a_file_that_is_no_probe_is_refused(tmp_path: Path, content: str) -> None:
+def test_an_invalid_probe_file_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / FILE_NAME
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(ModelFileInvalid, match=FILE_NAME):
         read_probe(path)
 
 
-def test_the_embedded_model_has_one() -> None:
+def test_the_embedded_model_has_a_probe() -> None:
     probe = probe_beside(resolve_model("cactus-sprout"))
     assert probe is not None
     sure = probe([0.001] * 8, [-0.001] * 8)

@@ -25,7 +25,7 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def test_the_message_of_an_interrupt_begins_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_of_an_interrupt_begins_at_column_1(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -39,7 +39,7 @@ def test_the_message_of_an_interrupt_begins_a_line(monkeypatch: pytest.MonkeyPat
     assert told.startswith("interrupted: cancelling")
 
 
-def test_in_a_log_it_has_no_colour(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_message_of_an_interrupt_has_no_colour_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     print_how_to_resume()
     shown = capsys.readouterr().err
     assert shown.startswith("interrupted: cancelling")

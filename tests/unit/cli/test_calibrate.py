@@ -17,7 +17,7 @@ from cactus_actors.protocol.results import Measures
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
 
-def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
+def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     cactus: Callable[..., typer.testing.Result],
     router: ScriptedRouter,
     tmp_path: Path,
@@ -85,7 +85,7 @@ def test_calibrate_grants_a_bound_for_all_or_for_groups(
         assert (refused.exit_code, "between 0 and 1" in refused.stderr) == (2, True)
 
 
-def test_calibrate_asks_nothing_for_a_plot_that_cannot_be_drawn(
+def test_calibrate_sends_no_request_if_the_plot_cannot_be_drawn(
     cactus: Callable[..., typer.testing.Result],
     router: ScriptedRouter,
     tmp_path: Path,
@@ -99,7 +99,7 @@ def test_calibrate_asks_nothing_for_a_plot_that_cannot_be_drawn(
     assert cactus("calibrate", "data.jsonl").exit_code == 0
 
 
-def test_calibrate_prints_its_table_before_it_says_that_a_probe_needs_more_answers(
+def test_calibrate_prints_its_table_although_a_probe_needs_more_answers(
     cactus: Callable[..., typer.testing.Result], tmp_path: Path
 ) -> None:
     (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))

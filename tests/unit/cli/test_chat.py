@@ -37,7 +37,7 @@ def asked(router: ScriptedRouter) -> list[list[tuple[str, object]]]:
     ]
 
 
-def test_a_system_message_opens_the_conversation_from_then_on(
+def test_a_system_message_applies_to_later_turns(
     chat: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
     result = chat("one", "/system Be brief.", "two", "/system", "/reset", "three")
@@ -49,9 +49,7 @@ def test_a_system_message_opens_the_conversation_from_then_on(
     assert result.stderr.count("system: Be brief.") == 2
 
 
-def test_options_are_set_checked_and_taken_back(
-    chat: Callable[..., typer.testing.Result], router: ScriptedRouter
-) -> None:
+def test_options_are_set_checked_and_reset(chat: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     result = chat("/set temperature 0.25", "/set max-tokens 3", "/set stop END", "a", "/set temperature", "/set", "b")
     first, second = [submit for submit in router.received_of(Submit) if isinstance(submit, Submit)]
     assert (first.options.temperature, first.options.max_tokens, first.options.stop) == (0.25, 3, "END")
@@ -71,7 +69,7 @@ def test_options_are_set_checked_and_taken_back(
     assert last.options.temperature is None
 
 
-def test_a_model_without_a_chat_template_is_told_before_anybody_types(
+def test_a_missing_chat_template_is_reported_before_the_first_prompt(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
     status = router.status
@@ -148,7 +146,7 @@ words = st.text("ab cé漢 \n\t", max_size=60)
 
 
 @given(st.lists(words, max_size=8), st.integers(1, 20))
-def test_words_stay_whole(pieces: list[str], width: int) -> None:
+def test_words_are_not_split(pieces: list[str], width: int) -> None:
     wrapper = WordWrapper(width)
     written = "".join(map(wrapper.add, pieces)) + wrapper.end()
     text = "".join(pieces)

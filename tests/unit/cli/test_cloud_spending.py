@@ -30,7 +30,7 @@ def spender() -> RouterHarness:
     return router
 
 
-def test_operators_see_what_each_tenant_spent_and_clients_what_all_did() -> None:
+def test_operators_see_each_tenant_s_spending_and_clients_the_total() -> None:
     router = spender()
     assert told(router).workers[0].spent == [ALL, ANN]
     assert told(router, A_CLIENT).workers[0].spent == [ALL]
@@ -43,7 +43,7 @@ def test_a_new_report_replaces_the_last_one() -> None:
     assert told(router).workers[0].spent == [ALL]
 
 
-def test_metrics_tell_periods_and_no_tenant() -> None:
+def test_metrics_have_periods_and_no_tenants() -> None:
     samples = {
         sample.name: (sample.labels, sample.value)
         for family in families_of(told(spender()))
@@ -58,7 +58,7 @@ def test_metrics_tell_periods_and_no_tenant() -> None:
     }
 
 
-def test_the_terminal_shows_no_amount_where_none_was_spent() -> None:
+def test_the_terminal_shows_no_amount_without_spending() -> None:
     free = msgspec.structs.replace(ALL, cost=0.0)
     little = msgspec.structs.replace(ANN, cost=0.00004)
     router = RouterHarness()

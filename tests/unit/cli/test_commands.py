@@ -90,15 +90,13 @@ def test_help_shows_flags_values_ranges_and_defaults(cactus: Callable[..., typer
         ("scale many", "'N': give a number of workers, 0 or more, not many"),
     ],
 )
-def test_a_wrong_value_is_told_in_plain_words(
-    cactus: Callable[..., typer.testing.Result], arguments: str, words: str
-) -> None:
+def test_an_invalid_value_is_explained(cactus: Callable[..., typer.testing.Result], arguments: str, words: str) -> None:
     result = cactus(*arguments.split())
     assert result.exit_code == 2
     assert f"Invalid value for {words}" in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())
 
 
-def test_quantize_prints_the_path_alone_on_stdout(tmp_path: Path) -> None:
+def test_quantize_prints_only_the_path_on_stdout(tmp_path: Path) -> None:
     environment = {"CACTUS_CACHE_DIR": str(tmp_path / "cache")}
     for did in ("packed in", "packed already"):
         code, out, err = run_main("quantize", "--weights", "int8", environment=environment)
@@ -106,7 +104,7 @@ def test_quantize_prints_the_path_alone_on_stdout(tmp_path: Path) -> None:
         assert re.fullmatch(rf"[0-9.]+ MB int8, {did}.*\n", err)
 
 
-def test_reasons_of_failed_lines_are_whole_at_80_columns(
+def test_reasons_of_failed_lines_are_not_cut_at_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cactus_actors.cli.terminal.SCRIPT_WIDTH", 80)
@@ -125,12 +123,12 @@ def test_reasons_of_failed_lines_are_whole_at_80_columns(
     )
 
 
-def test_version_and_help(cactus: Callable[..., typer.testing.Result]) -> None:
+def test_version_and_help_are_printed(cactus: Callable[..., typer.testing.Result]) -> None:
     assert cactus("--version").stdout == f"cactus-actors {importlib.metadata.version('cactus-actors')}\n"
     assert "small language models" in cactus("-h").stdout
 
 
-def test_batch_writes_results_and_says_so(cactus: Callable[..., typer.testing.Result], tmp_path: Path) -> None:
+def test_batch_writes_results_and_prints_a_summary(cactus: Callable[..., typer.testing.Result], tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("one\ntwo\n")
     result = cactus("batch", "in.txt", "-o", "out.jsonl", "--max-in-flight", "1")
     assert result.stdout == "2 of 2 lines done (out.jsonl)\n"
@@ -145,7 +143,7 @@ def test_batch_writes_results_and_says_so(cactus: Callable[..., typer.testing.Re
     assert report["errors"] is None  # no line failed
 
 
-def test_a_log_tells_the_progress_of_a_prompt_file_now_and_then() -> None:
+def test_the_progress_of_a_prompt_file_is_logged_periodically() -> None:
     log = ProgressLog("in.txt")
     progress = BatchProgress(
         num_lines=1000, num_succeeded=200, num_failed=0, num_resumed=200, completion_tokens=0, started=50.0
@@ -158,7 +156,7 @@ def test_a_log_tells_the_progress_of_a_prompt_file_now_and_then() -> None:
     assert log.line(progress, 450.0) == "in.txt: 400 of 1000 lines, 10 failed, 12 tokens/s, 20 min left"
 
 
-def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:
+def test_status_and_scale_print_text_and_json(cactus: Callable[..., typer.testing.Result]) -> None:
     assert "scripted · serving" in cactus("status").stdout
     assert json.loads(cactus("status", "--json").stdout)["jobs"]["accepted"] == 0
     told = cactus("scale", "4").stdout
@@ -170,7 +168,7 @@ def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:
     assert "no option --now" in cactus("scale", "--now").stderr
 
 
-def test_workers_stand_in_natural_order() -> None:
+def test_workers_are_listed_in_natural_order() -> None:
     names = ["worker-10", "cloud", "worker-2", "worker-1b", "7", "worker-1"]
     assert sorted(names, key=natural_order) == [
         "7",
@@ -182,7 +180,9 @@ def test_workers_stand_in_natural_order() -> None:
     ]
 
 
-def test_models(cactus: Callable[..., typer.testing.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_lists_cached_models(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     folder = tmp_path / "hub" / "models--owner--a-model"
     (folder / "refs").mkdir(parents=True)
@@ -209,7 +209,7 @@ def test_models(cactus: Callable[..., typer.testing.Result], tmp_path: Path, mon
     assert "in the cache of the hub: none" in cactus("models").stdout
 
 
-def test_auth_keeps_a_key_that_nobody_else_reads(cactus: Callable[..., typer.testing.Result], tmp_path: Path) -> None:
+def test_auth_stores_a_key_in_a_private_file(cactus: Callable[..., typer.testing.Result], tmp_path: Path) -> None:
     assert cactus("auth", "--show").stdout.startswith("no key")
     stored = cactus("auth", input="sk-abcdefghijklmnop\n")
     assert "sk-abcdefghijklmnop" not in stored.output
@@ -234,7 +234,7 @@ def test_auth_keeps_a_key_that_nobody_else_reads(cactus: Callable[..., typer.tes
 
 
 @pytest.mark.parametrize("command", ["auth", "serve"])
-def test_a_wrong_handoff_section_is_told_with_its_file(
+def test_an_invalid_handoff_section_is_reported_with_its_file(
     cactus: Callable[..., typer.testing.Result], tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "c.toml").write_text("[[handoff.budgets]]\nmax_cost = 1.0\n")
@@ -243,7 +243,7 @@ def test_a_wrong_handoff_section_is_told_with_its_file(
         cactus(command, "--config", "c.toml", input="sk-abcdefghijklmnopqrst\n")
 
 
-def test_bench_of_a_service(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+def test_bench_measures_a_service(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     flags = f"--endpoint {router.endpoint} --stream-endpoint {router.stream_endpoint}"
     result = cactus("bench", *flags.split(), "--concurrency", "4", "--requests", "12", "--json")
     record = json.loads(result.stdout)
@@ -254,7 +254,7 @@ def test_bench_of_a_service(cactus: Callable[..., typer.testing.Result], router:
         cactus("bench", *flags.split(), "--model", "m")
 
 
-def test_bench_of_the_engine(cactus: Callable[..., typer.testing.Result]) -> None:
+def test_bench_measures_the_engine(cactus: Callable[..., typer.testing.Result]) -> None:
     shape = "llama:hidden=32,ffn=64,layers=1,heads=2,kv_heads=1,head_dim=16,vocab=64"
     flags = f"--random {shape} --weights float32 --batch 1,2 --prompt-tokens 8 --decode-tokens 4"
     records = [json.loads(line) for line in cactus("bench", *flags.split(), "--json").stdout.splitlines()]
@@ -272,7 +272,7 @@ def test_bench_of_the_engine(cactus: Callable[..., typer.testing.Result]) -> Non
     ("values", "percent", "expected"),
     [([], 50, 0.0), ([7.0], 99, 7.0), ([1.0, 2.0, 3.0], 50, 2.0), ([0.0, 100.0], 99, 99.0)],
 )
-def test_percentile(values: list[float], percent: int, expected: float) -> None:
+def test_percentile_interpolates(values: list[float], percent: int, expected: float) -> None:
     assert percentile(values, percent) == pytest.approx(expected)
 
 

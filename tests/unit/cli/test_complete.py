@@ -17,7 +17,7 @@ from cactus_actors.protocol.results import Handoff
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
 
-def test_complete(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+def test_complete_prints_the_answer(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     assert cactus("complete", "hello").stdout == "hello w1 w2 w3 w4\n"
     assert cactus("complete", "hello", "--stream").stdout == "hello w1 w2 w3 w4\n"
     assert cactus("complete", input="from stdin\n").stdout == "from stdin w1 w2 w3 w4\n"
@@ -26,9 +26,7 @@ def test_complete(cactus: Callable[..., typer.testing.Result], router: ScriptedR
     assert [len(submit.messages or []) for submit in asked] == [1, 1, 1, 1]
 
 
-def test_reasoning_is_shown_beside_the_answer_or_hidden(
-    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
-) -> None:
+def test_reasoning_is_shown_or_hidden(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     router.num_reasoning_tokens = 2
     for stream in ([], ["--stream"]):
         hidden = cactus("complete", "hello", *stream)
@@ -51,7 +49,7 @@ def test_an_empty_prompt_is_an_error(
 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
-def test_a_prompt_that_is_not_utf8_is_told_plainly(locale: str) -> None:
+def test_a_prompt_that_is_not_utf8_is_an_error(locale: str) -> None:
     finished = subprocess.run(
         [sys.executable, "-m", "cactus_actors.cli.main", "complete"],
         input=b"caf\xe9",
@@ -62,7 +60,7 @@ def test_a_prompt_that_is_not_utf8_is_told_plainly(locale: str) -> None:
     assert (finished.returncode, finished.stderr) == (2, b"error: stdin is not UTF-8 at byte 3\n")
 
 
-def test_a_handoff_is_told_even_when_nobody_sits_at_the_terminal(
+def test_a_handoff_is_reported_without_a_terminal(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
     def hand_off(job: ScriptedJob, finished: Finished) -> None:

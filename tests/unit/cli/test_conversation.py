@@ -28,7 +28,9 @@ def test_a_chat_keeps_earlier_reasoning(cactus: Callable[..., typer.testing.Resu
     assert last.options.enable_thinking is True
 
 
-def test_chat_remembers_and_resets(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+def test_chat_keeps_its_conversation_until_a_reset(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
     result = cactus("chat", "--system", "brief", input="one\n\n/help\ntwo\n/reset\n/what\nthree\n/exit\nnever\n")
     assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\nthree w1 w2 w3 w4\n"
     assert "confidence 0.90" in result.stderr
@@ -40,7 +42,7 @@ def test_chat_remembers_and_resets(cactus: Callable[..., typer.testing.Result], 
     assert roles == [opening, [*opening, "assistant", "user"], opening]
 
 
-def test_chat_refuses_wrong_options_before_it_opens(
+def test_chat_refuses_invalid_options_before_it_starts(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
     with pytest.raises(InvalidRequest, match="temperature must be between"):

@@ -27,7 +27,7 @@ from tests.support.router.scripted_router import ScriptedRouter
         (ModelFailure("x"), 1),
     ],
 )
-def test_exit_codes(error: Exception, code: int) -> None:
+def test_errors_have_their_exit_codes(error: Exception, code: int) -> None:
     assert exit_code(error) == code  # type: ignore[arg-type]
 
 
@@ -43,7 +43,7 @@ def test_an_error_is_one_line_without_a_traceback(
     assert re.fullmatch(r"error: 'nonsense' is not tcp://HOST:PORT.*\n", output.err)
 
 
-def test_error_lines_of_real_processes(tmp_path: Path) -> None:
+def test_real_processes_print_one_error_line(tmp_path: Path) -> None:
     nowhere = {"CACTUS_ENDPOINT": "tcp://127.0.0.1:9"}
     for code, arguments in (
         (69, ["status"]),
@@ -55,7 +55,7 @@ def test_error_lines_of_real_processes(tmp_path: Path) -> None:
         assert re.fullmatch(r"error: [^\n]+\n", stderr)
 
 
-def test_a_disk_that_takes_no_more_is_exit_code_74(router: ScriptedRouter, tmp_path: Path) -> None:
+def test_a_full_disk_is_exit_code_74(router: ScriptedRouter, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("".join(f"prompt {number}\n" for number in range(40)))
     arguments = ["batch", str(tmp_path / "in.txt"), "-o", str(tmp_path / "out.jsonl"), "--resume"]
     endpoints = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}

@@ -12,7 +12,7 @@ from cactus_actors.cli.interrupts import Interrupted, raising_interrupted, signa
 
 
 @pytest.mark.parametrize("loaded", ["cactus_actors.config", "typer", "click.core", "msgspec"])
-def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
+def test_an_interrupt_while_a_command_is_imported_prints_no_traceback(loaded: str) -> None:
     """`-X importtime` reports each import."""
     command = [sys.executable, "-X", "importtime", "-m", "cactus_actors.cli", "status"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -44,7 +44,7 @@ def test_a_signal_waits_until_a_thread_has_started() -> None:
     assert steps == ["started"]
 
 
-def test_almost_nothing_is_loaded_where_an_interrupt_still_has_a_traceback() -> None:
+def test_few_modules_are_imported_before_interrupts_are_handled() -> None:
     """The program's `main` handles Ctrl-C; before it runs, there is only Python's own startup."""
     shown = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "print(end='', flush=True); import cactus_actors.cli.__main__"],

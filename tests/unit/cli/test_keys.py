@@ -23,7 +23,7 @@ def run(state_dir: Path, *words: str) -> Result:
     return done
 
 
-def test_the_life_of_a_key(tmp_path: Path) -> None:
+def test_a_key_is_created_listed_and_revoked(tmp_path: Path) -> None:
     assert "no keys" in run(tmp_path, "list").output
     public = run(tmp_path, "server").output.strip()
     assert run(tmp_path, "server").output.strip() == public
@@ -52,7 +52,7 @@ def test_a_key_has_a_weight(tmp_path: Path) -> None:
     assert [row[:4] for row in rows] == [["heavy", "client", "heavy", "3"], ["light", "client", "light", "1"]]
 
 
-def test_a_key_may_be_without_the_cloud(tmp_path: Path) -> None:
+def test_a_key_can_exclude_the_cloud(tmp_path: Path) -> None:
     run(tmp_path, "new", "never", "--no-cloud")
     run(tmp_path, "new", "other")
     shown = json.loads(run(tmp_path, "list", "--json").output)
@@ -61,7 +61,7 @@ def test_a_key_may_be_without_the_cloud(tmp_path: Path) -> None:
     assert {row[0]: row[4] for row in rows} == {"never": "never", "other": "allowed"}
 
 
-def test_keys_from_before_there_were_weights_are_known(tmp_path: Path) -> None:
+def test_keys_without_a_weight_are_accepted(tmp_path: Path) -> None:
     run(tmp_path, "new", "alice")
     store = KeyStore(tmp_path / "keys")
     file = json.loads(store.known_path.read_text())
@@ -72,7 +72,7 @@ def test_keys_from_before_there_were_weights_are_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("role", ["client", "worker", "operator"])
-def test_a_key_file_goes_where_it_is_wanted(tmp_path: Path, role: str) -> None:
+def test_a_key_file_is_written_to_the_given_path(tmp_path: Path, role: str) -> None:
     path = tmp_path / "elsewhere.key"
     run(tmp_path / "state", "new", "bob", "--role", role, "-o", str(path))
     assert read_key_file(path).name == "bob"
@@ -81,9 +81,7 @@ def test_a_key_file_goes_where_it_is_wanted(tmp_path: Path, role: str) -> None:
     assert not KeyStore(tmp_path / "state" / "keys").path_of("bob").exists()
 
 
-def test_a_key_file_that_is_damaged_is_named_without_what_it_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_key_file_is_named_without_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "alice.key"
     run(tmp_path / "state", "new", "alice", "-o", str(path))
     secret = read_key_file(path).pair.reveal()
@@ -107,7 +105,7 @@ def test_no_secret_is_printed(tmp_path: Path) -> None:
         assert pair.reveal() not in f"{pair!r} {pair}"
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_invalid_arguments_are_explained(tmp_path: Path) -> None:
     run(tmp_path, "new", "alice")
     for words, said in {
         ("new", "alice"): "there is a key named alice",

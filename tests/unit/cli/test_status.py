@@ -87,7 +87,7 @@ def test_a_narrow_terminal_shows_the_same_in_two_tables(router: ScriptedRouter) 
     assert narrow[: len(wide) - 3] == wide[: len(wide) - 3]  # the lines above the tables
 
 
-def test_long_names_go_on_in_the_next_line(router: ScriptedRouter) -> None:
+def test_long_names_are_wrapped(router: ScriptedRouter) -> None:
     worker = worker_named("a-worker-with-a-long-name")
     lines = page(msgspec.structs.replace(router.status(""), workers=[worker]), 80)
     assert max(map(len, lines)) <= 80
@@ -110,7 +110,7 @@ def test_workers_are_counted(num_running: int, num_desired: int, told: str) -> N
     assert workers_summary(num_running, num_desired) == told
 
 
-def test_scale_waits_for_the_workers_and_tells_of_each(
+def test_scale_waits_for_the_workers_and_reports_each(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
     status, looks = router.status, itertools.count()
@@ -130,7 +130,7 @@ def test_scale_waits_for_the_workers_and_tells_of_each(
         cactus("scale", "3", "--wait")
 
 
-def test_an_interrupt_of_a_watch_prints_nothing_again(router: ScriptedRouter) -> None:
+def test_an_interrupted_watch_does_not_repeat_its_output(router: ScriptedRouter) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "cactus_actors.cli", "status", "--watch", "--interval", "0.1"]
     process = subprocess.Popen(

@@ -65,7 +65,7 @@ def test_a_signal_cancels_the_job(holding: ScriptedRouter, number: int, stream: 
 
 
 @pytest.mark.parametrize("num_wished", [0, 2])
-def test_it_says_that_no_worker_runs(holding: ScriptedRouter, num_wished: int) -> None:
+def test_a_waiting_command_reports_missing_workers(holding: ScriptedRouter, num_wished: int) -> None:
     status = holding.status
     holding.status = lambda request_id: msgspec.structs.replace(  # type: ignore[method-assign]
         status(request_id), desired_workers=num_wished
@@ -80,7 +80,7 @@ def test_it_says_that_no_worker_runs(holding: ScriptedRouter, num_wished: int) -
     assert len(holding.received_of(StatusRequest)) == 1
 
 
-def test_an_answer_that_comes_soon_needs_no_explanation(cactus: Callable[..., object], router: ScriptedRouter) -> None:
+def test_an_early_answer_is_printed_without_a_message(cactus: Callable[..., object], router: ScriptedRouter) -> None:
     assert notice_of(router.status("")) is not None
     cactus("complete", "hello")
     assert not router.received_of(StatusRequest)

@@ -40,7 +40,7 @@ def test_rates_are_those_between_two_polls() -> None:
     assert changes_of(msgspec.structs.replace(before, totals=None), now, 2.0) == {}
 
 
-def test_latencies_are_those_of_jobs_that_ended_since_the_last_poll() -> None:
+def test_latencies_cover_jobs_that_ended_since_the_last_poll() -> None:
     old, new = RouterCounters().totals(), RouterCounters().totals()
     assert latencies_of(old, new) == {}
     bounds = new.first_token_seconds.bounds
@@ -67,7 +67,7 @@ def test_values_above_all_bounds_count_as_the_highest() -> None:
     assert found["waiting"] == (bounds[-1], bounds[-1])
 
 
-def test_the_oldest_that_waits_is_told() -> None:
+def test_the_age_of_the_oldest_waiting_job_is_reported() -> None:
     harness = RouterHarness()
     assert harness.core.status(5.0).held.oldest_waiting_s == 0.0
     harness.submit(1)
@@ -77,7 +77,7 @@ def test_the_oldest_that_waits_is_told() -> None:
 
 
 @pytest.mark.parametrize("form", ["--json", "--interval=0.1"])
-def test_it_looks_until_it_is_interrupted(form: str) -> None:
+def test_watch_polls_until_it_is_interrupted(form: str) -> None:
     with ScriptedRouter() as router:
         command = [sys.executable, "-m", "cactus_actors.cli", "status", "--watch", form]
         command += ["--endpoint", router.endpoint] + ["--interval", "0.1"] * (form == "--json")

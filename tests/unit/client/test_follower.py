@@ -30,7 +30,7 @@ def token(text: str) -> TokenLogprob:
     return TokenLogprob(token_id=ord(text), token=text, bytes=[ord(text)], logprob=-1.0)
 
 
-def test_calls_that_left_the_text_are_still_in_the_stream() -> None:
+def test_calls_removed_from_the_text_are_in_the_stream() -> None:
     follower = make_follower()
     follower.on_message(Delta(job_id=JOB, index=0, token_ids=[1], text="<call>"), 0.0)
     result = Result(text="so", stream_text="<call>so", token_ids=[1, 2], tool_calls=[ToolCall("time", {})])
@@ -48,7 +48,7 @@ def test_a_lost_stream_still_has_its_log_probabilities() -> None:
     assert (delta.logprobs, delta.prompt_logprobs) == (result.logprobs, result.prompt_logprobs)
 
 
-def test_a_result_that_was_lost_is_asked_for_again_and_again() -> None:
+def test_a_lost_result_is_requested_repeatedly() -> None:
     follower = make_follower(streamed=False)
     for number in (1, 2):
         follower.outbox.clear()
@@ -58,7 +58,7 @@ def test_a_result_that_was_lost_is_asked_for_again_and_again() -> None:
     assert follower.outcome is None
 
 
-def test_a_result_is_asked_for_at_once_over_a_new_connection() -> None:
+def test_a_result_is_requested_at_once_over_a_new_connection() -> None:
     follower = make_follower(streamed=False)
     for number in (1, 2):  # the connection may end before the answer comes
         follower.outbox.clear()
@@ -66,7 +66,7 @@ def test_a_result_is_asked_for_at_once_over_a_new_connection() -> None:
         assert follower.outbox == [Fetch(job_id=JOB), Resume(job_id=JOB, credit=0)]
 
 
-def test_a_stream_goes_on_at_once_over_a_new_connection() -> None:
+def test_a_stream_resumes_at_once_over_a_new_connection() -> None:
     follower = make_follower()
     follower.on_message(Delta(job_id=JOB, index=0, token_ids=[1, 2], text="ab"), 0.0)
     follower.outbox.clear()
@@ -74,7 +74,7 @@ def test_a_stream_goes_on_at_once_over_a_new_connection() -> None:
     assert follower.outbox == [Resume(job_id=JOB, next_index=2, credit=RESUME_CREDIT)]
 
 
-def test_a_submission_that_was_not_answered_is_sent_over_the_new_connection() -> None:
+def test_an_unanswered_submission_is_repeated_over_a_new_connection() -> None:
     submit = Submit(job_id=JOB, prompt="hi")
     timeouts = Timeouts(endpoint="tcp://x:1", first_reply_s=1.0, reconnect_s=60.0)
     follower = JobFollower(JOB, submit, streamed=True, timeouts=timeouts, now=0.0)
@@ -101,7 +101,7 @@ def test_a_lost_cancellation_is_sent_again() -> None:
     assert Cancel(job_id=JOB) in follower.outbox
 
 
-def test_a_router_that_came_back_hears_of_the_cancellation() -> None:
+def test_a_restarted_router_gets_the_cancellation_again() -> None:
     follower = make_follower()
     follower.abandon()
     follower.outbox.clear()

@@ -13,7 +13,7 @@ def test_without_requests_there_is_no_timeout() -> None:
     assert not watchdog.has_expired(1e9)
 
 
-def test_silence_counts_from_the_first_question_and_ends_with_any_answer() -> None:
+def test_the_timeout_counts_from_the_first_request_and_ends_with_any_reply() -> None:
     watchdog = ReplyWatchdog()
     watchdog.on_sent(0, 5.0)
     watchdog.on_sent(0, 8.0)
@@ -25,7 +25,7 @@ def test_silence_counts_from_the_first_question_and_ends_with_any_answer() -> No
     assert not watchdog.has_expired(20.0 + REPLY_TIMEOUT_S)
 
 
-def test_a_slow_link_has_the_time_that_it_needs() -> None:
+def test_a_slow_link_gets_more_time() -> None:
     watchdog = ReplyWatchdog()
     watchdog.on_sent(10 * MIN_LINK_BYTES_PER_S, 0.0)
     assert not watchdog.has_expired(REPLY_TIMEOUT_S + 10.0)

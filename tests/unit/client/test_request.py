@@ -10,13 +10,13 @@ from cactus_actors.client.submit import encoded, make_submit
 from cactus_actors.protocol.errors import InvalidRequest
 
 
-def test_a_job_whose_id_was_chosen_is_one_that_may_be_sent_again() -> None:
+def test_a_job_with_a_chosen_id_is_keyed() -> None:
     assert make_submit("x", job_id="0" * 32, options={}).keyed
     assert not make_submit("x", options={}).keyed
 
 
 @pytest.mark.parametrize("job_id", ["", "x", "0" * 31, "A" * 32])
-def test_a_job_id_is_what_it_must_be(job_id: str) -> None:
+def test_an_invalid_job_id_is_refused(job_id: str) -> None:
     with pytest.raises(InvalidRequest, match="32 lowercase"):
         make_submit("x", job_id=job_id, options={})
 
@@ -29,7 +29,7 @@ def test_a_job_id_is_what_it_must_be(job_id: str) -> None:
         ({"tools": [{"name": "a", "parameters": {"maximum": 1 << 64}}]}, "tools", "more than 64 bits"),
     ],
 )
-def test_the_field_that_cannot_be_sent_is_named(given: dict[str, Any], param: str, reason: str) -> None:
+def test_a_field_that_cannot_be_encoded_is_named(given: dict[str, Any], param: str, reason: str) -> None:
     with pytest.raises(InvalidRequest, match=reason) as caught:
         encoded(make_submit("a", **{"options": {}, **given}))
     assert caught.value.param == param

@@ -13,18 +13,18 @@ def public(kind: type) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
-def test_the_methods_of_the_client_are_those_of_the_asynchronous_one() -> None:
+def test_both_clients_have_the_same_methods() -> None:
     assert public(Client) == public(AsyncClient) - {"look"}
     assert public(TokenStream) == {"close", "job_id", "result"}
     assert public(TokenStream) < public(AsyncTokenStream)
 
 
-def test_the_clients_are_made_with_the_same_arguments() -> None:
+def test_both_clients_have_the_same_constructor_arguments() -> None:
     assert inspect.signature(Client).parameters == inspect.signature(AsyncClient).parameters
 
 
 @pytest.mark.parametrize("name", sorted(public(Client)))
-def test_a_method_has_the_signature_and_the_text_of_the_asynchronous_one(name: str) -> None:
+def test_both_clients_have_the_same_signatures_and_docstrings(name: str) -> None:
     blocking, awaited = getattr(Client, name), getattr(AsyncClient, name)
     signature = inspect.signature(blocking)
     assert not inspect.iscoroutinefunction(blocking)

@@ -12,7 +12,7 @@ from cactus_actors.config_fields import config_fields
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
-def test_flags_win_over_the_file_and_none_is_not_given(tmp_path: Path) -> None:
+def test_flags_override_the_file_and_none_is_not_given(tmp_path: Path) -> None:
     path = tmp_path / "cactus.toml"
     path.write_text('workers = 3\nmodel = "a.gguf"\nstate_dir = "/tmp/x"\n[handoff]\nmax_concurrent = 2\n')
     config = make_config(read_config_file(path), {"workers": 5, "model": None})
@@ -20,7 +20,7 @@ def test_flags_win_over_the_file_and_none_is_not_given(tmp_path: Path) -> None:
     assert config.handoff.max_concurrent == 2
 
 
-def test_nothing_given_is_the_default() -> None:
+def test_missing_settings_have_their_default() -> None:
     assert make_config({}) == ServeConfig()
 
 
@@ -43,7 +43,7 @@ def test_nothing_given_is_the_default() -> None:
         ("[handoff]\nurl = 'x'", "url|base_url"),
     ],
 )
-def test_an_invalid_file_is_named_with_the_error(tmp_path: Path, text: str, words: str) -> None:
+def test_an_error_names_the_invalid_file(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "cactus.toml"
     path.write_text(text)
     with pytest.raises(ConfigurationInvalid, match=words) as caught:

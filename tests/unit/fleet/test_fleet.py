@@ -6,7 +6,7 @@ from cactus_actors.fleet.fleet import REPLACEMENT_TIMEOUT_S, DrainWorker, Fleet,
 from cactus_actors.process.backoff import MAX_BACKOFF_S, STABLE_AFTER_S
 
 
-def test_it_starts_missing_workers_once() -> None:
+def test_missing_workers_are_started_once() -> None:
     fleet = Fleet(desired=2)
     assert fleet.plan(0.0) == [StartWorker("worker-1"), StartWorker("worker-2")]
     assert fleet.plan(0.1) == []
@@ -25,7 +25,7 @@ def test_scaling_down_drains_the_youngest_and_up_starts_new_names() -> None:
     assert sorted(fleet.members) == ["worker-1", "worker-4"]
 
 
-def test_a_first_death_is_replaced_at_once_and_a_crash_loop_backs_off() -> None:
+def test_a_dead_worker_is_replaced_at_once_and_a_crash_loop_with_increasing_delays() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
     now, delays = 0.0, []
@@ -42,7 +42,7 @@ def test_a_first_death_is_replaced_at_once_and_a_crash_loop_backs_off() -> None:
     assert fleet.num_restarts == 8
 
 
-def test_a_worker_that_lived_long_clears_the_backoff() -> None:
+def test_a_long_lived_worker_resets_the_backoff() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
     fleet.on_died("worker-1", 0.5)
@@ -78,7 +78,7 @@ def test_old_workers_are_replaced_one_at_a_time_each_after_a_new_one_is_ready() 
     assert sorted(fleet.members) == ["worker-3", "worker-4"]
 
 
-def test_a_replacement_that_finds_no_place_gets_that_of_an_old_worker() -> None:
+def test_a_replacement_without_resources_gets_those_of_an_old_worker() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
     fleet.replace_all()
@@ -87,7 +87,7 @@ def test_a_replacement_that_finds_no_place_gets_that_of_an_old_worker() -> None:
     assert fleet.plan(1.1 + REPLACEMENT_TIMEOUT_S, {"worker-1"}) == [DrainWorker("worker-1")]
 
 
-def test_scaling_while_workers_are_replaced_takes_the_old_ones_first() -> None:
+def test_scaling_down_during_a_replacement_drains_old_workers_first() -> None:
     fleet = Fleet(desired=3)
     fleet.plan(0.0)
     fleet.replace_all()
@@ -101,7 +101,7 @@ def test_scaling_while_workers_are_replaced_takes_the_old_ones_first() -> None:
     assert [member.worker_id for member in fleet.members.values() if member.state == "running"] == ["worker-4"]
 
 
-def test_an_old_worker_that_dies_is_replaced_by_a_new_one_like_any_other() -> None:
+def test_an_old_worker_that_dies_is_replaced() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
     fleet.replace_all()

@@ -20,7 +20,7 @@ def _quiet_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(starvation, "PRESSURE_FILES", ())
 
 
-def test_lines_tell_each_phase_of_each_worker_once() -> None:
+def test_each_phase_of_each_worker_is_printed_once() -> None:
     lines: list[str] = []
     show = PhaseAnnouncer(lines.append)
     for share in (None, 0.1, 0.2):
@@ -32,7 +32,7 @@ def test_lines_tell_each_phase_of_each_worker_once() -> None:
     assert "compiling" in lines[2]
 
 
-def test_a_start_may_last_as_long_as_something_goes_on() -> None:
+def test_a_start_may_last_as_long_as_it_progresses() -> None:
     patience = StallTimeout(2.0, 0.0)
     for step in range(100):
         patience.check(step * MAX_STEP_S, step // 4, "it packs")
@@ -62,7 +62,7 @@ def stand_still(patience: StallTimeout, first: int) -> None:
         patience.check(step * MAX_STEP_S, None, "it packs")
 
 
-def test_a_worker_that_loads_says_how_much_is_packed() -> None:
+def test_a_loading_worker_reports_how_much_is_packed() -> None:
     progress = LoadingProgress()
     assert (progress.phase, progress.share_done) == ("loading", None)
     progress.on_packed(1, 4)
@@ -71,7 +71,7 @@ def test_a_worker_that_loads_says_how_much_is_packed() -> None:
     assert (progress.phase, progress.share_done) == ("loading", None)
 
 
-def test_a_worker_that_compiles_says_so_and_one_that_does_not_does_not() -> None:
+def test_a_worker_reports_compilation_only_while_it_compiles() -> None:
     progress = LoadingProgress()
     seen: list[str] = []
     change = progress.on_compiling

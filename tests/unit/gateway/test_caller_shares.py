@@ -32,7 +32,7 @@ def test_the_first_caller_always_gets_one_unit(max_units: int) -> None:
     assert taken(shares, "a") >= 1
 
 
-def test_a_caller_may_always_hold_the_least_while_there_is_room() -> None:
+def test_a_caller_may_always_hold_the_minimum_while_there_is_room() -> None:
     shares = CallerShares(10, 4, "bytes are held already")
     assert [taken(shares, caller) for caller in "abc"] == [5, 4, 1]
 

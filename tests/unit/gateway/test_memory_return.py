@@ -10,7 +10,7 @@ from cactus_actors.gateway.memory_trimming import MUCH_BYTES, MemoryTrimmer
 from cactus_actors.process.resident_memory import STATM, give_back_memory, resident_bytes
 
 
-def test_it_checks_after_much_growth_and_not_again_for_memory_in_use() -> None:
+def test_memory_is_checked_after_growth_and_not_again_while_in_use() -> None:
     memory = MemoryTrimmer(1000 * MUCH_BYTES)
     assert not memory.is_due(100 * MUCH_BYTES)
     assert not memory.is_due(101 * MUCH_BYTES - 1)

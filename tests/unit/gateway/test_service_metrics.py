@@ -75,7 +75,7 @@ def make_status(numbers: Any) -> Status:
     )
 
 
-def test_every_number_that_the_router_counts_is_told() -> None:
+def test_every_number_that_the_router_counts_is_exported() -> None:
     status = make_status(count(1000, 7))
     [worker] = status.workers
     told = {sample.value for family in families_of(status) for sample in family.samples}
@@ -88,12 +88,12 @@ def test_every_number_that_the_router_counts_is_told() -> None:
     assert float(status.refused["unknown_key"]) in told
 
 
-def test_no_family_comes_twice() -> None:
+def test_metric_families_are_unique() -> None:
     names = [family.name for family in families_of(make_status(count(1)))]
     assert len(names) == len(set(names))
 
 
-def test_counts_up_to_a_bound_include_those_below() -> None:
+def test_histogram_buckets_are_cumulative() -> None:
     status = make_status(count(1))
     assert status.totals is not None
     spread = Distribution((0.001, 1.0), (2, 3, 4), 12.5)
@@ -110,14 +110,14 @@ def test_counts_up_to_a_bound_include_those_below() -> None:
     }
 
 
-def test_of_a_service_that_does_not_answer_only_that_is_told() -> None:
+def test_an_unreachable_router_leaves_only_cactus_up() -> None:
     [family] = families_of(None)
     [sample] = family.samples
     assert (sample.name, sample.value) == ("cactus_up", 0)
 
 
 @pytest.mark.parametrize("num_blocks", [0, 8])
-def test_a_worker_without_blocks_has_no_usage_of_them(num_blocks: int) -> None:
+def test_a_worker_without_blocks_has_no_block_usage(num_blocks: int) -> None:
     status = make_status(count(1))
     worker = msgspec.structs.replace(status.workers[0], num_blocks=num_blocks, free_blocks=num_blocks // 4)
     families = families_of(msgspec.structs.replace(status, workers=[worker]))

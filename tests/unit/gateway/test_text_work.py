@@ -59,7 +59,7 @@ async def test_a_client_with_one_request_is_served_before_the_rest_of_a_flood() 
     assert thread.most_at_once == 1
 
 
-async def test_one_too_many_is_refused_until_another_is_done() -> None:
+async def test_a_request_above_the_limit_is_refused_until_another_ends() -> None:
     text_work, thread = TextQueue(), Thread()
     flood = [await begun(text_work, "flooder", thread) for _ in range(MAX_OF_ONE)]
     for _ in range(3):
@@ -75,7 +75,7 @@ async def test_one_too_many_is_refused_until_another_is_done() -> None:
     assert set(await asyncio.gather(*flood, other)) == {"flooder", "neighbour"}
 
 
-async def test_characters_of_one_asker_are_bounded_and_a_text_alone_is_taken() -> None:
+async def test_characters_of_a_caller_are_bounded_and_a_single_text_is_accepted() -> None:
     text_work, thread = TextQueue(), Thread()
     first = asyncio.create_task(text_work.result("a", 2 * MAX_CHARACTERS_OF_ONE, thread.work("a")))
     await asyncio.sleep(0)
@@ -85,7 +85,7 @@ async def test_characters_of_one_asker_are_bounded_and_a_text_alone_is_taken() -
     assert await first == "a"
 
 
-async def test_a_cancelled_request_frees_its_place_and_running_work_stays_alone() -> None:
+async def test_a_cancelled_request_frees_its_place_and_running_work_continues() -> None:
     text_work, thread = TextQueue(), Thread()
     tasks = [await begun(text_work, "a", thread) for _ in range(5)]
     for task in tasks[:4]:

@@ -22,7 +22,7 @@ def opened(now: float = 0.0) -> CircuitBreaker:
     return breaker
 
 
-def test_it_opens_at_the_fifth_failure_in_a_row_and_not_before() -> None:
+def test_the_breaker_opens_at_the_fifth_consecutive_failure() -> None:
     breaker = make_breaker()
     for _ in range(4):
         attempt(breaker, "failure", 0.0)
@@ -35,7 +35,7 @@ def test_it_opens_at_the_fifth_failure_in_a_row_and_not_before() -> None:
     assert breaker.admit(29.9) is None
 
 
-def test_neutral_outcomes_neither_open_it_nor_excuse_failures() -> None:
+def test_neutral_outcomes_do_not_change_the_number_of_failures() -> None:
     breaker = make_breaker()
     for _ in range(100):
         attempt(breaker, "neutral", 0.0)
@@ -47,7 +47,7 @@ def test_neutral_outcomes_neither_open_it_nor_excuse_failures() -> None:
     assert breaker.state(0.0) == "open"
 
 
-def test_half_open_lets_one_probe_through_and_two_successes_close_it() -> None:
+def test_a_half_open_breaker_admits_one_probe_and_closes_after_two_successes() -> None:
     breaker = opened()
     assert breaker.state(30.0) == "half_open"
     probe = breaker.admit(30.0)
@@ -59,21 +59,21 @@ def test_half_open_lets_one_probe_through_and_two_successes_close_it() -> None:
     assert breaker.state(31.0) == "closed"
 
 
-def test_a_failed_probe_opens_it_again_for_the_whole_time() -> None:
+def test_a_failed_probe_opens_the_breaker_for_its_whole_time() -> None:
     breaker = opened()
     attempt(breaker, "failure", 40.0)
     assert breaker.state(69.9) == "open"
     assert breaker.state(70.0) == "half_open"
 
 
-def test_a_neutral_probe_makes_room_for_the_next() -> None:
+def test_a_neutral_probe_admits_the_next() -> None:
     breaker = opened()
     attempt(breaker, "neutral", 30.0)
     assert breaker.state(30.0) == "half_open"
     assert breaker.admits(30.0)
 
 
-def test_an_outcome_from_before_the_opening_says_nothing_about_after() -> None:
+def test_outcomes_of_requests_before_the_opening_do_not_count() -> None:
     breaker = make_breaker()
     old = [breaker.admit(0.0) for _ in range(3)]
     for _ in range(5):

@@ -25,7 +25,7 @@ from cactus_actors.handoff.cloud_key import (
         HandoffSettings(budgets=[CloudBudget(max_requests=3)]),
     ],
 )
-def test_a_setting_of_the_actor_configures_one(settings: HandoffSettings, tmp_path: Path) -> None:
+def test_a_setting_of_the_handoff_actor_configures_a_cloud(settings: HandoffSettings, tmp_path: Path) -> None:
     assert is_cloud_configured(settings, {"CACTUS_HOME": str(tmp_path)})
 
 
@@ -35,7 +35,7 @@ def test_settings_of_the_router_alone_configure_no_cloud(tmp_path: Path) -> None
     assert not is_cloud_configured(settings, {"CACTUS_HOME": str(tmp_path)})
 
 
-def test_a_key_configures_one_wherever_it_is(tmp_path: Path) -> None:
+def test_a_key_in_any_place_configures_a_cloud(tmp_path: Path) -> None:
     environment = {"CACTUS_HOME": str(tmp_path)}
     assert is_cloud_configured(HandoffSettings(), {**environment, "CACTUS_CLOUD_KEY": "a-key"})
     store_cloud_key(CloudKey("a-key"), environment)

@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"CACTUS_HOME": str(tmp_path / "home")}
 
 
-def test_a_stored_key_is_read_back_from_a_private_file_and_can_be_forgotten(home: dict[str, str]) -> None:
+def test_a_stored_key_is_private_and_can_be_deleted(home: dict[str, str]) -> None:
     assert load_cloud_key(home) is None
     path = store_cloud_key(CloudKey("old"), home)
     assert store_cloud_key(CloudKey(SECRET), home) == path == credentials_path(home)
@@ -41,7 +41,7 @@ def test_a_stored_key_is_read_back_from_a_private_file_and_can_be_forgotten(home
     assert load_cloud_key(home) is None
 
 
-def test_the_environment_wins_over_the_file(home: dict[str, str]) -> None:
+def test_the_environment_overrides_the_file(home: dict[str, str]) -> None:
     store_cloud_key(CloudKey("from-file"), home)
     key = load_cloud_key(home | {"CACTUS_CLOUD_KEY": f" {SECRET}\n"})
     assert key is not None
@@ -49,7 +49,7 @@ def test_the_environment_wins_over_the_file(home: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
-def test_a_file_that_others_can_read_is_refused_by_name(home: dict[str, str], mode: int) -> None:
+def test_a_file_that_others_can_read_is_refused(home: dict[str, str], mode: int) -> None:
     path = store_cloud_key(CloudKey(SECRET), home)
     path.chmod(mode)
     with pytest.raises(ConfigurationInvalid, match="open to others") as caught:
@@ -74,7 +74,7 @@ def test_a_link_is_not_followed(home: dict[str, str], tmp_path: Path) -> None:
         load_cloud_key(home)
 
 
-def test_a_key_does_not_show_itself(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_key_is_not_shown_in_logs_or_representations(caplog: pytest.LogCaptureFixture) -> None:
     key = CloudKey(SECRET)
     logging.getLogger("test").warning("%s %r %s", key, key, CloudAccess(key=key))
     assert SECRET not in caplog.text
@@ -101,14 +101,14 @@ def test_a_key_does_not_show_itself(caplog: pytest.LogCaptureFixture) -> None:
         ),
     ],
 )
-def test_when_the_cloud_may_be_used(
+def test_the_settings_decide_whether_the_cloud_may_be_used(
     home: dict[str, str], settings: HandoffSettings, environment: dict[str, str], refusal: str | None
 ) -> None:
     assert read_cloud_access(settings, home | environment).refusal == refusal
 
 
 @pytest.mark.parametrize("url", ["", "api.openai.com/v1", "ftp://x/v1", "https://", "https://u:p@x/v1", "http://x:y"])
-def test_a_base_url_that_names_no_endpoint(url: str) -> None:
+def test_an_invalid_base_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationInvalid) as caught:
         check_base_url(url)
     assert caught.value.param == "handoff.base_url"

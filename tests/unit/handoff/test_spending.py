@@ -53,7 +53,7 @@ def test_periods_are_those_of_utc() -> None:
         (CloudBudget(max_cost=0.5), {"cost": 0.25}),
     ],
 )
-def test_nothing_is_asked_for_once_a_budget_is_reached(
+def test_no_request_is_allowed_after_a_budget_is_reached(
     clock: Clock, budget: CloudBudget, spent: dict[str, Any]
 ) -> None:
     books = spending(clock, budget)
@@ -64,7 +64,7 @@ def test_nothing_is_asked_for_once_a_budget_is_reached(
     assert books.refusal() == books.refusal("ann") == "budget spent"
 
 
-def test_a_period_gives_a_budget_back(clock: Clock) -> None:
+def test_a_budget_is_renewed_each_period(clock: Clock) -> None:
     books = spending(clock, CloudBudget(period="hour", max_tokens=10), CloudBudget(period="day", max_tokens=15))
     books.add("", tokens=10)
     assert books.refusal() == "budget spent for this hour"
@@ -91,7 +91,7 @@ def test_each_tenant_has_a_budget_of_its_own(clock: Clock) -> None:
     assert books.refusal() == books.refusal("dan") == "budget spent"
 
 
-def test_a_restart_forgets_nothing(clock: Clock, tmp_path: Path) -> None:
+def test_spending_survives_a_restart(clock: Clock, tmp_path: Path) -> None:
     budgets = (CloudBudget(period="day", per_tenant=True, max_cost=1.0), CloudBudget(max_tokens=1000))
     path = tmp_path / "state" / "spending.json"
     first = spending(clock, *budgets, path=path)
@@ -120,7 +120,7 @@ def test_without_budgets_spending_is_reported_and_not_stored(clock: Clock, tmp_p
     assert [*tmp_path.iterdir()] == []
 
 
-def test_the_router_is_told_of_so_many_tenants_and_no_more(clock: Clock) -> None:
+def test_the_report_has_a_bounded_number_of_tenants(clock: Clock) -> None:
     books = spending(clock, CloudBudget(max_tokens=10**9), CloudBudget(per_tenant=True, max_tokens=10**9))
     for number in range(MAX_ROWS + 5):
         books.add(f"tenant-{number}", tokens=number)
@@ -130,7 +130,7 @@ def test_the_router_is_told_of_so_many_tenants_and_no_more(clock: Clock) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"[", b"{}", b'[{"period":"all"}]', b"\xff"])
-def test_a_record_that_cannot_be_read_allows_nothing(clock: Clock, tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_record_allows_no_request(clock: Clock, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "spending.json"
     path.write_bytes(content)
     path.chmod(0o600)
@@ -138,9 +138,7 @@ def test_a_record_that_cannot_be_read_allows_nothing(clock: Clock, tmp_path: Pat
     assert books.refusal() == books.refusal("ann") == "the record of spending cannot be read"
 
 
-def test_a_disk_that_cannot_be_written_is_said_once(
-    clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unwritable_disk_is_logged_once(clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "state" / "spending.json"
     books = spending(clock, CloudBudget(max_requests=3), path=path)
     path.parent.write_text("in the way")
@@ -182,7 +180,7 @@ def test_spending_exceeds_a_budget_by_at_most_the_requests_in_flight(
 # prices
 
 
-def test_a_million_tokens_have_a_price() -> None:
+def test_prices_are_per_million_tokens() -> None:
     prices = Prices.of(HandoffSettings(prompt_price=0.15, completion_price=0.6, currency="EUR"))
     assert prices == Prices(0.15, 0.6, "EUR")
     assert prices.cost(Usage(prompt_tokens=2_000_000, completion_tokens=500_000)) == 0.6
@@ -203,7 +201,7 @@ def test_money_needs_both_prices(settings: HandoffSettings) -> None:
         Prices.of(settings)
 
 
-def test_the_cost_of_a_job_is_booked_once(clock: Clock) -> None:
+def test_the_cost_of_a_job_is_recorded_once(clock: Clock) -> None:
     books = spending(clock, CloudBudget(per_tenant=True, max_tokens=1000))
     prices = Prices(1.0, 2.0, "USD")
     told = Meter(books, "ann", 10)

@@ -35,14 +35,14 @@ def read_all(events: list[bytes]) -> CloudAnswer:
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=8))
-def test_events_do_not_depend_on_how_the_bytes_are_cut(cuts: list[int]) -> None:
+def test_events_do_not_depend_on_the_split_of_the_bytes(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     stream = SSEDecoder()
     events = [event for start, end in itertools.pairwise(places) for event in stream.feed(STREAM[start:end])]
     assert events == [b'{"a":1}', b"one\ntwo", "é✓".encode()]
 
 
-def test_a_line_and_an_event_may_grow_to_the_limit_and_not_beyond() -> None:
+def test_lines_and_events_beyond_the_limit_are_refused() -> None:
     stream = SSEDecoder()
     stream.feed(b"x" * MAX_LINE_BYTES)
     with pytest.raises(LineTooLong):
@@ -55,7 +55,7 @@ def test_a_line_and_an_event_may_grow_to_the_limit_and_not_beyond() -> None:
         stream.feed(line)
 
 
-def test_an_answer_is_its_text_its_end_and_its_usage() -> None:
+def test_an_answer_has_text_finish_reason_and_usage() -> None:
     reader = AnswerReader()
     assert reader.read(chunk(None, role="assistant")).text == ""
     assert reader.read(chunk("Par")).text == "Par"
@@ -145,7 +145,7 @@ def test_an_incomplete_answer_fails(events: list[bytes], kind: str) -> None:
         (504, "cloud_server_error", "failure", True),
     ],
 )
-def test_the_meaning_of_http_statuses(status: int, kind: str, outcome: str, retriable: bool) -> None:
+def test_http_statuses_have_their_failure_kinds(status: int, kind: str, outcome: str, retriable: bool) -> None:
     failure = status_failure(status, "detail")
     assert (failure.kind, failure.outcome, failure.retriable) == (kind, outcome, retriable)
 
@@ -164,16 +164,16 @@ def test_the_meaning_of_http_statuses(status: int, kind: str, outcome: str, retr
         ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0),
     ],
 )
-def test_retry_after_in_both_forms(header: str | None, seconds: float | None) -> None:
+def test_both_forms_of_retry_after_are_read(header: str | None, seconds: float | None) -> None:
     assert parse_retry_after(header, "Thu, 01 Jan 1970 00:00:40 GMT") == seconds
 
 
 @pytest.mark.parametrize("date", [None, "now"])
-def test_a_date_to_retry_at_means_nothing_without_the_date_it_was_said(date: str | None) -> None:
+def test_a_retry_date_without_the_date_of_the_reply_is_ignored(date: str | None) -> None:
     assert parse_retry_after("Thu, 01 Jan 1970 00:01:40 GMT", date) is None
 
 
-def test_a_budget_bounds_jobs_at_once_and_requests_in_all() -> None:
+def test_a_budget_bounds_concurrent_jobs_and_total_requests() -> None:
     budget = RequestBudget(max_concurrent=2, max_requests=4)
     budget.start()
     budget.spend()

@@ -64,11 +64,11 @@ def in_contract(layer: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("place", "container"), [*enumerate(CONTAINERS)])
-def test_a_table_of_layers_is_that_of_its_contract(place: int, container: str) -> None:
+def test_a_table_of_layers_equals_its_contract(place: int, container: str) -> None:
     assert tables()[place] == [in_contract(layer) for layer in LAYERS[container]]
 
 
-def test_the_actors_are_held_apart() -> None:
+def test_actors_do_not_import_each_other() -> None:
     [contract] = [one for one in CONTRACTS if one["type"] == "independence"]
     assert set(contract["modules"]) == {f"cactus_actors.{name}" for name in ("router", "workers", "handoff", "gateway")}
 
@@ -90,7 +90,7 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", WITHOUT)
-def test_state_machines_do_no_input_and_output(path: str) -> None:
+def test_state_machines_import_no_input_or_output(path: str) -> None:
     files = python_files(path)
     assert files
     assert {file.name: imported(file) & WITHOUT[path] for file in files if imported(file) & WITHOUT[path]} == {}
@@ -103,20 +103,20 @@ def tagged_messages(path: Path) -> Iterator[str]:
             yield node.name
 
 
-def test_messages_are_in_the_files_that_the_page_names() -> None:
+def test_the_page_names_the_file_of_each_message() -> None:
     files = [file for room in ("cactus_actors", "router", "workers") for file in python_files(room)]
     with_messages = {file.relative_to(ROOT).as_posix() for file in files if any(tagged_messages(file))}
     assert with_messages == MESSAGE_FILES
     assert all(f"`{name}`" in page("internals/architecture.md") for name in MESSAGE_FILES)
 
 
-def test_the_package_alone_loads_neither_ray_nor_numba() -> None:
+def test_importing_the_package_loads_neither_ray_nor_numba() -> None:
     program = "import sys, cactus_actors; cactus_actors.Client; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert {"ray", "numba"} & {*loaded.stdout.split()} == set()
 
 
-def test_every_dependency_has_its_line() -> None:
+def test_every_dependency_is_documented() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
     names = {re.split(r"[\[<>=~! ]", one)[0] for one in wanted} - {"cactus-actors"}

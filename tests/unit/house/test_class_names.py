@@ -5,5 +5,5 @@ from __future__ import annotations
 from tests.support.house.names import classes_of_one_name
 
 
-def test_no_two_public_classes_share_their_name() -> None:
+def test_public_class_names_are_unique() -> None:
     assert classes_of_one_name() == []

@@ -32,6 +32,6 @@ FROZEN = GENERATED.replace("@dataclass", "@dataclass(frozen=True)")
         ("@dataclass\nclass B:\n  z: int\n" + GENERATED.replace("A:", "A(B):") + "  def act(self): ...", 3),
     ],
 )
-def test_what_counts_as_an_argument(code: str, number: int) -> None:
+def test_constructor_arguments_are_counted(code: str, number: int) -> None:
     classes = {node.name: node for node in ast.parse(code).body if isinstance(node, ast.ClassDef)}
     assert num_arguments(classes["A"], classes) == number

@@ -13,7 +13,7 @@ THIS = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_a_file_stays_in_one_process(number: int, shared_directory: Path) -> None:
+def test_tests_of_a_file_run_in_one_process(number: int, shared_directory: Path) -> None:
     processes = shared_directory / "processes of this file"
     processes.mkdir(exist_ok=True)
     (processes / THIS).touch()

@@ -35,19 +35,19 @@ def absent_tests(text: str) -> list[str]:
 
 
 @EACH
-def test_no_line_is_wider_than_a_screen(document: Path) -> None:
+def test_lines_have_at_most_120_columns(document: Path) -> None:
     lines = enumerate(document.read_text(encoding="utf-8").splitlines(), start=1)
     assert [number for number, line in lines if len(line) > MAX_LINE] == []
 
 
 @EACH
-def test_files_and_tests_that_are_named_are_there(document: Path) -> None:
+def test_named_files_and_tests_exist(document: Path) -> None:
     if document != HISTORY:
         text = document.read_text(encoding="utf-8")
         assert absent_paths(text) == []
         assert absent_tests(text) == []
 
 
-def test_a_path_and_a_test_that_are_gone_are_seen() -> None:
+def test_missing_paths_and_tests_are_found() -> None:
     assert absent_paths("`router/core.py`, `router/gone.py` and `tests/wire/test_*.py`") == ["router/gone.py"]
     assert absent_tests("`test_a_line_that_was_never_written`") == ["test_a_line_that_was_never_written"]

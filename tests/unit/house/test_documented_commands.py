@@ -30,13 +30,13 @@ def command_lines() -> list[tuple[str, str, str]]:
 LINES = command_lines()
 
 
-def test_the_documents_have_commands() -> None:
+def test_commands_are_found() -> None:
     assert len([line for line in LINES if line[1] == "cactus"]) >= 20
     assert any(line[1] == "make" for line in LINES)
 
 
 @pytest.mark.parametrize(("document", "arguments"), sorted({(d, a) for d, p, a in LINES if p == "cactus"}))
-def test_cactus_takes_it(document: str, arguments: str) -> None:
+def test_cactus_accepts_the_documented_command(document: str, arguments: str) -> None:
     command: Any = typer.main.get_command(app)
     words = shlex.split(arguments, comments=True)
     while subcommands := getattr(command, "commands", None):
@@ -50,14 +50,14 @@ def test_cactus_takes_it(document: str, arguments: str) -> None:
 
 
 @pytest.mark.parametrize("target", sorted({a.split()[0] for _, p, a in LINES if p == "make" and a}))
-def test_make_knows_the_target(target: str) -> None:
+def test_make_has_the_documented_target(target: str) -> None:
     assert re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(), re.M)
 
 
 @pytest.mark.parametrize(
     ("module", "arguments"), sorted({(p.split()[-1], a) for _, p, a in LINES if p.startswith("python")})
 )
-def test_the_module_is_there_and_takes_its_options(module: str, arguments: str) -> None:
+def test_the_documented_module_exists_and_accepts_its_options(module: str, arguments: str) -> None:
     path = ROOT.joinpath(*module.split("."))
     source = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__main__.py"
     text = source.read_text()

@@ -33,12 +33,12 @@ def is_broken(document: Path, link: str) -> bool:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(document: Path) -> None:
+def test_link_targets_exist(document: Path) -> None:
     links = [link for link in LINK.findall(document.read_text()) if not re.match(r"\w+:", link)]
     assert [link for link in links if is_broken(document, link)] == []
 
 
-def test_every_file_and_test_that_a_page_names_is_there() -> None:
+def test_named_files_and_tests_exist() -> None:
     text = "".join(document.read_text() for document in DOCUMENTS if document.name != "CHANGELOG.md")
     paths, tests = set(PATH.findall(text)), set(TEST.findall(text))
     assert len(paths) >= 100
@@ -48,14 +48,14 @@ def test_every_file_and_test_that_a_page_names_is_there() -> None:
     assert tests - {getattr(node, "name", None) for node in functions} == set()
 
 
-def test_every_page_that_the_product_names_is_there() -> None:
+def test_pages_named_by_the_product_exist() -> None:
     files = [file for room in ("cactus_actors", "router", "workers") for file in (ROOT / room).rglob("*.py")]
     named = {(path, str(file)) for file in files for path in re.findall(r"\bdocs/[\w/-]+\.md", file.read_text())}
     assert len(named) >= 5
     assert [(path, file) for path, file in sorted(named) if not (ROOT / path).is_file()] == []
 
 
-def test_a_link_that_leads_nowhere_is_seen() -> None:
+def test_a_broken_link_is_found() -> None:
     readme = ROOT / "README.md"
     assert is_broken(readme, "docs/nothing.md")
     assert is_broken(readme, "docs/reference/options.md#nothing")

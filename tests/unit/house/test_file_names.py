@@ -5,5 +5,5 @@ from __future__ import annotations
 from tests.support.house.names import files_of_one_name
 
 
-def test_no_two_files_of_a_package_share_their_name() -> None:
+def test_file_names_of_a_package_are_unique() -> None:
     assert files_of_one_name() == []

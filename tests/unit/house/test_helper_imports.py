@@ -5,5 +5,5 @@ from __future__ import annotations
 from tests.support.house.imports import imports_from_tests
 
 
-def test_no_file_imports_from_a_file_of_tests_or_a_conftest() -> None:
+def test_test_files_and_conftests_are_not_imported() -> None:
     assert imports_from_tests() == []

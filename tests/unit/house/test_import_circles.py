@@ -7,7 +7,7 @@ import pytest
 from tests.support.house.imports import circles_of, circles_of_files, circles_of_folders
 
 
-def test_no_file_of_the_product_imports_itself_over_others() -> None:
+def test_files_of_the_product_have_no_import_circle() -> None:
     assert circles_of_files() == []
 
 
@@ -15,7 +15,7 @@ def test_no_file_of_the_product_imports_itself_over_others() -> None:
     "package",
     ["cactus_actors", "cactus_actors.router", "cactus_actors.workers", "cactus_actors.gateway"],
 )
-def test_no_folder_imports_itself_over_others(package: str) -> None:
+def test_folders_have_no_import_circle(package: str) -> None:
     assert circles_of_folders(package) == []
 
 

@@ -37,7 +37,7 @@ def locked(name: str) -> dict[str, list[str]]:
     ("name", "requirements"),
     [("requirements.lock", RUNTIME), ("requirements-dev.lock", [*RUNTIME, *DEVELOPMENT])],
 )
-def test_what_the_project_needs_is_locked(name: str, requirements: list[Requirement]) -> None:
+def test_requirements_of_the_project_are_locked(name: str, requirements: list[Requirement]) -> None:
     """Run `make lock` after a change of pyproject.toml to fix a failure."""
     versions = locked(name)
     for requirement in requirements:
@@ -46,12 +46,12 @@ def test_what_the_project_needs_is_locked(name: str, requirements: list[Requirem
         assert all(requirement.specifier.contains(version) for version in found), requirement.name
 
 
-def test_development_happens_on_the_versions_that_are_served() -> None:
+def test_development_and_runtime_lock_the_same_versions() -> None:
     served, developed = locked("requirements.lock"), locked("requirements-dev.lock")
     assert {name: developed.get(name) for name in served} == served
 
 
-def test_libraries_that_are_extended_have_an_upper_bound() -> None:
+def test_libraries_with_extended_classes_have_an_upper_bound() -> None:
     bounded = {
         requirement.name
         for requirement in RUNTIME

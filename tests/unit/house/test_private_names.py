@@ -8,7 +8,7 @@ MOST_READS_BY_TESTS = 29
 """This limit may only be lowered, whenever such reads are removed."""
 
 
-def test_no_folder_of_the_product_reads_private_names_of_another() -> None:
+def test_folders_of_the_product_read_no_private_names_of_others() -> None:
     assert reads_across_packages() == []
 
 

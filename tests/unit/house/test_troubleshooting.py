@@ -39,14 +39,14 @@ def is_printed(message: str) -> bool:
     return re.search(pattern, texts()) is not None
 
 
-def test_there_are_messages() -> None:
+def test_messages_are_found() -> None:
     assert len(MESSAGES) >= 30
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_the_sources_print_it(message: str) -> None:
+def test_the_sources_contain_the_message(message: str) -> None:
     assert is_printed(message)
 
 
-def test_a_message_that_nothing_prints_is_seen() -> None:
+def test_a_message_that_nothing_prints_is_found() -> None:
     assert not is_printed("the moon is …; try again")

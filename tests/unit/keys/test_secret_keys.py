@@ -93,7 +93,7 @@ def test_a_secret_key_is_not_shown() -> None:
     assert KeyPair(pair.reveal()).public == pair.public
 
 
-def test_a_secret_key_does_not_leave_its_process() -> None:
+def test_a_secret_key_cannot_be_pickled_or_copied() -> None:
     """Ray would send it to another process with the arguments of an actor."""
     for secret in (KeyPair.generate(), Credentials(KeyPair.generate(), "", "")):
         with pytest.raises(TypeError, match="does not leave its process"):
@@ -125,7 +125,7 @@ def names_of(tree: ast.Module) -> set[str]:
     return names
 
 
-def test_no_code_runs_what_it_reads() -> None:
+def test_no_code_executes_its_input() -> None:
     files = [*product(), *sources(*OTHER_CODE)]
     assert len(files) > 100
     found = {file.path: sorted(names) for file in files if (names := names_of(file.tree) & RUNS_WHAT_IT_READS)}
@@ -133,7 +133,7 @@ def test_no_code_runs_what_it_reads() -> None:
     assert names_of(ast.parse(Path(__file__).read_text())) >= {"pickle"}
 
 
-def test_no_check_is_an_assertion() -> None:
+def test_checks_are_not_assertions() -> None:
     """`python -O` removes assertions; a new file with assertions is added to this list if they check no input."""
     asserting = {file.path for file in product() if any(isinstance(node, ast.Assert) for node in ast.walk(file.tree))}
     assert asserting == OWN_STATE

@@ -31,7 +31,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path / "other"
 
 
-def test_equal_files_are_the_same_model_wherever_they_lie(copy: Path) -> None:
+def test_equal_files_have_the_same_fingerprint(copy: Path) -> None:
     (copy / "README.md").write_text("of no meaning")
     assert model_fingerprint(copy) == model_fingerprint(SPROUT)
     assert len(model_fingerprint(copy)) == 16
@@ -40,14 +40,14 @@ def test_equal_files_are_the_same_model_wherever_they_lie(copy: Path) -> None:
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
-def test_another_byte_is_another_model(copy: Path, name: str, place: float) -> None:
+def test_another_byte_gives_another_fingerprint(copy: Path, name: str, place: float) -> None:
     content = bytearray((copy / name).read_bytes())
     content[round(place * (len(content) - 1))] ^= 1
     (copy / name).write_bytes(content)
     assert model_fingerprint(copy) != model_fingerprint(SPROUT)
 
 
-def test_of_large_weights_pieces_everywhere_are_read(tmp_path: Path) -> None:
+def test_the_fingerprint_of_large_weights_samples_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "large.gguf"
     length = HEAD_BYTES + 40 * NUM_PIECES * PIECE_BYTES
     assert length > MAX_WHOLE_BYTES

@@ -37,7 +37,7 @@ def test_every_readable_type_is_defined_here() -> None:
 
 
 @pytest.mark.parametrize("kind", READABLE_TYPES, ids=lambda kind: kind.name)
-def test_values_are_those_of_the_definition(tmp_path: Path, kind: TensorType) -> None:
+def test_values_equal_the_definition(tmp_path: Path, kind: TensorType) -> None:
     blocks = random_blocks(kind, 24)
     path = write_tensors(tmp_path / "m.gguf", {"before": (kind, blocks[:1]), "t": (kind, blocks.reshape(4, -1))})
     values = open_gguf(path).read_tensor("t")
@@ -49,7 +49,7 @@ def test_values_are_those_of_the_definition(tmp_path: Path, kind: TensorType) ->
 
 
 @pytest.mark.parametrize("kind", READABLE_TYPES, ids=lambda kind: kind.name)
-def test_values_do_not_depend_on_where_chunks_end(kind: TensorType) -> None:
+def test_values_do_not_depend_on_chunks(kind: TensorType) -> None:
     block_size = gguf.GGML_QUANT_SIZES[kind][0]
     some = random_blocks(kind, 3 * 256 // block_size)
     expected = dequantize(some.ravel(), kind, (768,))
@@ -62,7 +62,7 @@ def test_values_do_not_depend_on_where_chunks_end(kind: TensorType) -> None:
 @pytest.mark.parametrize(
     "kind", [kind for kind in READABLE_TYPES if kind != TensorType.F32], ids=lambda kind: kind.name
 )
-def test_no_more_memory_than_the_tensor_itself(kind: TensorType) -> None:
+def test_reading_takes_only_the_memory_of_the_tensor(kind: TensorType) -> None:
     num_values = 32 * CHUNK_VALUES
     stored = np.zeros(num_values // gguf.GGML_QUANT_SIZES[kind][0] * gguf.GGML_QUANT_SIZES[kind][1], np.uint8)
     tracemalloc.start()
@@ -83,7 +83,7 @@ def test_float32_is_not_copied() -> None:
     ("kind", "steps"),
     [("Q4_0", 8), ("Q4_1", 15), ("Q5_0", 16), ("Q5_1", 31), ("Q8_0", 127)],
 )
-def test_quantised_values_come_back_within_a_step(tmp_path: Path, kind: str, steps: int) -> None:
+def test_quantised_values_are_within_a_step(tmp_path: Path, kind: str, steps: int) -> None:
     values = np.random.default_rng(3).uniform(-1, 1, (8, 96)).astype(np.float32)
     stored = gguf.quants.quantize(values, TensorType[kind])
     path = write_tensors(tmp_path / "m.gguf", {"t": (TensorType[kind], stored)})

@@ -32,7 +32,7 @@ def write_pooling(directory: Path, **values: Any) -> None:
         ({"pooling_mode": "lasttoken"}, "lasttoken"),
     ],
 )
-def test_pooling_of_a_directory(tmp_path: Path, values: dict[str, Any], pooling: str) -> None:
+def test_pooling_is_read_from_a_directory(tmp_path: Path, values: dict[str, Any], pooling: str) -> None:
     assert pooling_of(tmp_path) == "mean", "nothing is said"
     write_pooling(tmp_path, **values)
     assert pooling_of(tmp_path) == pooling
@@ -47,7 +47,7 @@ def test_pooling_of_a_directory(tmp_path: Path, values: dict[str, Any], pooling:
         ({}, "nothing"),
     ],
 )
-def test_other_poolings_are_refused_by_name(tmp_path: Path, values: dict[str, Any], named: str) -> None:
+def test_unsupported_poolings_are_refused(tmp_path: Path, values: dict[str, Any], named: str) -> None:
     write_pooling(tmp_path, **values)
     with pytest.raises(ModelFileInvalid, match=named):
         pooling_of(tmp_path)
@@ -56,14 +56,14 @@ def test_other_poolings_are_refused_by_name(tmp_path: Path, values: dict[str, An
 @pytest.mark.parametrize(
     ("number", "pooling"), [(None, "mean"), (0, "mean"), (1, "mean"), (2, "cls"), (3, "lasttoken")]
 )
-def test_pooling_of_a_gguf_file(number: int | None, pooling: str) -> None:
+def test_pooling_is_read_from_a_gguf_file(number: int | None, pooling: str) -> None:
     metadata = {"general.architecture": "qwen3"} | ({} if number is None else {"qwen3.pooling_type": number})
     assert pooling_of_gguf(Path("m.gguf"), metadata) == pooling
     with pytest.raises(ModelFileInvalid, match=r"qwen3\.pooling_type is 4"):
         pooling_of_gguf(Path("m.gguf"), {"general.architecture": "qwen3", "qwen3.pooling_type": 4})
 
 
-def test_the_end_that_an_embedding_model_reads_its_vector_at_is_put_behind_a_text(tmp_path: Path) -> None:
+def test_the_end_token_is_appended_for_last_token_pooling(tmp_path: Path) -> None:
     model = load_model(tmp_path, "<|endoftext|>")
     plain = model.tokenizer.encode("hi", add_special=True)
     inner = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
@@ -80,5 +80,5 @@ def test_the_end_that_an_embedding_model_reads_its_vector_at_is_put_behind_a_tex
     assert model_fingerprint(tmp_path) != before.fingerprint
 
 
-def test_the_file_comes_with_a_model_of_the_hub() -> None:
+def test_the_pooling_file_is_downloaded_from_the_hub() -> None:
     assert POOLING_FILE in TEXT_FILES

@@ -23,7 +23,7 @@ def parent() -> Iterator[Path]:
         yield Path(directory)
 
 
-def test_it_is_this_users_alone_and_another_each_time(parent: Path) -> None:
+def test_each_directory_is_new_and_private(parent: Path) -> None:
     made = [make_ray_directory({"RAY_TMPDIR": str(parent / "a" / "b")}) for _ in range(2)]
     assert made[0] != made[1]
     for path in made:
@@ -32,7 +32,7 @@ def test_it_is_this_users_alone_and_another_each_time(parent: Path) -> None:
         assert path.stat().st_uid == os.geteuid()
 
 
-def test_what_ray_may_be_given_leaves_room_for_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_long_paths_for_sockets_are_avoided_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     long_name = "/tmp/" + "d" * MAX_SOCKET_PATH
     path = make_ray_directory({"TMPDIR": long_name})
     try:
@@ -45,13 +45,13 @@ def test_what_ray_may_be_given_leaves_room_for_its_sockets(monkeypatch: pytest.M
     assert not Path(long_name).exists()
 
 
-def test_a_place_that_is_none_is_named(parent: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_named(parent: Path) -> None:
     (parent / "file").touch()
     with pytest.raises(ConfigurationInvalid, match=f"{parent}/file: .*RAY_TMPDIR"):
         make_ray_directory({"RAY_TMPDIR": str(parent / "file")})
 
 
-def test_no_place_where_every_user_can_rename_what_others_have(parent: Path) -> None:
+def test_a_shared_directory_without_the_sticky_bit_is_refused(parent: Path) -> None:
     shared = parent / "open"
     shared.mkdir()
     shared.chmod(0o777)

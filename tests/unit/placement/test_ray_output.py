@@ -43,7 +43,7 @@ def printed(tmp_path: Path) -> Printed:
     return Printed(tmp_path / "state")
 
 
-def test_a_dump_is_whole_in_a_private_file_and_one_line_for_people(printed: Printed) -> None:
+def test_a_dump_is_in_a_private_file_and_shown_as_one_line(printed: Printed) -> None:
     printed.by_ray(DUMP)
     assert printed.file == "(raylet) Raylet is terminated.\n    [state-dump] one\n    [state-dump] two\n"
     assert printed.announced == [f"Ray: (raylet) Raylet is terminated. (more in {printed.output.path})"]
@@ -61,13 +61,13 @@ def test_output_of_other_threads_is_printed(printed: Printed) -> None:
     assert printed.file == "(raylet) is a word of Ray's\n"
 
 
-def test_the_last_words_are_those_that_say_something(printed: Printed) -> None:
+def test_the_last_line_is_the_last_that_is_not_blank(printed: Printed) -> None:
     assert printed.output.last_line() == ""
     printed.by_ray("one\ntwo\n\n  \n")
     assert printed.output.last_line() == "two"
 
 
-def test_a_file_is_begun_anew_and_bounded(tmp_path: Path) -> None:
+def test_a_file_starts_empty_and_is_bounded(tmp_path: Path) -> None:
     Printed(tmp_path).by_ray("before\n")
     printed = Printed(tmp_path, max_bytes=10)
     for _ in range(5):
@@ -75,7 +75,7 @@ def test_a_file_is_begun_anew_and_bounded(tmp_path: Path) -> None:
     assert printed.file == "12345\n12345\n"
 
 
-def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("kept")
     (tmp_path / "ray.log").symlink_to(tmp_path / "other")
     with pytest.raises(ConfigurationInvalid, match=r"ray\.log"):

@@ -57,7 +57,7 @@ def started() -> tuple[subprocess.Popen[str], list[int]]:
         return leader, [int(word) for word in stdout.readline().split()]
 
 
-def test_a_session_that_is_reaped_leaves_neither_process_nor_directory(tmp_path: Path) -> None:
+def test_a_reaped_session_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
     leader, children = started()
     (tmp_path / "ray" / "logs").mkdir(parents=True)
     reaper = Reaper(leader.pid, tmp_path / "ray")
@@ -68,7 +68,7 @@ def test_a_session_that_is_reaped_leaves_neither_process_nor_directory(tmp_path:
     reaper.reap()
 
 
-def test_a_session_whose_parent_is_killed_leaves_nothing_either(tmp_path: Path) -> None:
+def test_a_session_of_a_killed_parent_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
     (tmp_path / "ray" / "logs").mkdir(parents=True)
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, LEADER, str(tmp_path / "ray")], stdout=subprocess.PIPE, text=True
@@ -96,7 +96,7 @@ def test_processes_that_outlive_their_session_leader_are_found(tmp_path: Path) -
     os.kill(elsewhere, signal.SIGKILL)  # nothing shows any more to whom it belonged
 
 
-def test_a_later_process_of_that_number_is_left_alone() -> None:
+def test_a_reused_process_id_is_not_killed() -> None:
     other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     try:
         end_session(other.pid, "1")

@@ -84,7 +84,7 @@ def test_unobservable_processes_are_judged_by_the_load_of_the_machine(
     assert fair.look(1.0) == pytest.approx(0.6)
 
 
-def test_a_system_that_does_not_say_counts_every_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scheduler_statistics_every_second_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starvation, "PROCESSES", tmp_path)
     monkeypatch.setattr(starvation, "PRESSURE_FILES", (tmp_path / "none",))
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
@@ -92,13 +92,13 @@ def test_a_system_that_does_not_say_counts_every_second(tmp_path: Path, monkeypa
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not say")
-def test_this_system_says_it_of_this_process() -> None:
+def test_this_system_reports_thread_times() -> None:
     times = starvation._thread_times(os.getpid())
     assert times
     assert all(ran > 0 for ran, _, _ in times.values())
 
 
-def test_a_tick_in_time_excuses_nobody_and_a_late_one_its_delay(tmp_path: Path) -> None:
+def test_a_late_tick_excuses_its_delay_and_a_punctual_one_nothing(tmp_path: Path) -> None:
     lateness = LoopDelay(0.05, MachinePressure(()))
     assert lateness.excused_s(10.0, 0.05) == 0.0
     assert lateness.excused_s(10.05, 0.05) == 0.0
@@ -106,7 +106,7 @@ def test_a_tick_in_time_excuses_nobody_and_a_late_one_its_delay(tmp_path: Path) 
     assert lateness.excused_s(15.1, 0.05) == 0.0
 
 
-def test_at_rest_a_tick_is_late_only_after_the_time_that_was_planned_for_it() -> None:
+def test_at_rest_a_tick_is_late_only_after_its_planned_time() -> None:
     lateness = LoopDelay(0.05, MachinePressure(()))
     assert lateness.excused_s(10.0, 0.05) == 0.0
     assert lateness.excused_s(10.25, 0.25) == 0.0
@@ -114,7 +114,7 @@ def test_at_rest_a_tick_is_late_only_after_the_time_that_was_planned_for_it() ->
     assert lateness.excused_s(12.3, 0.25) == pytest.approx(1.7)
 
 
-def test_pressure_excuses_most_of_the_time_that_it_lasted_once(tmp_path: Path) -> None:
+def test_time_under_pressure_is_mostly_excused_once(tmp_path: Path) -> None:
     path = pressure_file(tmp_path, 50.0)
     lateness = LoopDelay(0.5, MachinePressure((path,)))
     assert lateness.excused_s(10.0, 0.5) == 0.0

@@ -25,7 +25,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 
 
 @pytest.mark.parametrize("by", [2 * DAY_S, -2 * DAY_S])
-def test_a_clock_that_is_set_moves_nothing_until_the_machine_starts_again(
+def test_setting_the_clock_changes_nothing_until_a_reboot(
     tmp_path: Path, boot_id: Path, monkeypatch: pytest.MonkeyPatch, by: float
 ) -> None:
     before = unix_offset(tmp_path, boot_id)
@@ -36,7 +36,7 @@ def test_a_clock_that_is_set_moves_nothing_until_the_machine_starts_again(
     assert abs(unix_offset(tmp_path, boot_id) - before - by) < 60.0
 
 
-def test_without_a_usable_record_the_present_clock_is_used(tmp_path: Path, boot_id: Path) -> None:
+def test_without_a_usable_record_the_current_clock_is_used(tmp_path: Path, boot_id: Path) -> None:
     assert abs(unix_offset(tmp_path / "missing", boot_id) + time.monotonic() - time.time()) < 60.0
     for damaged in (b"\xff not json", b'{"boot_id": "\xff", "unix_offset": 1}'):
         (tmp_path / FILE_NAME).write_bytes(damaged)

@@ -25,7 +25,7 @@ def test_a_span_is_from_the_first_placeholder_to_the_last() -> None:
 
 
 @pytest.mark.parametrize("num_tokens", [3, 5, 0])
-def test_each_token_of_a_picture_has_one_placeholder(num_tokens: int) -> None:
+def test_each_picture_token_has_one_placeholder(num_tokens: int) -> None:
     with pytest.raises(ValueError, match="placeholder"):
         picture_spans([IMAGE] * 4, IMAGE, [picture(num_tokens)])
 
@@ -46,7 +46,7 @@ def test_a_digest_covers_sizes_and_pixels() -> None:
     assert all(len(digest) == 32 for digest in digests)
 
 
-def test_blocks_before_a_picture_are_shared_and_all_others_are_not() -> None:
+def test_only_blocks_before_a_picture_are_shared() -> None:
     ids = [*range(100, 100 + BLOCK_SIZE), *[IMAGE] * BLOCK_SIZE, *range(100, 100 + BLOCK_SIZE)]
     one, other = (block_hashes(ids, "", picture_spans(ids, IMAGE, [picture(BLOCK_SIZE, byte=byte)])) for byte in (1, 2))
     without = block_hashes(ids)

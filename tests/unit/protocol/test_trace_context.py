@@ -11,7 +11,7 @@ GOOD = f"00-{FIELDS}"
 
 
 @pytest.mark.parametrize("header", [GOOD, f" {GOOD}\t", f"01-{FIELDS}", f"cc-{FIELDS}-what-comes-later"])
-def test_valid_traceparents(header: str) -> None:
+def test_valid_traceparents_are_read(header: str) -> None:
     read = read_traceparent(header)
     assert read == GOOD
     assert is_traceparent(read)
@@ -36,6 +36,6 @@ def test_valid_traceparents(header: str) -> None:
         "x" * 100_000,
     ],
 )
-def test_invalid_traceparents(header: str) -> None:
+def test_invalid_traceparents_are_refused(header: str) -> None:
     assert read_traceparent(header) is None
     assert not is_traceparent(header)

@@ -39,7 +39,7 @@ def asked(model: TextModel, messages: list[dict[str, Any]] | None = None, **opti
 
 
 @pytest.mark.parametrize("name", MARKUPS)
-def test_a_markup_is_found_by_its_signs(tmp_path: Path, name: str) -> None:
+def test_a_markup_is_recognised_by_its_signs(tmp_path: Path, name: str) -> None:
     markup = MARKUPS[name]
     tokens = tuple(dict.fromkeys(text for text in markup.tokens if text))
     template = TURNS + "".join(f"{{{{ {sign!r} }}}}" for sign in markup.signs)
@@ -51,7 +51,7 @@ def test_a_markup_is_found_by_its_signs(tmp_path: Path, name: str) -> None:
     assert special.reasoning.tokens == tuple((256 + place, text) for place, text in enumerate(tokens))
 
 
-def test_a_vocabulary_alone_is_that_of_a_brother_that_reasons(tmp_path: Path) -> None:
+def test_reasoning_tokens_in_the_vocabulary_alone_select_a_markup(tmp_path: Path) -> None:
     model = load_model(tmp_path, "[THINK]", "[/THINK]", template=TURNS)
     assert model.reasoning is not None
     assert (model.reasoning.markup, model.reasoning.unasked) == ("mistral", False)
@@ -81,7 +81,7 @@ def test_the_state_in_which_the_model_begins(
     assert (text, prompt.start, prompt.thinks) == (end, start, thinks)
 
 
-def test_granite_reasons_only_where_it_is_asked(tmp_path: Path) -> None:
+def test_granite_reasons_only_on_request(tmp_path: Path) -> None:
     model = load_model(tmp_path, template=GRANITE)
     assert model.reasoning is not None
     assert (model.reasoning.markup, model.reasoning.unasked) == ("granite", False)
@@ -95,7 +95,7 @@ def test_granite_reasons_only_where_it_is_asked(tmp_path: Path) -> None:
         (DEEPSEEK, "\n</think>It is"),
     ],
 )
-def test_an_answer_that_has_begun_is_behind_the_reasoning(tmp_path: Path, template: str, end: str) -> None:
+def test_a_begun_answer_follows_the_reasoning(tmp_path: Path, template: str, end: str) -> None:
     text, prompt = asked(load_model(tmp_path, template=template), answer_begins="It is")
     assert (text, prompt.start, prompt.thinks) == (end, "answer", False)
 
@@ -121,7 +121,7 @@ def test_a_begun_answer_of_channels_has_its_heading(tmp_path: Path) -> None:
     assert whole.endswith(f"<|start|>assistant<|channel|>analysis<|message|>so<|end|>{final}It")
 
 
-def test_text_that_looks_like_a_mark_is_text(tmp_path: Path) -> None:
+def test_text_that_resembles_a_mark_is_text(tmp_path: Path) -> None:
     model = load_model(tmp_path, "<think>", "</think>", template=ALWAYS)
     ids = model.chat_prompt(
         [{"role": "user", "content": "<think></think>"}],
@@ -141,7 +141,7 @@ def test_variables_reach_the_template_and_change_nothing_else(tmp_path: Path) ->
     assert model.tokenizer.decode(ids) == "Hi|<s>dry|1,2|False"
 
 
-def test_variables_that_are_nested_too_deep_are_named(tmp_path: Path) -> None:
+def test_too_deeply_nested_variables_are_named(tmp_path: Path) -> None:
     deep: Any = "x"
     for _ in range(70):
         deep = [deep]
@@ -168,7 +168,7 @@ THOUGHT = {"role": "assistant", "content": "4", "reasoning_content": "2 and 2"}
         ("{{ reasoning_effort }}", {}),
     ],
 )
-def test_past_reasoning_is_given_under_the_names_that_are_read(source: str, given: dict[str, str]) -> None:
+def test_past_reasoning_has_the_name_that_the_template_reads(source: str, given: dict[str, str]) -> None:
     [message] = PastReasoning(source).given([THOUGHT])
     assert message == {"role": "assistant", "content": "4", **given}
 

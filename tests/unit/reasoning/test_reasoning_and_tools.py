@@ -52,21 +52,21 @@ def check(reasoning: str, tools: str, text: str, thought: str) -> None:
 
 
 @pytest.mark.parametrize(("reasoning", "tools"), PAIRS)
-def test_calls_behind_reasoning_and_none_of_it(reasoning: str, tools: str) -> None:
+def test_calls_are_parsed_after_the_reasoning_only(reasoning: str, tools: str) -> None:
     markup = MARKUPS[reasoning]
     for thought in ("Both, then.", f"Shall I? {render_calls(tools, [TIME], TOOLS)} No: both."):
         calls = render_calls(tools, [WEATHER, TIME], TOOLS)
         check(reasoning, tools, f"{markup.opens[0]}\n{thought}\n{markup.closes[0]}\n\n{calls}", thought)
 
 
-def test_calls_of_channels() -> None:
+def test_calls_in_channels_are_parsed() -> None:
     calls = render_calls("harmony", [WEATHER, TIME], TOOLS)
     check("harmony", "harmony", HARMONY.format("Both, then.") + calls, "Both, then.")
     again = calls.replace("<|start|>assistant", f"<|start|>assistant{HARMONY.format('And the time.')}", 1)
     check("harmony", "harmony", HARMONY.format("So:") + again + "<|call|>", "So:\n\nAnd the time.")
 
 
-def test_words_before_calls_of_channels() -> None:
+def test_text_before_calls_in_channels_is_content() -> None:
     call = render_calls("harmony", [WEATHER], TOOLS)
     preamble = "<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant"
     told = split("harmony", HARMONY.format("so") + preamble + call)

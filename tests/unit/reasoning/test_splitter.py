@@ -23,7 +23,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MARKUPS)
-def test_every_form(name: str) -> None:
+def test_every_markup_is_split(name: str) -> None:
     text = written(name, "Two and two\n\nmake four.", "It is **4**.")
     assert split(name, text) == ("Two and two\n\nmake four.", "It is **4**.")
     assert split(name, written(name, "", "It is **4**.")) == ("", "It is **4**.")
@@ -40,7 +40,7 @@ def test_every_form(name: str) -> None:
         ("gemma", "<|channel>thought\na<channel|>b", ("a", "b")),
     ],
 )
-def test_other_spellings(name: str, text: str, told: tuple[str, str]) -> None:
+def test_other_spellings_of_marks_are_split(name: str, text: str, told: tuple[str, str]) -> None:
     assert split(name, text) == told
 
 
@@ -54,25 +54,25 @@ def test_reasoning_opened_by_the_prompt_is_closed(name: str) -> None:
 
 @pytest.mark.parametrize("name", MARKUPS)
 @pytest.mark.parametrize("answer", ["", " ", "\n Hi \n", "<", "<thin", "[", "Here", "<|channel", "a <think> b"])
-def test_an_answer_without_reasoning_is_kept_to_the_letter(name: str, answer: str) -> None:
+def test_an_answer_without_reasoning_is_unchanged(name: str, answer: str) -> None:
     assert split(name, answer) == ("", answer)
     assert split(name, answer, start="answer") == ("", answer)
 
 
 @pytest.mark.parametrize("name", MARKUPS)
-def test_reasoning_that_nothing_closes_is_reasoning(name: str) -> None:
+def test_unclosed_reasoning_is_reasoning(name: str) -> None:
     opening, closing = MARKUPS[name].opens[0], MARKUPS[name].closes[0]
     assert split(name, f"{opening}\nand so") == ("and so", "")
     assert split(name, f"{opening}\nand so {closing[:-1]}") == (f"and so {closing[:-1]}", "")
     assert split(name, f"and so {closing[:-1]}", start="reasoning") == (f"and so {closing[:-1]}", "")
 
 
-def test_the_answer_may_keep_its_space() -> None:
+def test_the_answer_can_keep_leading_space() -> None:
     for chunks in (["<think>a</think>\n\n b\n"], list("<think>a</think>\n\n b\n")):
         assert in_chunks(splitter_of("think", keeps_space=True), chunks) == ("a", "\n\n b\n")
 
 
-def test_channels_of_every_kind() -> None:
+def test_channels_of_every_kind_are_split() -> None:
     said = "<|channel|>analysis<|message|>I need\n\ndata.<|end|><|start|>assistant"
     said += "<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant"
     said += "<|channel|>analysis<|message|>The weather, then.<|end|><|start|>assistant"
@@ -100,7 +100,7 @@ PARTS = st.text(alphabet=st.sampled_from(list("ab <>/|[]\nthink")), max_size=30)
     answer=PARTS,
     places=st.lists(st.integers(0, 200), max_size=12),
 )
-def test_the_parts_do_not_depend_on_where_the_text_was_cut(
+def test_the_parts_do_not_depend_on_the_split_of_the_text(
     name: str, reasoning: str, answer: str, places: list[int]
 ) -> None:
     text = written(name, reasoning, answer)
@@ -118,7 +118,7 @@ MARKS = sorted({mark for markup in MARKUPS.values() for mark in (*markup.opens, 
     start=st.sampled_from(["undecided", "reasoning", "answer"]),
     keeps_space=st.booleans(),
 )
-def test_any_text_is_split_alike_in_any_chunks(name: str, text: str, start: Start, keeps_space: bool) -> None:
+def test_arbitrary_text_is_split_the_same_in_any_chunks(name: str, text: str, start: Start, keeps_space: bool) -> None:
     whole = in_chunks(splitter_of(name, start=start, keeps_space=keeps_space), [text])
     assert in_chunks(splitter_of(name, start=start, keeps_space=keeps_space), list(text)) == whole
 

@@ -84,7 +84,7 @@ def messages(deltas: list[Delta], result: Result, form: Any) -> tuple[dict[str, 
     replay=st.integers(1, 7),
     form=st.sampled_from(["apart", "inline", "both", "hidden"]),
 )
-def test_streams_replays_and_bodies_have_the_models_text(
+def test_streams_replays_and_bodies_have_the_same_text(
     markup: str, reasoning: str, answer: str, places: list[int], sizes: list[int], replay: int, form: str
 ) -> None:
     known = MARKUPS[markup]
@@ -108,7 +108,7 @@ def test_streams_replays_and_bodies_have_the_models_text(
     places=st.lists(st.integers(0, 400), max_size=20),
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=5),
 )
-def test_the_flags_of_reasoning_tokens_do_not_depend_on_the_steps(
+def test_flags_of_reasoning_tokens_do_not_depend_on_the_steps(
     markup: str, reasoning: str, answer: str, places: list[int], sizes: list[int]
 ) -> None:
     pieces = pieces_of(written(markup, reasoning, answer), places)

@@ -81,7 +81,7 @@ def test_workers_get_the_adapters_before_their_jobs() -> None:
     assert RouterHarness().connect().adapters == {}
 
 
-def test_a_prefix_is_looked_for_among_blocks_of_the_same_adapter() -> None:
+def test_prefixes_are_shared_within_one_adapter_only() -> None:
     router = RouterHarness(adapters=AT_START)
     jobs = []
     for number, lora in enumerate((None, "poems", "sql")):
@@ -114,7 +114,7 @@ def test_an_adapter_is_loaded_when_every_worker_has_it() -> None:
     assert [adapter.name for adapter in router.core.status(router.now).adapters] == ["haiku"]
 
 
-def test_an_adapter_that_a_worker_cannot_load_is_refused_and_nobody_keeps_it() -> None:
+def test_an_adapter_that_a_worker_cannot_load_is_removed_from_all() -> None:
     router = RouterHarness()
     first, second = router.connect("w1"), router.connect("w2")
     load(router, "haiku", "/a/haiku")
@@ -137,7 +137,7 @@ def test_workers_that_are_lost_are_not_waited_for() -> None:
     assert isinstance(load(RouterHarness(), "haiku", "/a/haiku")[0], AdapterLoaded), "the first worker will load it"
 
 
-def test_a_worker_that_fails_later_is_told_of() -> None:
+def test_a_later_load_failure_of_a_worker_is_logged() -> None:
     router = RouterHarness(adapters=AT_START)
     say_loaded(router, router.connect("w1"), {"/a/sql": "it is missing"})
     assert router.warnings == ["worker w1 has no adapter sql: it is missing"]
@@ -160,7 +160,7 @@ def test_jobs_finish_on_an_adapter_that_was_unloaded() -> None:
     assert error_of(router.client(UnloadAdapter(name="sql"))[0]).status == 404
 
 
-def test_a_name_has_other_files_after_it_was_unloaded() -> None:
+def test_an_unloaded_name_can_be_loaded_from_other_files() -> None:
     router = RouterHarness(adapters=AT_START)
     worker = router.connect()
     submit(router, 1, lora="sql")
@@ -176,7 +176,7 @@ def test_a_name_has_other_files_after_it_was_unloaded() -> None:
     ("name", "path", "words"),
     [("a b", "/a", "no name of an adapter"), ("", "/a", "no name"), ("a:b", "/a", "no name"), ("a", "b", "absolute")],
 )
-def test_what_cannot_be_an_adapter(name: str, path: str, words: str) -> None:
+def test_invalid_adapter_names_and_paths_are_refused(name: str, path: str, words: str) -> None:
     error = error_of(load(RouterHarness(), name, path)[0])
     assert error.status == 400
     assert words in error.message

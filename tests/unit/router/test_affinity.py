@@ -30,7 +30,7 @@ def test_nine_turns_of_ten_return_to_the_worker_that_holds_their_chat(workers: i
     assert seen.cached >= 0.75
 
 
-def test_the_routers_index_is_what_the_caches_hold_though_they_are_small() -> None:
+def test_the_prefix_index_equals_the_contents_of_small_caches() -> None:
     run = simulation(3, 3.0, blocks=180)
     seen = run.run()
     assert seen.held < 0.9, "blocks were evicted"
@@ -42,7 +42,7 @@ def test_the_routers_index_is_what_the_caches_hold_though_they_are_small() -> No
     assert len(emptied) == 0
 
 
-def test_a_fleet_at_its_limit_answers_all() -> None:
+def test_workers_at_their_limit_answer_all_jobs() -> None:
     seen = outcome(4, 8.0)
     assert seen.busy > 0.95
     assert seen.first_token_p50_ms < 2500

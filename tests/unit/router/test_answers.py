@@ -41,14 +41,14 @@ def token(text: str, logprob: float | None, **top: float) -> TokenLogprob:
     return TokenLogprob(token_id=ord(text), token=text, bytes=list(text.encode()), logprob=logprob, top=others)
 
 
-def test_a_dispatch_says_which_choice_and_task_and_form(router: RouterHarness) -> None:
+def test_a_dispatch_has_choice_task_and_grammar(router: RouterHarness) -> None:
     ask(router, choice=2, options={"regex": "a+"})
     dispatch = router.running(1)[1]
     assert (dispatch.choice, dispatch.task) == (2, "generate")
     assert "a+" in dispatch.grammar
 
 
-def test_log_probabilities_are_told_in_the_stream_and_the_result(router: RouterHarness) -> None:
+def test_log_probabilities_are_in_the_stream_and_the_result(router: RouterHarness) -> None:
     router.subscribe(1)
     ask(router, options={"logprobs": 2})
     assert router.running(1)[1].params.num_logprobs == 2
@@ -70,7 +70,7 @@ def test_log_probabilities_are_told_in_the_stream_and_the_result(router: RouterH
     assert replay.deltas[0].logprobs == told[1:]
 
 
-def test_tokens_that_a_lost_worker_told_are_not_told_again(router: RouterHarness) -> None:
+def test_tokens_of_a_lost_worker_are_not_published_again(router: RouterHarness) -> None:
     worker = next(iter(router.workers.values()))
     ask(router, options={"logprobs": 1})
     router.generate(1, "a", extras=SequenceExtras(top=[[(97, -0.1)]]))
@@ -82,7 +82,7 @@ def test_tokens_that_a_lost_worker_told_are_not_told_again(router: RouterHarness
     assert [one.top[0].token for one in logprobs] == ["a", "b"]
 
 
-def test_nobody_else_has_log_probabilities(router: RouterHarness) -> None:
+def test_without_a_request_there_are_no_log_probabilities(router: RouterHarness) -> None:
     router.subscribe(1)
     ask(router)
     router.generate(1, "a", finish=STOP)
@@ -90,7 +90,7 @@ def test_nobody_else_has_log_probabilities(router: RouterHarness) -> None:
     assert [delta.logprobs for delta in router.deltas(1)] == [None]
 
 
-def test_an_echo_has_the_prompts_text_and_probabilities_in_front(router: RouterHarness) -> None:
+def test_an_echo_begins_with_the_prompt_and_its_probabilities(router: RouterHarness) -> None:
     router.subscribe(1)
     accepted = ask(router, options={"echo": True, "logprobs": 1})
     assert accepted.prompt_text == "hi"
@@ -107,7 +107,7 @@ def test_an_echo_has_the_prompts_text_and_probabilities_in_front(router: RouterH
     assert (result.prompt_text, result.prompt_logprobs) == ("hi", told)
 
 
-def test_a_prompt_alone_is_scored(router: RouterHarness) -> None:
+def test_a_prompt_without_generation_is_scored(router: RouterHarness) -> None:
     ask(router, options={"echo": True, "logprobs": 0, "max_tokens": 0})
     told: list[tuple[float, list[tuple[int, float]]]] = [(math.nan, []), (-1.0, []), (-2.0, [])]
     router.generate(1, "", extras=SequenceExtras(prompt=told), finish=Finish("length"))
@@ -117,7 +117,7 @@ def test_a_prompt_alone_is_scored(router: RouterHarness) -> None:
     assert (result.text, result.logprobs) == ("", [])
 
 
-def test_mirostat_goes_on_at_another_worker_where_it_was(router: RouterHarness) -> None:
+def test_mirostat_continues_on_another_worker(router: RouterHarness) -> None:
     worker = next(iter(router.workers.values()))
     ask(router, options={"mirostat": 2})
     assert router.running(1)[1].mirostat_mu is None
@@ -128,7 +128,7 @@ def test_mirostat_goes_on_at_another_worker_where_it_was(router: RouterHarness) 
     assert (dispatch.emitted_ids, dispatch.mirostat_mu) == ([97, 98], 7.5)
 
 
-def test_an_embedding_is_a_result(router: RouterHarness) -> None:
+def test_an_embedding_is_in_the_result(router: RouterHarness) -> None:
     ask(router, task="embed")
     assert router.running(1)[1].task == "embed"
     extras = SequenceExtras(embedding=[0.6, 0.8], embedding_length=5.0)
@@ -137,7 +137,7 @@ def test_an_embedding_is_a_result(router: RouterHarness) -> None:
     assert (result.embedding, result.embedding_length) == ([0.6, 0.8], 5.0)
 
 
-def test_a_result_tells_the_memory_of_its_worker(router: RouterHarness) -> None:
+def test_a_result_has_the_memory_of_its_worker(router: RouterHarness) -> None:
     ask(router)
     worker, _ = router.running(1)
     router.say(worker, msgspec.structs.replace(worker.report(), ram_usage_mb=256.0))
@@ -145,7 +145,7 @@ def test_a_result_tells_the_memory_of_its_worker(router: RouterHarness) -> None:
     assert router.result(1).ram_usage_mb == 256.0
 
 
-def test_calls_leave_the_text_and_are_the_reason(router: RouterHarness) -> None:
+def test_calls_are_removed_from_the_text_and_set_the_finish_reason(router: RouterHarness) -> None:
     accepted = ask(router, chat=True, tools=TOOLS)
     assert accepted.tool_markup == "hermes"
     router.generate(1, f"Wait. {CALL}", finish=STOP)
@@ -156,7 +156,7 @@ def test_calls_leave_the_text_and_are_the_reason(router: RouterHarness) -> None:
 
 
 @pytest.mark.parametrize("text", ["plain", "<tool_call>{bro</tool_call>"])
-def test_text_that_is_not_a_call_stays_text(router: RouterHarness, text: str) -> None:
+def test_text_without_a_call_is_unchanged(router: RouterHarness, text: str) -> None:
     ask(router, chat=True, tools=TOOLS)
     router.generate(1, text, finish=STOP)
     result = router.result(1)
@@ -171,13 +171,13 @@ def test_calls_are_parsed_only_if_tools_were_offered(router: RouterHarness) -> N
     assert (router.result(1).text, router.result(1).tool_calls) == (CALL, [])
 
 
-def test_without_parallel_calls_the_first_counts(router: RouterHarness) -> None:
+def test_without_parallel_calls_only_the_first_is_returned(router: RouterHarness) -> None:
     ask(router, chat=True, tools=TOOLS, options={"parallel_tool_calls": False})
     router.generate(1, CALL + CALL, finish=STOP)
     assert router.result(1).tool_calls == [ToolCall("time", {})]
 
 
-def test_a_selection_of_tools_is_told(router: RouterHarness) -> None:
+def test_selected_tools_are_reported(router: RouterHarness) -> None:
     tools = [{"name": "hi"}, {"name": "other"}]
     ask(router, chat=True, tools=tools, options={"tool_rag_top_k": 1})
     router.generate(1, "a", finish=STOP)
@@ -185,19 +185,21 @@ def test_a_selection_of_tools_is_told(router: RouterHarness) -> None:
 
 
 @pytest.mark.parametrize(("profile", "reason"), [("mistral", "model_length"), ("cactus", "length")])
-def test_the_contexts_end_has_a_reason_of_its_own_for_mistral(router: RouterHarness, profile: Any, reason: str) -> None:
+def test_the_mistral_profile_has_a_finish_reason_for_the_end_of_the_context(
+    router: RouterHarness, profile: Any, reason: str
+) -> None:
     ask(router, profile=profile, options={"max_tokens": -1})
     router.generate(1, "a", finish=Finish("length"))
     assert router.result(1).finish_reason == reason
 
 
-def test_the_jobs_own_end_is_no_contexts_end(router: RouterHarness) -> None:
+def test_max_tokens_is_not_reported_as_the_end_of_the_context(router: RouterHarness) -> None:
     ask(router, profile="mistral", options={"max_tokens": 5})
     router.generate(1, "a", finish=Finish("length"))
     assert router.result(1).finish_reason == "length"
 
 
-def test_a_form_keeps_an_unsure_answer_here(router: RouterHarness) -> None:
+def test_constrained_answers_are_not_handed_off(router: RouterHarness) -> None:
     router.connect("cloud", kind="cloud")
     ask(router, options={"regex": "a+", "cloud_handoff_threshold": 0.9})
     router.generate(1, "a", entropy=UNSURE, finish=STOP)

@@ -61,7 +61,7 @@ def test_parts_of_text_are_joined() -> None:
         (ChatMessage(role="user", content=[ContentPart(type="image_url")]), "messages[0].content"),
     ],
 )
-def test_an_image_is_refused_with_the_models_name(message: ChatMessage, param: str) -> None:
+def test_an_image_is_refused_with_the_name_of_the_model(message: ChatMessage, param: str) -> None:
     error = refused(message, kind=NotSupported)
     assert "letters" in error.message
     assert (error.param, error.status) == (param, 400)
@@ -93,7 +93,7 @@ def test_a_prefix_is_continued_and_part_of_the_reply() -> None:
     assert prepared().prompt_text is None
 
 
-def test_the_safety_instruction_stands_before_the_system_message() -> None:
+def test_the_safety_instruction_precedes_the_system_message() -> None:
     alone = prepared(USER, safe_prompt=True)
     assert text_of(alone) == f"{SAFETY}|what time is it"
     system = ChatMessage(role="system", content="Be brief.")
@@ -113,7 +113,7 @@ def test_options_of_raw_prompts_are_refused_with_messages(field: str) -> None:
     assert refused(**{field: {"echo": True, "suffix": ""}[field]}).param == field
 
 
-def test_tools_of_both_shapes_are_offered_in_one() -> None:
+def test_tools_of_both_shapes_are_normalised() -> None:
     wrapped = [{"type": "function", "function": {"name": "time"}}]
     bare = prepared(tools=[{"name": "time"}])
     assert text_of(bare) == "[time]what time is it"
@@ -153,14 +153,14 @@ def test_a_forced_call_has_a_grammar(options: dict[str, Any]) -> None:
     assert text_of(job) == "[time][date]what time is it"
 
 
-def test_parallel_calls_are_one_where_they_are_not_wanted() -> None:
+def test_without_parallel_calls_a_single_call_is_allowed() -> None:
     assert prepared(tools=named("time"), parallel_tool_calls=False).single_call
     assert not prepared(tools=named("time")).single_call
     forced = {"tools": named("time"), "force_tools": True}
     assert prepared(**forced, parallel_tool_calls=False).grammar != prepared(**forced).grammar
 
 
-def test_of_many_tools_the_most_relevant_are_offered() -> None:
+def test_the_most_relevant_of_many_tools_are_offered() -> None:
     tools = named("weather", "stock", "time", "music")
     job = prepared(tools=tools, tool_rag_top_k=1)
     assert (text_of(job), job.selected_tools) == ("[time]what time is it", ["time"])
@@ -192,7 +192,7 @@ def test_of_many_tools_the_most_relevant_are_offered() -> None:
         ({"json_schema": {"type": "colour"}}, "json_schema"),
     ],
 )
-def test_tools_and_forms_that_cannot_be(fields: dict[str, Any], param: str) -> None:
+def test_invalid_tools_and_grammars_are_refused(fields: dict[str, Any], param: str) -> None:
     assert refused(**fields).param.partition(".")[0] == param.partition(".")[0]
 
 
@@ -208,20 +208,20 @@ def test_tools_and_forms_that_cannot_be(fields: dict[str, Any], param: str) -> N
         {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}},
     ],
 )
-def test_every_form_is_compiled_and_keeps_the_cloud_away(options: dict[str, Any]) -> None:
+def test_every_structure_option_is_compiled_and_prevents_a_handoff(options: dict[str, Any]) -> None:
     job = prepared(**options, cloud_handoff_threshold=0.9)
     assert job.grammar
     assert not job.policy.allow_cloud
     assert job.cloud_refusal is not None
 
 
-def test_a_form_goes_with_tools_that_are_not_to_be_called() -> None:
+def test_a_structure_option_is_accepted_with_tool_choice_none() -> None:
     job = prepared(tools=named("a"), tool_choice="none", regex="a+")
     assert job.grammar
     assert job.tool_markup is None
 
 
-def test_chat_counts_penalties_in_its_answer_only() -> None:
+def test_chat_penalties_count_the_answer_only() -> None:
     assert prepared().params.penalise_prompt
     assert not prepared(submit={"profile": "cactus"}).params.penalise_prompt
     completion = Submit(job_id=job_id(1), prompt="x", profile="llamacpp")
@@ -233,7 +233,7 @@ def strict_tools(**parameters: Any) -> list[dict[str, Any]]:
     return [clock, *named("weather")]
 
 
-def test_strict_tools_hold_free_calls_and_keep_the_cloud_out() -> None:
+def test_strict_tools_constrain_unforced_calls_and_prevent_a_handoff() -> None:
     job = prepared(tools=strict_tools(properties={"zone": {"enum": ["UTC"]}}))
     assert job.grammar
     assert job.params.reasoning is None
@@ -251,7 +251,7 @@ def test_strict_tools_hold_free_calls_and_keep_the_cloud_out() -> None:
     assert forced.cloud_refusal == "a cloud cannot be forced to a call"
 
 
-def test_strict_tools_that_cannot_be_held_are_refused() -> None:
+def test_unenforceable_strict_tools_are_refused() -> None:
     error = refused(tools=strict_tools(properties={"a": {"contains": {}}}), kind=NotSupported)
     assert error.param == "tools"
     assert "contains" in error.message

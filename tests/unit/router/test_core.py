@@ -36,7 +36,7 @@ from tests.support.router.worker_messages import make_delta
         ({"messages": [ChatMessage(role="user", content="x")], "tools": [{"maximum": 1 << 70}]}, "tools"),
     ],
 )
-def test_an_integer_that_no_frame_can_carry_names_its_field(
+def test_an_integer_beyond_64_bits_is_refused_with_its_field(
     router: RouterHarness, fields: dict[str, Any], param: str
 ) -> None:
     [reply] = router.client(Submit(job_id=job_id(1), **fields))
@@ -102,7 +102,7 @@ def test_the_same_submit_again_is_the_same_job(router: RouterHarness) -> None:
     assert router.core.status(router.now).jobs.accepted == 1
 
 
-def test_fetch_waits_or_tells_the_state(router: RouterHarness) -> None:
+def test_fetch_waits_or_returns_the_state(router: RouterHarness) -> None:
     assert error_of(router.client(Fetch(job_id=job_id(9)))[0]).type == "not_found_error"
     router.submit(1)
     [pending] = router.client(Fetch(job_id=job_id(1), wait=False))
@@ -118,7 +118,7 @@ def test_fetch_waits_or_tells_the_state(router: RouterHarness) -> None:
     assert again == router.finished(1)[0]
 
 
-def test_cancel_in_every_state(router: RouterHarness) -> None:
+def test_a_job_can_be_cancelled_in_every_state(router: RouterHarness) -> None:
     router.submit(1)
     [finished, pending] = router.client(Cancel(job_id=job_id(1)))
     assert finished.result.finish_reason == "cancelled"
@@ -137,7 +137,7 @@ def test_cancel_in_every_state(router: RouterHarness) -> None:
     assert (counts.accepted, counts.cancelled, counts.rejected) == (2, 2, 1)
 
 
-def test_a_deadline_ends_a_job_wherever_it_is(router: RouterHarness) -> None:
+def test_a_deadline_ends_a_job_in_every_state(router: RouterHarness) -> None:
     router.submit(1, timeout_ms=500)
     worker = router.connect()
     router.generate(1, "ab")
@@ -200,7 +200,7 @@ def test_draining_refuses_new_jobs_and_finishes_old_ones(router: RouterHarness) 
     assert router.core.is_drained
 
 
-def test_stopping_ends_what_is_left_with_an_error(router: RouterHarness) -> None:
+def test_stopping_ends_remaining_jobs_with_an_error(router: RouterHarness) -> None:
     router.submit(1)
     router.stop()
     error = router.result(1).error
@@ -208,7 +208,7 @@ def test_stopping_ends_what_is_left_with_an_error(router: RouterHarness) -> None
     assert error.type == "unavailable_error"
 
 
-def test_job_ids_have_one_form(router: RouterHarness) -> None:
+def test_job_ids_have_one_format(router: RouterHarness) -> None:
     for bad in (
         "",
         "x" * 32,

@@ -35,7 +35,7 @@ def values_of(distribution: Distribution) -> tuple[int, float]:
     return sum(distribution.counts), distribution.sum
 
 
-def test_a_value_counts_at_the_first_bound_that_it_does_not_exceed() -> None:
+def test_a_value_counts_in_the_first_bucket_that_holds_it() -> None:
     histogram = Histogram([1.0, 2.0])
     for value in (0.5, 1.0, 1.5, 7.0):
         histogram.observe(value)
@@ -43,7 +43,7 @@ def test_a_value_counts_at_the_first_bound_that_it_does_not_exceed() -> None:
     assert histogram.distribution() == Distribution((1.0, 2.0), (2, 4, 1), 16.0)
 
 
-def test_totals_are_for_those_who_ask() -> None:
+def test_totals_are_in_the_status_if_requested() -> None:
     router = RouterHarness()
     assert router.core.status(router.now).totals is None
     assert totals_of(router).ended["stop"] == 0
@@ -79,7 +79,7 @@ def test_a_job_is_counted_by_its_durations_and_tokens() -> None:
     assert happened(totals.attempts) == {"completed": 1}
 
 
-def test_an_embedding_has_no_place_among_generated_tokens() -> None:
+def test_an_embedding_adds_nothing_to_generated_tokens() -> None:
     router = RouterHarness()
     router.connect("w1")
     router.client(Submit(job_id=job_id(1), prompt="hi", task="embed"))
@@ -91,7 +91,7 @@ def test_an_embedding_has_no_place_among_generated_tokens() -> None:
     assert values_of(totals.first_token_seconds) == (0, 0)
 
 
-def test_how_dispatches_ended_and_why_workers_went() -> None:
+def test_ended_dispatches_and_removed_workers_are_counted_by_reason() -> None:
     router = RouterHarness(worker_timeout_s=5.0)
     router.submit(1)
     router.lose(router.connect("w1"))
@@ -144,7 +144,7 @@ def test_late_deltas_of_ended_dispatches_are_counted() -> None:
     assert totals_of(router).generated_tokens == 0
 
 
-def test_replays_and_the_gaps_that_they_close() -> None:
+def test_replays_and_replayed_tokens_are_counted() -> None:
     router = RouterHarness()
     router.connect("w1")
     router.submit(1)
@@ -159,7 +159,7 @@ def test_replays_and_the_gaps_that_they_close() -> None:
     assert (totals.resumes, totals.replayed_items, totals.stream_gaps) == (3, 5, 1)
 
 
-def test_refusals_by_the_type_of_the_error() -> None:
+def test_refusals_are_counted_by_error_type() -> None:
     router = RouterHarness(max_queued_jobs=1)
     router.submit(1, max_tokens=-7)
     router.submit(2)
@@ -179,7 +179,7 @@ def test_refusals_by_the_type_of_the_error() -> None:
     assert sum(totals.rejected.values()) == router.core.status(router.now).jobs.rejected
 
 
-def test_counts_of_jobs_never_fall_when_the_disk_does() -> None:
+def test_counts_of_jobs_never_fall_after_a_disk_failure() -> None:
     disk = Disk()
     router = RouterHarness(disk=disk)
     router.client(Submit(job_id=job_id(1), prompt="hi"))

@@ -32,7 +32,7 @@ def capacity() -> float:
 
 
 @pytest.mark.parametrize("num_users", [1, 7])
-def test_goodput_stays_whatever_the_load(capacity: float, num_users: int) -> None:
+def test_goodput_does_not_fall_under_overload(capacity: float, num_users: int) -> None:
     """In virtual time: at 3 and 10 times the capacity as many requests end in time as at the capacity."""
     outcomes = [simulated(REQUESTS, load, capacity, 45.0, TIMEOUT_S, num_users) for load in (1.0, 3.0, 10.0)]
     assert not outcomes[0].refusal_s
@@ -55,7 +55,7 @@ def test_without_a_deadline_nothing_is_refused(capacity: float) -> None:
     assert not simulation.refused
 
 
-def test_a_user_with_nothing_waiting_is_let_in_beside_a_flood() -> None:
+def test_a_user_without_waiting_jobs_is_accepted_during_a_flood() -> None:
     simulation = Simulation(TIMEOUT_S, num_users=1)
     requests = [Request(100, 200, 200)] * 2000
     simulation.run([(number / 100, request) for number, request in enumerate(requests)], 18.9)
@@ -117,7 +117,7 @@ def add_jobs(forecast: Forecast, count: int) -> None:
         forecast.backlog.add(reserved("a", 1, 100.0))
 
 
-def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
+def test_a_deadline_shorter_than_the_expected_wait_is_refused() -> None:
     forecast = forecast_of(pace=0.01)
     for timeout_s in (None, 10.0):
         forecast.check(reserved("a", 1, 100.0), timeout_s)
@@ -131,7 +131,7 @@ def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
         forecast.check(reserved("b", 1, 100.0, is_background=True), 13.1)
 
 
-def test_a_deadline_that_no_load_is_the_reason_for() -> None:
+def test_a_deadline_shorter_than_the_job_itself_is_refused() -> None:
     """The same error code with a backlog and without: an idle service refuses such a job before it runs."""
     forecast = forecast_of(pace=0.01)
     for num_jobs in (160, 10_000):
@@ -143,14 +143,14 @@ def test_a_deadline_that_no_load_is_the_reason_for() -> None:
             assert refused.value.retry_after is None
 
 
-def test_a_deadline_that_load_is_the_reason_for() -> None:
+def test_a_deadline_that_only_the_load_exceeds_is_an_overload() -> None:
     forecast = forecast_of(pace=0.01)
     add_jobs(forecast, 160)
     with pytest.raises(Overloaded):
         forecast.check(reserved("a", 1, 100.0), 0.81)
 
 
-def test_nothing_is_refused_before_anything_is_known() -> None:
+def test_without_measurements_nothing_is_refused() -> None:
     forecast = Forecast(UserJobs())
     forecast.backlog.add(reserved("a", 1, 1e9))
     forecast.check(reserved("a", 1, 1e6), 0.001)
@@ -168,7 +168,9 @@ def test_weights_shorten_the_wait() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(1, 1e5), st.booleans()), max_size=40), st.data())
-def test_a_backlog_is_what_was_added_and_not_removed(work: list[tuple[str, float, bool]], data: st.DataObject) -> None:
+def test_the_backlog_is_the_sum_of_added_and_not_removed_jobs(
+    work: list[tuple[str, float, bool]], data: st.DataObject
+) -> None:
     weights = {"a": 1, "b": 2, "c": 5}
     backlog = Backlog()
     waiting: list[tuple[str, float, bool]] = []
@@ -189,7 +191,7 @@ def test_a_backlog_is_what_was_added_and_not_removed(work: list[tuple[str, float
         assert backlog.ahead_of(reserved(user, weight, 7.0)) == pytest.approx(expected, abs=1e-3)
 
 
-def test_an_idle_service_does_not_refuse_by_the_pace_of_a_crowd_that_has_left() -> None:
+def test_an_idle_service_does_not_refuse_by_the_pace_of_a_past_load() -> None:
     simulation = Simulation(5.0, num_users=1)
     crowd = [(number / 100, Request(50, 100, 100, 100)) for number in range(1000)]
     later = [(60.0 + 20.0 * number, Request(50, 500, 500, 500)) for number in range(5)]
@@ -199,7 +201,7 @@ def test_an_idle_service_does_not_refuse_by_the_pace_of_a_crowd_that_has_left() 
     assert in_time >= set(range(1000, 1005))
 
 
-def test_a_service_that_has_just_started_accepts_no_more_than_it_can_do() -> None:
+def test_a_just_started_service_accepts_no_more_than_its_capacity() -> None:
     simulation = Simulation(10.0, num_users=1)
     simulation.run([(number / 200, Request(50, 300, 300, 300)) for number in range(1000)], 60.0)
     ends = [is_in_time for _, is_in_time, _ in simulation.finished]

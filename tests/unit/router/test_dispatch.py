@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.router.core_harness import STOP, RouterHarness, job_id
 
 
-def test_waiting_jobs_leave_the_queue_only_for_a_free_slot_or_the_deck(router: RouterHarness) -> None:
+def test_waiting_jobs_leave_the_queue_only_for_a_free_or_on_deck_slot(router: RouterHarness) -> None:
     worker = router.connect(num_slots=2)
     for number in range(1, 6):
         router.submit(number)
@@ -33,7 +33,7 @@ def test_jobs_spread_over_workers_by_free_slots(router: RouterHarness) -> None:
     assert (len(first.dispatches), len(second.dispatches)) == (2, 2)
 
 
-def test_blocks_are_credits_too(router: RouterHarness) -> None:
+def test_a_job_is_dispatched_only_to_a_worker_with_enough_blocks(router: RouterHarness) -> None:
     worker = router.connect(num_slots=8, num_blocks=6)
     router.submit(1, "x" * 32)  # 33 tokens: 3 blocks
     router.submit(2, "y" * 32)
@@ -44,14 +44,14 @@ def test_blocks_are_credits_too(router: RouterHarness) -> None:
     assert len(worker.dispatches) == 4
 
 
-def test_a_job_larger_than_the_blocks_left_goes_to_an_idle_worker_only(router: RouterHarness) -> None:
+def test_a_job_larger_than_the_free_blocks_goes_to_an_idle_worker_only(router: RouterHarness) -> None:
     worker = router.connect(num_slots=8, num_blocks=2)
     router.submit(1, "x" * 100)
     router.submit(2, "y" * 100)
     assert len(worker.dispatches) == 1
 
 
-def test_priority_goes_before_arrival(router: RouterHarness) -> None:
+def test_priority_precedes_arrival(router: RouterHarness) -> None:
     router.submit(1)
     router.submit(2, priority=-5)
     router.submit(3, priority=5)
@@ -60,7 +60,7 @@ def test_priority_goes_before_arrival(router: RouterHarness) -> None:
     assert [dispatch.job_id for dispatch in worker.dispatches.values()] == [job_id(2), job_id(1)]
 
 
-def test_the_longest_cached_prefix_goes_first_but_nobody_waits_for_it_too_long(
+def test_the_longest_cached_prefix_is_dispatched_first_within_a_bounded_wait(
     router: RouterHarness,
 ) -> None:
     shared = "s" * 64
@@ -78,7 +78,7 @@ def test_the_longest_cached_prefix_goes_first_but_nobody_waits_for_it_too_long(
     assert not router.is_running(5)
 
 
-def test_placement_does_not_chase_blocks_of_another_salt(router: RouterHarness) -> None:
+def test_the_choice_of_a_worker_ignores_blocks_of_another_salt(router: RouterHarness) -> None:
     shared = "s" * 64
     worker = router.connect(num_slots=1)
     router.submit(1, shared + "one", cache_salt="a")

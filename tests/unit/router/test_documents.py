@@ -49,7 +49,7 @@ def prepared(documents: Documents, submit: Submit) -> tuple[str, list[str]]:
     return LetterModel().tokenizer.decode(ids), [source.source for source in sources]
 
 
-def test_matching_pieces_precede_the_question(documents: Documents) -> None:
+def test_matching_chunks_precede_the_question(documents: Documents) -> None:
     prompt, sources = prepared(documents, chat())
     assert FERRY in prompt
     assert prompt.endswith("|When does the ferry leave?")
@@ -57,26 +57,26 @@ def test_matching_pieces_precede_the_question(documents: Documents) -> None:
 
 
 @pytest.mark.parametrize(("wanted", "sources"), [(0, []), (1, ["ferry.md"]), (1024, ["ferry.md", "museum.md"])])
-def test_so_many_as_are_wanted(documents: Documents, wanted: int, sources: list[str]) -> None:
+def test_num_documents_limits_the_documents(documents: Documents, wanted: int, sources: list[str]) -> None:
     prompt, found = prepared(documents, chat(tool_rag_top_k=wanted))
     assert found == sources
     assert (FERRY in prompt) is bool(sources)
 
 
-def test_a_number_below_none_is_refused(documents: Documents) -> None:
+def test_a_negative_num_documents_is_refused(documents: Documents) -> None:
     with pytest.raises(InvalidRequest) as raised:
         prepared(documents, chat(tool_rag_top_k=-1))
     assert raised.value.param == "tool_rag_top_k"
 
 
 @pytest.mark.parametrize("submit", [Submit(job_id=job_id(1), prompt="ferry"), chat("Hello!")])
-def test_a_plain_prompt_and_a_question_about_nothing_stay_as_they_are(documents: Documents, submit: Submit) -> None:
+def test_plain_prompts_and_questions_without_matches_are_unchanged(documents: Documents, submit: Submit) -> None:
     prompt, sources = prepared(documents, submit)
     assert sources == []
     assert "leaves" not in prompt
 
 
-def test_a_changed_file_is_noticed(documents: Documents, corpus: Path) -> None:
+def test_a_changed_file_is_indexed_again(documents: Documents, corpus: Path) -> None:
     (corpus / "ferry.md").write_text("The ferry leaves at noon.")
     until = time.monotonic() + 60
     while "noon" not in prepared(documents, chat())[0]:
@@ -104,7 +104,7 @@ def test_the_result_names_the_sources(documents: Documents) -> None:
     assert [source.source for source in router.result(1).sources] == ["ferry.md", "museum.md"]
 
 
-def test_after_a_restart_a_job_has_the_documents_that_it_had(documents: Documents) -> None:
+def test_a_restored_job_keeps_its_documents(documents: Documents) -> None:
     disk = Disk()
     first = RouterHarness(disk=disk, find=documents.find)
     first.client(chat())

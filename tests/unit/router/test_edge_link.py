@@ -45,7 +45,7 @@ def test_messages_arrive_in_order_and_unchanged(ends: Ends) -> None:
     assert edge_end.receive() == []
 
 
-def test_callers_and_revocations_arrive_as_they_were(ends: Ends) -> None:
+def test_callers_and_revocations_arrive_unchanged(ends: Ends) -> None:
     router_end, edge_end = ends
     revoked = RevokedKey(ALICE, True, frozenset((b"\0a", b"\0b")), frozenset())
     sent = [
@@ -91,7 +91,7 @@ def test_messages_larger_than_the_socket_s_buffer_arrive_whole(ends: Ends) -> No
     assert router_end.events == zmq.POLLIN
 
 
-def test_a_receiver_that_is_far_behind_is_known(ends: Ends) -> None:
+def test_a_receiver_that_is_far_behind_is_reported(ends: Ends) -> None:
     router_end, edge_end = ends
     num_put = 0
     while not router_end.is_congested:

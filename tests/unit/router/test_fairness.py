@@ -62,7 +62,7 @@ def test_shares_are_of_tokens_and_not_of_jobs() -> None:
     assert 8 <= first["long"] <= 12  # one in four
 
 
-def test_a_pause_saves_nothing_up() -> None:
+def test_an_idle_user_accumulates_no_credit() -> None:
     router = RouterHarness(on_deck=0)
     for number in range(1, 51):
         router.submit(number, user="steady", max_tokens=64)
@@ -123,7 +123,7 @@ def test_a_weight_of_three_gets_three_times_the_tokens() -> None:
     assert first_of(router, users, 40) == {"heavy": 30, "light": 10}
 
 
-def test_a_pause_saves_nothing_up_for_a_heavy_tenant_either() -> None:
+def test_an_idle_tenant_of_high_weight_accumulates_no_credit() -> None:
     router = RouterHarness(on_deck=0)
     for number in range(1, 61):
         send(router, number, tenant("steady"), max_tokens=64)
@@ -164,7 +164,7 @@ def test_a_job_keeps_its_weight_when_the_router_restarts() -> None:
     assert (counted["ann"], counted["bob"]) == (24, 16)
 
 
-def test_priority_goes_before_turns() -> None:
+def test_priority_precedes_fair_shares() -> None:
     router = RouterHarness(on_deck=0)
     router.submit(1, user="a", priority=5)
     router.submit(2, user="b", priority=5)
@@ -187,7 +187,7 @@ def kill_twice(router: RouterHarness, num_slots: int = 2) -> None:
         router.lose(router.connect(name, num_slots=num_slots))
 
 
-def test_a_job_that_two_workers_died_of_runs_alone_and_other_jobs_survive() -> None:
+def test_a_job_that_lost_two_workers_runs_alone_and_other_jobs_survive() -> None:
     router = RouterHarness(on_deck=0)
     for number in (1, 2):
         router.submit(number)
@@ -205,7 +205,7 @@ def test_a_job_that_two_workers_died_of_runs_alone_and_other_jobs_survive() -> N
     assert running(router) == [3]
 
 
-def test_a_suspect_waits_for_one_worker_to_be_idle_and_the_others_go_on() -> None:
+def test_a_suspect_waits_for_an_idle_worker_and_other_workers_continue() -> None:
     router = RouterHarness(on_deck=0)
     router.submit(1)
     kill_twice(router, num_slots=1)

@@ -30,7 +30,7 @@ print(refused["silent"])
 
 
 @pytest.mark.parametrize(("how", "num_cut"), [("crowded", 1), ("without standard input", 0)])
-def test_silent_connections_are_cut_while_descriptors_run_out_and_not_before(how: str, num_cut: int) -> None:
+def test_silent_connections_are_cut_only_while_file_descriptors_run_out(how: str, num_cut: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOOK_TWICE, how], capture_output=True, text=True, check=True, timeout=60
     )

@@ -8,7 +8,7 @@ from cactus_actors.protocol.messages import Accepted, Rejected
 from tests.support.router.core_harness import STOP, RouterHarness, error_of
 
 
-def test_a_full_queue_says_when_to_come_back_before_any_tokenizing() -> None:
+def test_a_full_queue_refuses_with_retry_after_before_tokenization() -> None:
     router = RouterHarness(max_queued_jobs=2, max_queued_tokens=100)
     router.submit(1)
     router.submit(2)
@@ -43,7 +43,7 @@ def test_tokens_and_bytes_that_one_user_has_filled_have_room_for_others(bound: d
     assert isinstance(others[-1], Rejected)
 
 
-def test_background_work_fills_the_queue_too() -> None:
+def test_background_jobs_count_towards_the_full_queue() -> None:
     router = RouterHarness(max_queued_jobs=20)
     for number in range(20):
         router.submit(number, user="many", priority=1)
@@ -65,14 +65,14 @@ def test_retry_after_follows_the_measured_drain_rate() -> None:
     assert len(worker.dispatches) == 1
 
 
-def test_the_queue_is_bounded_by_tokens_too() -> None:
+def test_the_queue_is_bounded_by_tokens() -> None:
     router = RouterHarness(max_queued_tokens=50)
     router.submit(1, "x" * 30)
     assert error_of(router.submit(2, "x" * 30)).type == "rate_limit_error"
     assert isinstance(router.submit(3, "x"), Accepted)
 
 
-def test_the_queue_is_bounded_in_bytes_too() -> None:
+def test_the_queue_is_bounded_by_bytes() -> None:
     router = RouterHarness(max_queued_bytes=60_000)
     num_accepted = 0
     while isinstance(answer := router.submit(num_accepted + 1, "x" * 300), Accepted):

@@ -45,7 +45,7 @@ def written(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_line_says_how_the_job_went(tmp_path: Path) -> None:
+def test_a_log_line_describes_the_job(tmp_path: Path) -> None:
     log = JobLog(RotatingFile(tmp_path / "jobs.jsonl"))
     log.record(REPORT, ENDED_AT)
     log.close()
@@ -84,7 +84,7 @@ def test_a_line_says_how_the_job_went(tmp_path: Path) -> None:
     assert tenant_hash("") is None
 
 
-def test_a_line_is_one_line_and_short_whatever_it_is_told(tmp_path: Path) -> None:
+def test_a_log_line_is_bounded_and_escaped(tmp_path: Path) -> None:
     log = JobLog(RotatingFile(tmp_path / "jobs.jsonl"))
     hostile = '\x00\n\r"\\\x1b' * 2000
     log.record(
@@ -102,9 +102,7 @@ def test_a_line_is_one_line_and_short_whatever_it_is_told(tmp_path: Path) -> Non
     assert (line["level"], line["code"]) == ("warning", "poison_job")
 
 
-def test_lines_that_cannot_be_written_are_counted_and_it_is_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unwritable_lines_are_counted_and_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "logs" / "jobs.jsonl"
     log = JobLog(RotatingFile(path))
     path.unlink()
@@ -151,7 +149,7 @@ def test_a_blocked_sink_delays_no_job() -> None:
     assert 3 <= stuck.num_recorded <= 4  # the waiting entries, and the one being written
 
 
-def test_an_entry_that_fails_is_not_the_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_observer_does_not_stop_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(StuckSink):
         def record(self, report: JobReport, ended_at: float) -> None:
             raise RuntimeError("boom")
@@ -164,7 +162,7 @@ def test_an_entry_that_fails_is_not_the_last(tmp_path: Path, caplog: pytest.LogC
     assert len(caplog.records) == 2
 
 
-def test_a_line_says_when_it_was_written(tmp_path: Path) -> None:
+def test_a_log_line_has_its_time(tmp_path: Path) -> None:
     log = JobLog(RotatingFile(tmp_path / "jobs.jsonl"))
     log.record(REPORT, 1_700_000_000.5)
     log.close()

@@ -17,7 +17,7 @@ from tests.support.router.worker_messages import SURE, UNSURE, make_delta
 STOP = Finish("stop")
 
 
-def test_a_job_that_is_answered_here() -> None:
+def test_a_locally_answered_job_is_reported() -> None:
     router = RouterHarness()
     router.submit(1, "hello", max_tokens=9)
     router.pass_time(2.0)
@@ -52,7 +52,7 @@ def test_a_job_that_is_answered_here() -> None:
     )
 
 
-def test_a_job_that_the_cloud_answers() -> None:
+def test_a_job_answered_by_the_cloud_is_reported() -> None:
     router = RouterHarness()
     router.connect("w1")
     router.connect("cloud", kind="cloud")
@@ -74,7 +74,7 @@ def test_a_job_that_the_cloud_answers() -> None:
     assert report.confidence == pytest.approx(1 - UNSURE)
 
 
-def test_jobs_that_were_never_dispatched_have_waited_to_their_end() -> None:
+def test_undispatched_jobs_report_their_whole_time_as_waiting() -> None:
     router = RouterHarness()
     router.submit(1, "hello", timeout_ms=3000)
     router.submit(2, "hello")
@@ -89,7 +89,7 @@ def test_jobs_that_were_never_dispatched_have_waited_to_their_end() -> None:
     assert (cancelled.state, cancelled.finish_reason, cancelled.error) == ("cancelled", "cancelled", None)
 
 
-def test_lost_workers_and_failures_of_the_model_are_told() -> None:
+def test_lost_workers_and_model_failures_are_reported() -> None:
     router = RouterHarness()
     first, _ = router.connect("w1"), router.connect("w2")
     router.submit(1, "hello")
@@ -113,7 +113,7 @@ def test_the_operation_of_a_job_follows_from_its_task() -> None:
     assert embedding.max_tokens == 0
 
 
-def test_a_job_that_ended_before_the_router_died_is_not_told_again() -> None:
+def test_a_job_that_ended_before_a_restart_is_not_reported_again() -> None:
     disk = Disk()
     router = RouterHarness(disk=disk)
     router.connect("w1")
@@ -131,7 +131,7 @@ def test_a_job_that_ended_before_the_router_died_is_not_told_again() -> None:
     assert [report.job_id for report in after.reports] == [job_id(2)]
 
 
-def test_a_job_that_cannot_be_prepared_again_after_a_restart_is_told() -> None:
+def test_a_restored_job_that_cannot_be_prepared_is_reported() -> None:
     disk = Disk()
     router = RouterHarness(disk=disk)
     router.client(Submit(job_id=job_id(1), prompt="x" * 100))

@@ -71,7 +71,7 @@ def test_jobs_come_in_the_order_of_their_acceptance(writer: Writer, tmp_path: Pa
     assert list(found(tmp_path)) == ["early", "middle", "late"]
 
 
-def test_a_record_from_before_there_were_weights_is_read() -> None:
+def test_a_record_without_a_weight_is_read() -> None:
     record = accepted("a")
     content = msgspec.msgpack.encode(msgspec.structs.astuple(record)[:-1])
     assert decoded_accepted(content + zlib.crc32(content).to_bytes(4, "little")) == record
@@ -94,9 +94,7 @@ def test_two_services_cannot_share_a_journal(writer: Writer, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "a torn page"])
-def test_a_file_that_cannot_be_read_is_put_aside_and_the_router_starts(
-    writer: Writer, tmp_path: Path, damage: str
-) -> None:
+def test_an_unreadable_file_is_renamed_and_the_router_starts(writer: Writer, tmp_path: Path, damage: str) -> None:
     for number in range(50):
         writer.accept(f"{number}-{'x' * 500}")
     writer.journal.close()
@@ -112,7 +110,7 @@ def test_a_file_that_cannot_be_read_is_put_aside_and_the_router_starts(
     assert list(found(tmp_path)) == ["new"]
 
 
-def test_a_disk_that_takes_nothing_when_the_router_starts_costs_no_job(writer: Writer, tmp_path: Path) -> None:
+def test_a_full_disk_at_the_start_loses_no_job(writer: Writer, tmp_path: Path) -> None:
     for name in ("waiting", "old"):
         writer.accept(name)
     writer.journal.add(WriteEnded("old", end := ended("old", at=time.time() - 700)))
@@ -126,7 +124,7 @@ def test_a_disk_that_takes_nothing_when_the_router_starts_costs_no_job(writer: W
 
 
 @pytest.mark.parametrize("column", ["accepted", "ended"])
-def test_a_damaged_record_is_left_out_and_reported(
+def test_a_damaged_record_is_skipped_and_reported(
     writer: Writer, tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("good", "bad"):
@@ -207,7 +205,7 @@ def test_a_result_that_was_damaged_is_not_read_back(
     assert "job bad cannot be read" in caplog.text
 
 
-def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(writer: Writer) -> None:
+def test_a_failed_journal_reports_when_it_is_writable_again(writer: Writer) -> None:
     writer.accept("one")
     database = writer.journal._database
     database.execute("PRAGMA query_only = ON")

@@ -40,7 +40,7 @@ def test_one_client_gets_its_burst_and_then_its_rate() -> None:
     assert rates.delay_s("one", MESSAGE, delay_s, has_key=True) > 0
 
 
-def test_connections_without_keys_share_one_rate_however_many_they_are() -> None:
+def test_connections_without_keys_share_one_rate() -> None:
     rates = LargeMessageRates()
     total = sum(sent(rates, f"connection {number}", 0.0, has_key=False) for number in range(1000))
     assert total == OF_ALL_CLIENTS.burst // MESSAGE
@@ -48,7 +48,7 @@ def test_connections_without_keys_share_one_rate_however_many_they_are() -> None
     assert later == OF_ALL_CLIENTS.rate // MESSAGE
 
 
-def test_a_key_has_its_share_of_what_others_use_up() -> None:
+def test_a_key_keeps_its_share_when_others_exceed_theirs() -> None:
     rates = LargeMessageRates()
     for name in "abcd":
         sent(rates, name, 0.0, has_key=True)
@@ -56,7 +56,7 @@ def test_a_key_has_its_share_of_what_others_use_up() -> None:
     assert rates.delay_s("a", MESSAGE, 0.0, has_key=True)
 
 
-def test_clients_who_came_once_are_forgotten() -> None:
+def test_idle_clients_are_forgotten() -> None:
     rates = LargeMessageRates()
     for number in range(100_000):
         rates.delay_s(f"connection {number}", LARGE_BYTES + 1, float(number), has_key=False)
@@ -64,7 +64,7 @@ def test_clients_who_came_once_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize("encoding", [MSGPACK, JSON])
-def test_the_job_of_a_message_is_found_without_decoding_it(encoding: Encoding) -> None:
+def test_the_job_id_of_a_message_is_found_without_decoding_it(encoding: Encoding) -> None:
     submit = Submit(job_id=job_id(7), prompt="word " * 100_000, options=Options(max_tokens=2))
     payload = encode(submit, encoding)[1]
     assert job_id_within(memoryview(payload)) == job_id(7)

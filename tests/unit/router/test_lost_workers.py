@@ -32,7 +32,7 @@ def test_a_lost_workers_jobs_continue_elsewhere_without_gap_or_repeat(router: Ro
     assert router.result(1).worker == second.hello.worker_id
 
 
-def test_lost_jobs_go_to_the_front(router: RouterHarness) -> None:
+def test_lost_jobs_are_requeued_at_the_front(router: RouterHarness) -> None:
     first = router.connect("w1", num_slots=1)
     router.submit(1)
     router.submit(2)
@@ -56,7 +56,7 @@ def test_a_silent_worker_is_lost(router: RouterHarness) -> None:
     assert router.is_running(1)
 
 
-def test_a_worker_that_reports_and_hears_nothing_is_lost(router: RouterHarness) -> None:
+def test_a_worker_that_acknowledges_nothing_is_lost(router: RouterHarness) -> None:
     """Its connection carries one direction only: messages to it would wait for ever."""
     deaf = router.connect("w1")
     router.pass_time(5.0)
@@ -69,7 +69,7 @@ def test_a_worker_that_reports_and_hears_nothing_is_lost(router: RouterHarness) 
     assert [dispatch.job_id for dispatch in near.dispatches.values()] == [job_id(1)]
 
 
-def test_reports_that_were_on_their_way_before_a_worker_heard_count_against_nobody(
+def test_reports_sent_before_a_dispatch_arrived_do_not_make_a_worker_lost(
     router: RouterHarness,
 ) -> None:
     worker = router.connect("w1")
@@ -83,7 +83,7 @@ def test_reports_that_were_on_their_way_before_a_worker_heard_count_against_nobo
     assert router.is_running(1)
 
 
-def test_silence_that_the_router_is_to_blame_for_counts_against_nobody(router: RouterHarness) -> None:
+def test_silence_during_a_delay_of_the_router_makes_no_worker_lost(router: RouterHarness) -> None:
     router.connect("w1")
     router.submit(1)
     router.now += 60.0
@@ -96,7 +96,7 @@ def test_silence_that_the_router_is_to_blame_for_counts_against_nobody(router: R
     assert router.core.status(router.now).workers == []
 
 
-def test_a_job_that_loses_too_many_workers_is_given_up_by_name(router: RouterHarness) -> None:
+def test_a_job_that_loses_too_many_workers_ends_as_poison_job(router: RouterHarness) -> None:
     router.submit(1)
     for attempt in range(3):
         router.lose(router.connect(f"w{attempt}"))
@@ -109,7 +109,7 @@ def test_a_job_that_loses_too_many_workers_is_given_up_by_name(router: RouterHar
     assert result.attempts == 3
 
 
-def test_a_worker_whose_connection_breaks_again_and_again_costs_no_job(router: RouterHarness) -> None:
+def test_repeated_reconnections_of_a_worker_fail_no_job(router: RouterHarness) -> None:
     router.connect("w1")
     router.submit(1)
     for _ in range(MAX_BROKEN_LINKS - 1):
@@ -121,7 +121,7 @@ def test_a_worker_whose_connection_breaks_again_and_again_costs_no_job(router: R
     assert router.result(1).text == "ab"
 
 
-def test_a_job_that_gets_no_token_through_is_given_up_in_the_end(router: RouterHarness) -> None:
+def test_a_job_without_progress_over_many_losses_is_ended(router: RouterHarness) -> None:
     router.connect("w1")
     router.submit(1)
     for _ in range(MAX_BROKEN_LINKS):
@@ -132,7 +132,7 @@ def test_a_job_that_gets_no_token_through_is_given_up_in_the_end(router: RouterH
     assert "20 times in a row" in error.message
 
 
-def test_one_worker_that_is_silent_again_and_again_poisons_nothing(router: RouterHarness) -> None:
+def test_a_single_worker_lost_repeatedly_makes_no_poison_job(router: RouterHarness) -> None:
     router.submit(1)
     for _ in range(3):
         router.connect("w1")
@@ -153,7 +153,7 @@ def test_a_farewell_does_not_count_as_a_loss(router: RouterHarness) -> None:
     assert router.result(1).text == "ok"
 
 
-def test_a_draining_worker_gets_nothing_new(router: RouterHarness) -> None:
+def test_a_draining_worker_gets_no_new_dispatch(router: RouterHarness) -> None:
     worker = router.connect()
     router.submit(1)
     router.say(worker, Draining())
@@ -163,7 +163,7 @@ def test_a_draining_worker_gets_nothing_new(router: RouterHarness) -> None:
     assert router.result(1).success
 
 
-def test_a_worker_that_says_hello_again_starts_anew(router: RouterHarness) -> None:
+def test_a_repeated_hello_starts_a_new_session(router: RouterHarness) -> None:
     worker = router.connect("w1")
     router.submit(1)
     router.generate(1, "ab")
@@ -181,7 +181,7 @@ def test_a_report_from_an_unknown_connection_is_asked_for_its_hello(router: Rout
 
 
 @pytest.mark.parametrize("num_slots", [-1, 0, 2**63 - 1])
-def test_absurd_slots_of_a_worker_harm_nobody(router: RouterHarness, num_slots: int) -> None:
+def test_absurd_numbers_of_slots_affect_no_job(router: RouterHarness, num_slots: int) -> None:
     router.connect("odd", num_slots=num_slots)
     router.connect("sound")
     for number in range(1, 4):

@@ -36,7 +36,9 @@ def names(router: RouterHarness) -> list[str]:
         ("kernels", "portable", "its kernels are portable, the service's avx2"),
     ],
 )
-def test_a_worker_that_differs_from_the_first_one_is_refused_by_name(field: str, value: str, words: str) -> None:
+def test_a_worker_that_differs_from_the_first_one_is_refused_with_the_difference(
+    field: str, value: str, words: str
+) -> None:
     router = RouterHarness()
     assert hello(router, "w1") == [Welcome(7)]
     [refused] = hello(router, "w2", **{field: value})
@@ -61,14 +63,14 @@ def test_kernels_may_differ_where_tokens_are_equal_to_the_bit(kernels: str) -> N
 
 
 @pytest.mark.parametrize("weights", ["float32", "bfloat16", "int4"])
-def test_and_only_there(weights: str) -> None:
+def test_kernels_may_not_differ_where_tokens_may_differ(weights: str) -> None:
     router = RouterHarness()
     assert hello(router, "w1", weights=weights) == [Welcome(7)]
     [refused] = hello(router, "w2", weights=weights, kernels="portable")
     assert isinstance(refused, Refused)
 
 
-def test_the_routers_own_model_and_formats_come_before_those_of_the_first_worker() -> None:
+def test_configured_model_and_formats_precede_those_of_the_first_worker() -> None:
     router = RouterHarness(fingerprint="f00d", weights="int8", kv_cache="float16")
     for differing in ({"fingerprint": "beef"}, {"weights": "float32"}, {"kv_cache": "int8"}):
         [refused] = hello(router, "w1", **{"weights": "int8", **differing})
@@ -95,7 +97,7 @@ def test_when_all_workers_have_gone_the_next_one_is_the_first() -> None:
     assert isinstance(hello(router, "w4")[0], Refused)
 
 
-def test_a_worker_that_comes_back_with_another_model_loses_what_it_ran_to_the_others() -> None:
+def test_jobs_of_a_worker_that_returns_with_another_model_move_to_others() -> None:
     router = RouterHarness(on_deck=0)
     first = router.connect("w1", **OURS)
     router.submit(1)
@@ -107,7 +109,7 @@ def test_a_worker_that_comes_back_with_another_model_loses_what_it_ran_to_the_ot
     assert first.identity not in {worker.identity for worker in router.core.state.dispatcher.workers}
 
 
-def test_a_cloud_worker_has_no_model_of_ours() -> None:
+def test_a_cloud_worker_is_not_compared_with_local_workers() -> None:
     router = RouterHarness(fingerprint="f00d", weights="int8")
     assert hello(router, "cloud", kind="cloud", fingerprint="", weights="", kernels="") == [Welcome(7)]
 
@@ -125,7 +127,7 @@ def test_a_refusal_is_logged_once_and_not_sent_again_within_a_second() -> None:
     assert len(router.core.on_worker(b"w2", said, router.now)) == 2
 
 
-def test_refusals_are_forgotten_and_never_many() -> None:
+def test_stored_refusals_are_bounded_and_expire() -> None:
     router = RouterHarness()
     hello(router, "w1")
     for number in range(2 * MAX_REFUSALS):

@@ -60,7 +60,7 @@ def submit(number: int, prompt: str = "hello") -> Submit:
     return Submit(job_id=job_id(number), prompt=prompt)
 
 
-def test_nobody_is_answered_before_the_job_is_prepared(router: SlowRouter) -> None:
+def test_a_submission_is_answered_after_its_preparation(router: SlowRouter) -> None:
     router.hear(submit(1))
     assert router.replies == []
     assert router.core.status(0.0).jobs.accepted == 0
@@ -69,7 +69,7 @@ def test_nobody_is_answered_before_the_job_is_prepared(router: SlowRouter) -> No
     assert isinstance(accepted, Accepted)
 
 
-def test_the_same_job_is_prepared_once_and_answered_to_all_who_sent_it(router: SlowRouter) -> None:
+def test_a_job_submitted_twice_is_prepared_once_and_answered_to_both(router: SlowRouter) -> None:
     router.hear(submit(1), b"one")
     router.hear(submit(1), b"two")
     router.hear(submit(1, "another"), b"three")
@@ -79,7 +79,7 @@ def test_the_same_job_is_prepared_once_and_answered_to_all_who_sent_it(router: S
     assert kinds == {b"one": Accepted, b"two": Accepted, b"three": Rejected}
 
 
-def test_a_request_that_cannot_be_prepared_is_refused_to_all_who_sent_it(router: SlowRouter) -> None:
+def test_a_failed_preparation_refuses_all_its_submissions(router: SlowRouter) -> None:
     router.hear(submit(1), b"one")
     router.hear(submit(1), b"two")
     router.prepare_next(InvalidRequest("no", param="prompt"))
@@ -104,7 +104,7 @@ def test_too_many_requests_about_a_job_in_preparation_are_refused(router: SlowRo
     assert len(router.replies) == 2 + MAX_DEFERRED  # with the Accepted
 
 
-def test_of_many_who_send_a_job_the_last_are_answered(router: SlowRouter) -> None:
+def test_only_the_last_of_many_repeated_submissions_are_answered(router: SlowRouter) -> None:
     for number in range(MAX_ATTACHED + 1):
         router.hear(submit(1), b"%d" % number)
     router.prepare_next()
@@ -142,14 +142,14 @@ def test_jobs_in_preparation_count_towards_the_full_queue() -> None:
     assert rejected.error.status == 429
 
 
-def test_a_stop_refuses_what_is_being_prepared(router: SlowRouter) -> None:
+def test_a_stop_refuses_requests_in_preparation(router: SlowRouter) -> None:
     router.hear(submit(1))
     router.stop()
     [(_, rejected)] = router.replies
     assert rejected.error.status == 503
 
 
-def test_a_router_is_not_drained_while_it_prepares(router: SlowRouter) -> None:
+def test_a_router_with_requests_in_preparation_is_not_drained(router: SlowRouter) -> None:
     router.hear(submit(1))
     router.core.close_admission()
     assert not router.core.is_drained
@@ -157,7 +157,7 @@ def test_a_router_is_not_drained_while_it_prepares(router: SlowRouter) -> None:
     assert router.core.is_drained
 
 
-def test_finished_and_pending_are_what_a_cancel_gets(router: SlowRouter) -> None:
+def test_a_cancel_during_preparation_is_answered_with_finished_or_pending(router: SlowRouter) -> None:
     router.hear(submit(1))
     router.prepare_next()
     router.hear(Cancel(job_id=job_id(1)))
@@ -186,7 +186,7 @@ def test_jobs_of_a_tenant_without_keys_do_not_run(router: SlowRouter) -> None:
     assert len(router.replies) == 1
 
 
-def test_requests_that_are_being_prepared_take_room_in_bytes() -> None:
+def test_requests_in_preparation_count_towards_the_byte_limit() -> None:
     router = SlowRouter(max_queued_bytes=12_000)
     for number in range(1, 4):
         router.hear(submit(number, "x" * 2000))
@@ -196,7 +196,7 @@ def test_requests_that_are_being_prepared_take_room_in_bytes() -> None:
     assert len(router.waiting) == 2
 
 
-def test_a_request_leaves_the_count_when_its_preparation_ends_however_it_ends() -> None:
+def test_every_end_of_a_preparation_releases_its_share_of_the_limit() -> None:
     router = SlowRouter(max_queued_jobs=2)
     for number in range(1, 20):
         router.hear(submit(number))

@@ -22,7 +22,7 @@ def submit(number: int, prompt: str = "hello", **options: object) -> Submit:
     return Submit(job_id=job_id(number), prompt=prompt, options=Options(**options))  # type: ignore[arg-type]
 
 
-def test_a_job_is_accepted_and_dispatched_when_it_is_on_disk_and_not_before(disk: Disk) -> None:
+def test_a_job_is_accepted_and_dispatched_after_its_sync(disk: Disk) -> None:
     router = RouterHarness(disk=disk)
     router.connect()
     assert router.client(submit(1)) == []
@@ -35,12 +35,12 @@ def test_a_job_is_accepted_and_dispatched_when_it_is_on_disk_and_not_before(disk
     assert router.is_running(1)
 
 
-def test_without_a_journal_a_job_is_accepted_at_once_and_says_that_it_is_not_durable() -> None:
+def test_without_a_journal_a_job_is_accepted_at_once_as_not_durable() -> None:
     router = RouterHarness()
     assert not router.submit(1).durable
 
 
-def test_a_job_sent_twice_before_it_is_on_disk_is_answered_once_to_each(disk: Disk) -> None:
+def test_a_job_submitted_twice_before_its_sync_is_answered_once_to_each(disk: Disk) -> None:
     router = RouterHarness(disk=disk)
     router.client(submit(1), b"one")
     router.client(submit(1), b"two")
@@ -49,7 +49,7 @@ def test_a_job_sent_twice_before_it_is_on_disk_is_answered_once_to_each(disk: Di
     assert [receiver for receiver, _ in router.replies] == [b"one", b"two"]
 
 
-def test_a_job_that_cannot_be_written_is_refused_and_forgotten(disk: Disk) -> None:
+def test_an_unwritable_job_is_refused_and_forgotten(disk: Disk) -> None:
     router = RouterHarness(disk=disk)
     router.client(submit(1))
     router.fail_to_write("disk full")
@@ -65,7 +65,7 @@ def test_a_job_that_cannot_be_written_is_refused_and_forgotten(disk: Disk) -> No
     assert isinstance(router.replies[-1][1], Accepted)
 
 
-def test_a_job_cancelled_before_it_is_on_disk_ends_once(disk: Disk) -> None:
+def test_a_job_cancelled_before_its_sync_ends_once(disk: Disk) -> None:
     router = RouterHarness(disk=disk)
     router.connect()
     router.client(submit(1))
@@ -95,7 +95,7 @@ def test_the_next_router_runs_accepted_jobs_with_their_seeds(disk: Disk) -> None
     assert second.running(2)[1].params.max_tokens == 7
 
 
-def test_jobs_come_back_in_the_order_of_their_arrival(disk: Disk) -> None:
+def test_restored_jobs_keep_their_order(disk: Disk) -> None:
     first = RouterHarness(disk=disk)
     for number in (3, 1, 2):
         first.client(submit(number))
@@ -106,7 +106,7 @@ def test_jobs_come_back_in_the_order_of_their_arrival(disk: Disk) -> None:
     assert second.is_running(3)
 
 
-def test_a_client_that_sends_its_job_again_gets_the_job_that_came_back(disk: Disk) -> None:
+def test_a_repeated_submission_gets_the_restored_job(disk: Disk) -> None:
     first = RouterHarness(disk=disk)
     first.client(submit(1, seed=5))
     first.write_to_disk()
@@ -120,7 +120,7 @@ def test_a_client_that_sends_its_job_again_gets_the_job_that_came_back(disk: Dis
     assert rejected.error.status == 409
 
 
-def test_a_result_is_still_there_and_so_is_its_stream(disk: Disk) -> None:
+def test_results_and_streams_are_available_after_a_restart(disk: Disk) -> None:
     first = RouterHarness(disk=disk)
     first.connect()
     first.client(submit(1, seed=5))
@@ -138,7 +138,7 @@ def test_a_result_is_still_there_and_so_is_its_stream(disk: Disk) -> None:
     assert (counts.accepted, counts.finished) == (1, 1)
 
 
-def test_an_end_that_was_not_written_is_reached_again(disk: Disk) -> None:
+def test_a_job_whose_end_was_not_written_runs_again(disk: Disk) -> None:
     first = RouterHarness(disk=disk)
     first.connect()
     first.client(submit(1))
@@ -183,7 +183,7 @@ def test_forgotten_jobs_are_removed_from_the_journal(disk: Disk) -> None:
     assert disk.recovered() == []
 
 
-def test_a_stop_leaves_what_is_on_disk_to_the_next_router(disk: Disk) -> None:
+def test_a_stop_leaves_durable_jobs_to_the_next_router(disk: Disk) -> None:
     first = RouterHarness(disk=disk)
     first.connect()
     first.client(submit(1, seed=5))
@@ -200,7 +200,7 @@ def test_a_stop_leaves_what_is_on_disk_to_the_next_router(disk: Disk) -> None:
 
 
 @pytest.mark.parametrize("leaves_jobs", [False, True])
-def test_a_stop_ends_what_is_on_no_disk(leaves_jobs: bool) -> None:
+def test_a_stop_ends_jobs_that_are_not_durable(leaves_jobs: bool) -> None:
     router = RouterHarness()
     router.submit(1)
     router.stop(leaves_jobs=leaves_jobs)

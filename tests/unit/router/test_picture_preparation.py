@@ -74,7 +74,7 @@ def expected_ids(model: TextModel, *turns: dict[str, Any], pictures: list[tuple[
 IMAGE = {"type": "image"}
 
 
-def test_pictures_stand_where_the_message_has_them(model: TextModel) -> None:
+def test_pictures_are_at_their_place_in_the_message(model: TextModel) -> None:
     job = prepared(model, user(text("a"), part(url(60, 40)), text("b"), part(url(30, 90)), text("c")))
     content = [
         {"type": "text", "text": "a"},
@@ -92,7 +92,7 @@ def test_pictures_stand_where_the_message_has_them(model: TextModel) -> None:
     assert not job.policy.allow_cloud
 
 
-def test_all_spellings_of_a_picture_are_one(model: TextModel) -> None:
+def test_all_spellings_of_a_picture_part_are_equivalent(model: TextModel) -> None:
     source = url(60, 40)
     spelled = [
         user(part(source), text("a")),
@@ -105,12 +105,12 @@ def test_all_spellings_of_a_picture_are_one(model: TextModel) -> None:
     assert all((one.prompt_ids, one.pictures) == (first.prompt_ids, first.pictures) for one in others)
 
 
-def test_images_alone_are_a_message(model: TextModel) -> None:
+def test_a_message_may_consist_of_pictures(model: TextModel) -> None:
     job = prepared(model, ChatMessage(role="user", images=[url(60, 40)]))
     assert job.prompt_ids == expected_ids(model, {"role": "user", "content": [IMAGE]}, pictures=[(60, 40, 0)])
 
 
-def test_messages_of_text_are_as_without_pictures(model: TextModel) -> None:
+def test_a_vision_model_renders_text_messages_unchanged(model: TextModel) -> None:
     turns = [ChatMessage(role="user", content="a"), ChatMessage(role="assistant", content="b"), user(text("c"))]
     contents = [("user", "a"), ("assistant", "b"), ("user", "c")]
     job = prepared(model, *turns)
@@ -133,7 +133,7 @@ def test_the_same_prompt_about_another_picture_has_other_blocks(model: TextModel
     assert image not in first.prompt_ids[: span.start] + first.prompt_ids[span.end :]
 
 
-def test_the_memory_of_pictures_counts(model: TextModel) -> None:
+def test_the_memory_of_pictures_counts_towards_the_limit(model: TextModel) -> None:
     job = prepared(model, user(part(url(60, 40)), text("a")))
     assert load_of_request(b"", job).num_bytes > sum(len(tile.pixels) for tile in job.pictures[0].tiles) > 10_000
 
@@ -147,7 +147,7 @@ def test_the_memory_of_pictures_counts(model: TextModel) -> None:
         ([url(9, 9)] * 33, MediaTooLarge, "messages", "33 pictures, 32 are allowed"),
     ],
 )
-def test_a_bad_picture_is_told_by_its_index(
+def test_an_invalid_picture_is_named_by_its_index(
     model: TextModel, sources: list[str], kind: type[InvalidRequest], param: str, message: str
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -157,13 +157,13 @@ def test_a_bad_picture_is_told_by_its_index(
     assert caught.value.status == 400
 
 
-def test_the_index_counts_the_pictures_of_all_messages(model: TextModel) -> None:
+def test_the_index_of_a_picture_counts_all_messages(model: TextModel) -> None:
     with pytest.raises(MediaInvalid, match="picture 2: ") as caught:
         prepared(model, user(images=[url(9, 9), url(9, 9)]), user(text("a"), images=["data:;base64,AAAA"]))
     assert caught.value.param == "messages[1].images[0]"
 
 
-def test_paths_are_read_below_the_services_directory(model: TextModel, tmp_path: Path) -> None:
+def test_picture_paths_are_read_below_the_configured_directory(model: TextModel, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png(60, 40))
     job = prepared(model, user(part("a.png"), text("a")), reader=PictureReader(tmp_path))
     assert job.pictures == prepared(model, user(part(url(60, 40)), text("a"))).pictures
@@ -186,7 +186,7 @@ def test_pictures_that_do_not_fit_the_context_are_refused(model: TextModel) -> N
         (user(part(url(9, 9)), ContentPart(type="text")), InvalidRequest, "messages[0].content"),
     ],
 )
-def test_other_parts_are_refused(
+def test_other_content_parts_are_refused(
     model: TextModel, message: ChatMessage, kind: type[InvalidRequest], param: str
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -194,7 +194,7 @@ def test_other_parts_are_refused(
     assert (caught.value.param, type(caught.value)) == (param, kind)
 
 
-def test_a_model_whose_encoder_is_not_computed_is_a_text_model() -> None:
+def test_a_model_without_a_supported_encoder_is_a_text_model() -> None:
     model = load_text_model(PICTURE_MODELS / "gemma4")
     with pytest.raises(NotSupported, match="gemma4 is a text model: content of type 'image_url' cannot be read"):
         prepared(model, user(part(url(9, 9))))
@@ -209,5 +209,5 @@ def test_a_model_whose_encoder_is_not_computed_is_a_text_model() -> None:
         ("{% for m in messages %}{{ m.content if m.content is string else 1 }}{% endfor %}", True),
     ],
 )
-def test_the_form_of_contents_is_found_by_rendering(source: str, takes: bool) -> None:
+def test_the_form_of_message_contents_is_found_by_rendering(source: str, takes: bool) -> None:
     assert takes_strings(ChatTemplate.compile(source, Path("template"), {})) == takes

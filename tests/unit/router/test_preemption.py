@@ -36,7 +36,7 @@ def full_of_background(num_slots: int = 3, num_jobs: int = 10, **settings: objec
 
 
 @pytest.mark.parametrize("on_deck", [0, 1])
-def test_a_job_that_somebody_waits_for_is_sent_at_once(on_deck: int) -> None:
+def test_an_interactive_job_is_dispatched_at_once(on_deck: int) -> None:
     router = full_of_background(on_deck=on_deck)
     [worker] = router.workers.values()
     router.submit(100)
@@ -45,7 +45,7 @@ def test_a_job_that_somebody_waits_for_is_sent_at_once(on_deck: int) -> None:
     assert len(worker.dispatches) <= 3 + on_deck
 
 
-def test_it_is_before_everything_that_waits_at_the_worker() -> None:
+def test_an_interactive_job_precedes_all_waiting_jobs_of_the_worker() -> None:
     router = full_of_background()
     [worker] = router.workers.values()
     assert running(worker) == [1, 2, 3, 4]
@@ -54,7 +54,7 @@ def test_it_is_before_everything_that_waits_at_the_worker() -> None:
     assert len(worker.aborted) == 2  # a running one, and the one on deck
 
 
-def test_many_find_their_slots_and_no_more_is_taken_back_than_that() -> None:
+def test_only_as_many_background_jobs_are_preempted_as_needed() -> None:
     router = full_of_background(num_slots=4)
     [worker] = router.workers.values()
     for number in (100, 101, 102):
@@ -67,7 +67,7 @@ def test_many_find_their_slots_and_no_more_is_taken_back_than_that() -> None:
     assert set(running(worker)) == {100, 101, 102, 103, 104}  # four run, one is on deck
 
 
-def test_a_job_goes_on_behind_its_last_token_when_its_turn_comes() -> None:
+def test_a_preempted_job_continues_after_its_last_token() -> None:
     router = full_of_background(num_slots=1, num_jobs=1, on_deck=0)
     router.subscribe(1)
     router.generate(1, "abc")
@@ -90,7 +90,7 @@ def test_a_preempted_job_precedes_jobs_of_its_priority() -> None:
     assert running(worker) == [1]
 
 
-def test_giving_way_is_no_loss_however_often() -> None:
+def test_preemptions_do_not_count_as_lost_workers() -> None:
     router = full_of_background(num_slots=1, num_jobs=1, on_deck=0)
     for number in range(100, 120):
         router.submit(number)
@@ -100,7 +100,7 @@ def test_giving_way_is_no_loss_however_often() -> None:
 
 
 @pytest.mark.parametrize("priority", [0, -5])
-def test_only_background_work_gives_way(priority: int) -> None:
+def test_only_background_jobs_are_preempted(priority: int) -> None:
     router = RouterHarness(on_deck=0)
     worker = router.connect(num_slots=1)
     router.submit(1, priority=priority)
@@ -108,13 +108,13 @@ def test_only_background_work_gives_way(priority: int) -> None:
     assert running(worker) == [1]
 
 
-def test_background_work_does_not_give_way_to_background_work() -> None:
+def test_background_jobs_do_not_preempt_background_jobs() -> None:
     router = full_of_background(num_slots=1, num_jobs=1, on_deck=0)
     router.submit(2, priority=1)
     assert router.is_running(1)
 
 
-def test_blocks_are_made_free_too() -> None:
+def test_preemption_frees_blocks() -> None:
     router = RouterHarness(on_deck=1)
     worker = router.connect(num_slots=8, num_blocks=6)
     for number in (1, 2):
@@ -125,7 +125,7 @@ def test_blocks_are_made_free_too() -> None:
     assert running(worker) == [1, 100, 2]  # the last one waits on deck
 
 
-def test_no_job_is_preempted_if_that_makes_no_room() -> None:
+def test_no_job_is_preempted_without_enough_room() -> None:
     router = RouterHarness(on_deck=0)
     worker = router.connect(num_slots=2, num_blocks=8)
     router.submit(1, "x" * 60)  # a client waits for this one
@@ -135,7 +135,7 @@ def test_no_job_is_preempted_if_that_makes_no_room() -> None:
     assert set(running(worker)) == {1, 2}
 
 
-def test_a_tenant_cannot_put_itself_before_the_others() -> None:
+def test_a_tenant_cannot_raise_its_priority_above_others() -> None:
     router = RouterHarness(on_deck=0)
     for number, tenant, priority in ((1, "a", 0), (2, "b", -100), (3, "a", 10)):
         message = Submit(job_id=job_id(number), prompt="x", options=Options(priority=priority))
@@ -154,7 +154,7 @@ def shares(router: RouterHarness, users: dict[int, str]) -> Counter[str]:
     return Counter(users[number] for number in running(worker))
 
 
-def test_a_user_who_comes_to_a_full_service_need_not_wait_for_anothers_jobs_to_end() -> None:
+def test_a_job_of_a_new_user_preempts_a_job_of_a_user_with_many() -> None:
     router = RouterHarness(on_deck=0)
     worker = router.connect(num_slots=4)
     users = dict.fromkeys(range(1, 21), "busy") | dict.fromkeys(range(100, 105), "rare")
@@ -193,7 +193,7 @@ def test_the_only_job_of_a_user_is_not_preempted() -> None:
     assert worker.aborted == []
 
 
-def test_one_users_jobs_do_not_take_from_each_other() -> None:
+def test_jobs_of_one_user_do_not_preempt_each_other() -> None:
     router = RouterHarness(on_deck=0)
     worker = router.connect(num_slots=3)
     for number in range(1, 20):
@@ -203,7 +203,7 @@ def test_one_users_jobs_do_not_take_from_each_other() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 40)), min_size=1, max_size=30), st.integers(0, 1))
-def test_every_job_ends_and_none_that_is_waited_for_waits_beside_background(
+def test_every_job_ends_and_no_interactive_job_waits_for_background_jobs(
     jobs: list[tuple[bool, int]], on_deck: int
 ) -> None:
     router = RouterHarness(on_deck=on_deck)

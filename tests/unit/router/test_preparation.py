@@ -31,7 +31,7 @@ def test_a_text_gets_the_start_token() -> None:
     assert prepared_ids("hi") == [1, 104, 105]
 
 
-def test_token_ids_are_taken_as_they_are() -> None:
+def test_token_ids_are_unchanged() -> None:
     assert prepared_ids([104, 105]) == [104, 105]
 
 
@@ -48,7 +48,7 @@ def test_mixed_prompts_get_the_start_token_only_before_a_leading_text(prompt: An
     assert prepared_ids(prompt) == ids
 
 
-def test_an_empty_text_is_the_start_token_alone() -> None:
+def test_an_empty_text_becomes_the_start_token() -> None:
     assert prepared_ids("") == [1]
 
 
@@ -59,7 +59,7 @@ def test_an_empty_text_without_a_start_token_is_refused() -> None:
         prepare(make_submit(prompt=""), model)
 
 
-def test_messages_go_through_the_template() -> None:
+def test_messages_are_rendered_by_the_template() -> None:
     messages = [ChatMessage(role="system", content="a"), ChatMessage(role="user", content="b")]
     prepared = prepare(make_submit(messages=messages), LetterModel())
     assert prepared.prompt_ids == [1, ord("a"), ord("|"), ord("b")]
@@ -81,7 +81,7 @@ def test_messages_go_through_the_template() -> None:
         ({"prompt": "x", "options": Options(stop=[""])}, "stop"),
     ],
 )
-def test_bad_requests_name_their_field(fields: dict[str, Any], param: str) -> None:
+def test_invalid_requests_name_their_field(fields: dict[str, Any], param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         prepare(make_submit(**fields), LetterModel())
     assert caught.value.param == param
@@ -108,7 +108,7 @@ def test_a_text_that_cannot_fit_is_not_tokenised() -> None:
             prepare(make_submit(**fields), model)
 
 
-def test_any_model_name_is_served_and_echoed() -> None:
+def test_any_model_name_is_accepted_and_echoed() -> None:
     assert prepare(make_submit(prompt="x", model="gpt-99"), LetterModel()).model == "gpt-99"
     assert prepare(make_submit(prompt="x"), LetterModel()).model == "letters"
     with pytest.raises(ModelNotFound) as caught:
@@ -116,7 +116,7 @@ def test_any_model_name_is_served_and_echoed() -> None:
     assert len(caught.value.message) < 150
 
 
-def test_the_cloud_gets_text_whatever_the_prompt_was() -> None:
+def test_the_cloud_gets_text_for_every_kind_of_prompt() -> None:
     assert prepare(make_submit(prompt="hi"), LetterModel()).request == CloudRequest(prompt="hi")
     assert prepare(make_submit(prompt=[104, "i"]), LetterModel()).request == CloudRequest(prompt="hi")
 
@@ -145,12 +145,12 @@ def text_of(prompt: Any, **options: Any) -> str:
     return "".join(chr(token_id) for token_id in ids)
 
 
-def test_a_gap_is_asked_for_with_the_models_own_tokens() -> None:
+def test_infill_uses_the_tokens_of_the_model() -> None:
     assert text_of("ab", suffix="cd") == "\1\2ab\3cd\4"
     assert text_of([97, "b"], suffix="") == "\1\2ab\3\4"
 
 
-def test_a_model_that_fills_no_gaps_says_so() -> None:
+def test_a_model_without_infill_tokens_refuses_infill() -> None:
     model = LetterModel()
     model.fill_tokens = None
     with pytest.raises(InvalidRequest, match="letters") as caught:
@@ -158,7 +158,7 @@ def test_a_model_that_fills_no_gaps_says_so() -> None:
     assert caught.value.param == "suffix"
 
 
-def test_an_echo_is_the_prompts_text() -> None:
+def test_an_echo_is_the_text_of_the_prompt() -> None:
     def echoed(prompt: Any, **options: Any) -> str | None:
         options = {"echo": True, **options}
         return prepare(make_submit(prompt=prompt, options=Options(**options)), LetterModel()).prompt_text
@@ -169,7 +169,7 @@ def test_an_echo_is_the_prompts_text() -> None:
     assert echoed("hi", echo=False) is None
 
 
-def test_a_bias_has_one_number_a_token() -> None:
+def test_a_bias_has_one_number_per_token() -> None:
     def bias(given: Any) -> tuple[tuple[int, float], ...]:
         submit = make_submit(prompt="x", options=Options(logit_bias=given))
         return prepare(submit, LetterModel()).params.logit_bias
@@ -182,7 +182,7 @@ def test_a_bias_has_one_number_a_token() -> None:
         assert caught.value.param == "logit_bias"
 
 
-def test_a_job_is_what_its_profile_and_choice_and_task_say() -> None:
+def test_profile_choice_and_task_of_a_job_apply() -> None:
     def made(**fields: Any) -> PreparedRequest:
         return prepare(make_submit(prompt="x", **fields), LetterModel())
 
@@ -194,14 +194,14 @@ def test_a_job_is_what_its_profile_and_choice_and_task_say() -> None:
 
 
 @pytest.mark.parametrize("choice", [-1, MAX_EXACT + 1, 1 << 70])
-def test_a_choice_that_no_worker_could_take_is_refused(choice: int) -> None:
+def test_a_choice_out_of_range_is_refused(choice: int) -> None:
     with pytest.raises(InvalidRequest) as caught:
         prepare(make_submit(prompt="x", choice=choice), LetterModel())
     assert caught.value.param == "choice"
     assert prepare(make_submit(prompt="x", choice=MAX_EXACT), LetterModel()).choice == MAX_EXACT
 
 
-def test_the_contexts_end_is_a_reason_for_mistral_only() -> None:
+def test_only_the_mistral_profile_reports_the_end_of_the_context() -> None:
     for profile, ends_context in (("mistral", True), ("cactus", False)):
         submit = make_submit(prompt="x" * 4000, profile=profile)
         assert prepare(submit, LetterModel()).ends_context is ends_context
@@ -217,7 +217,7 @@ def test_the_contexts_end_is_a_reason_for_mistral_only() -> None:
         ({}, {"regex": "a"}),
     ],
 )
-def test_jobs_that_a_cloud_cannot_do_stay_local(fields: dict[str, Any], options: dict[str, Any]) -> None:
+def test_jobs_that_a_cloud_cannot_answer_stay_local(fields: dict[str, Any], options: dict[str, Any]) -> None:
     kept = prepare(make_submit(prompt="x", options=Options(**options), **fields), LetterModel())
     assert kept.cloud_refusal is not None
     assert not kept.policy.allow_cloud

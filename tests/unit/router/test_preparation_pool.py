@@ -108,7 +108,7 @@ def running(timing: PoolTiming) -> Iterator[Scene]:
         scene.lanes.close()
 
 
-def test_an_exception_costs_its_request_and_tells_nothing_of_the_inside(scene: Scene) -> None:
+def test_an_exception_fails_its_request_without_internal_details(scene: Scene) -> None:
     scene.send("a", EXPLODING)
     scene.send("a", "as said")
     (_, failure), (_, refusal) = scene.answers.get(timeout=PATIENCE_S), scene.answers.get(timeout=PATIENCE_S)
@@ -118,7 +118,7 @@ def test_an_exception_costs_its_request_and_tells_nothing_of_the_inside(scene: S
     assert refusal.message == "as said"
 
 
-def test_others_need_not_wait_for_one_that_takes_long(scene: Scene) -> None:
+def test_other_users_do_not_wait_for_a_slow_request(scene: Scene) -> None:
     held = scene.hold("slow")
     others = [scene.send("other", "x"), scene.send("third", "x"), scene.send("other", "x")]
     assert [scene.answered() for _ in others] == others
@@ -134,7 +134,7 @@ def test_a_user_s_own_requests_keep_their_order(scene: Scene) -> None:
     assert [scene.answered() for _ in own] == own
 
 
-def test_a_user_s_small_requests_do_not_wait_for_his_large_ones(scene: Scene) -> None:
+def test_small_requests_of_a_user_do_not_wait_for_large_ones(scene: Scene) -> None:
     held = scene.hold("other")
     large = [scene.send("one", "x" * (LARGE_BYTES + n)) for n in range(3)]
     small = scene.send("one", "x")

@@ -63,7 +63,7 @@ def ids_of(text: str) -> tuple[int, ...]:
 # preparation
 
 
-def test_a_model_that_reasons_is_prepared_to_be_told_apart() -> None:
+def test_the_markup_of_a_reasoning_model_is_in_the_params() -> None:
     job = prepared()
     assert job.params.reasoning == ReasoningParams("think")
     assert job.params.visible_tokens == ((250, "<think>"),)
@@ -73,7 +73,7 @@ def test_a_model_that_reasons_is_prepared_to_be_told_apart() -> None:
     assert (plain.params.reasoning, plain.params.visible_tokens) == (None, ())
 
 
-def test_a_raw_prompt_is_not_looked_into_and_takes_no_such_options() -> None:
+def test_raw_prompts_have_no_reasoning_and_refuse_its_options() -> None:
     submit = Submit(job_id=job_id(1), prompt="why")
     assert prepare(submit, ThinkingModel()).params.reasoning is None
     for name, value in (
@@ -91,11 +91,11 @@ def test_a_raw_prompt_is_not_looked_into_and_takes_no_such_options() -> None:
     ("options", "budget"),
     [({"thinking_budget": 9}, 9), ({"enable_thinking": False}, 0), ({"reasoning_effort": "none"}, 0)],
 )
-def test_a_budget_is_forced_with_the_mark(options: dict[str, Any], budget: int) -> None:
+def test_a_budget_forces_the_closing_mark(options: dict[str, Any], budget: int) -> None:
     assert prepared(**options).params.reasoning == ReasoningParams("think", budget=budget, close_ids=ids_of("</think>"))
 
 
-def test_a_budget_of_channels_begins_the_answer_or_lets_a_call_come() -> None:
+def test_with_channels_a_budget_opens_the_answer_or_allows_a_call() -> None:
     final = "<|end|><|start|>assistant<|channel|>final<|message|>"
     reasoning = prepared(ChannelModel(), thinking_budget=9).params.reasoning
     assert reasoning is not None
@@ -105,7 +105,7 @@ def test_a_budget_of_channels_begins_the_answer_or_lets_a_call_come() -> None:
     assert reasoning.close_ids == ids_of("<|end|><|start|>assistant")
 
 
-def test_a_budget_that_nothing_could_keep_is_not_supported() -> None:
+def test_a_budget_for_an_unknown_markup_is_refused() -> None:
     with pytest.raises(NotSupported) as caught:
         prepared(UnknownMarks(), thinking_budget=5)
     assert (caught.value.param, caught.value.status) == ("thinking_budget", 400)
@@ -113,7 +113,7 @@ def test_a_budget_that_nothing_could_keep_is_not_supported() -> None:
     assert prepared(LetterModel(), thinking_budget=5, enable_thinking=True).params.reasoning is None
 
 
-def test_a_mark_that_the_vocabulary_cannot_write_ends_nothing() -> None:
+def test_a_budget_is_refused_if_the_vocabulary_lacks_the_mark() -> None:
     class Latin(ThinkingModel):
         reasoning = ModelReasoning("kimi-vl")
 
@@ -123,7 +123,7 @@ def test_a_mark_that_the_vocabulary_cannot_write_ends_nothing() -> None:
     assert prepared(Latin()).params.reasoning == ReasoningParams("kimi-vl")
 
 
-def test_the_template_is_told_what_the_request_says() -> None:
+def test_the_template_gets_the_reasoning_options() -> None:
     model = ThinkingModel()
     prepared(model, thinking_budget=5, reasoning_effort="low", chat_template_kwargs={"tone": "dry"})
     assert model.asked["thinking"] is True
@@ -132,7 +132,7 @@ def test_the_template_is_told_what_the_request_says() -> None:
     assert (model.asked["thinking"], model.asked["variables"]) == (None, {})
 
 
-def test_past_reasoning_comes_as_a_field_or_as_parts() -> None:
+def test_past_reasoning_is_read_from_a_field_or_parts() -> None:
     model = ThinkingModel()
     parts = [ContentPart(type="thinking", thinking="so"), ContentPart(type="text", text="4")]
     mistral = [ContentPart(type="thinking", thinking=[{"type": "text", "text": "so"}])]
@@ -156,13 +156,13 @@ def test_past_reasoning_comes_as_a_field_or_as_parts() -> None:
         ChatMessage(role="assistant", content=[ContentPart(type="thinking", thinking=[{"text": 5}])]),
     ],
 )
-def test_parts_that_are_no_past_reasoning_are_refused(message: ChatMessage) -> None:
+def test_invalid_reasoning_parts_are_refused(message: ChatMessage) -> None:
     with pytest.raises(InvalidRequest) as caught:
         prepared(None, USER, message, USER)
     assert caught.value.param == "messages[1].content"
 
 
-def test_a_begun_answer_may_have_been_thought_about() -> None:
+def test_a_begun_answer_may_have_reasoning() -> None:
     model = ThinkingModel("answer", thinks=False)
     begun = ChatMessage(role="assistant", content="It", reasoning_content="so", prefix=True)
     job = prepared(model, USER, begun)
@@ -170,7 +170,7 @@ def test_a_begun_answer_may_have_been_thought_about() -> None:
     assert (job.prompt_text, job.params.reasoning) == ("It", ReasoningParams("think", "answer"))
 
 
-def test_a_form_begins_behind_the_reasoning_or_at_once() -> None:
+def test_a_grammar_begins_after_the_reasoning_or_at_once() -> None:
     free = prepared(regex="[0-9]+")
     assert '"answer"' in free.grammar
     assert free.params.reasoning == ReasoningParams("think", keeps_space=True)
@@ -206,7 +206,7 @@ def said(deltas: list[Delta]) -> tuple[str, str]:
     return "".join(one.reasoning_content for one in deltas), "".join(one.text for one in deltas)
 
 
-def test_reasoning_streams_apart_and_stands_in_the_result(router: RouterHarness) -> None:
+def test_reasoning_is_streamed_apart_and_is_in_the_result(router: RouterHarness) -> None:
     router.subscribe(1)
     router.submit(1, "why")
     worker, dispatch = router.running(1)
@@ -221,7 +221,7 @@ def test_reasoning_streams_apart_and_stands_in_the_result(router: RouterHarness)
 
 @pytest.mark.parametrize("credit", [1, 2, 100])
 @pytest.mark.parametrize("has_ended", [False, True])
-def test_a_replay_has_the_reasoning_of_its_items(router: RouterHarness, credit: int, has_ended: bool) -> None:
+def test_a_replay_has_the_reasoning_of_its_tokens(router: RouterHarness, credit: int, has_ended: bool) -> None:
     router.submit(1, "why")
     worker, dispatch = router.running(1)
     router.report(worker, thought(dispatch.dispatch_id, 0, "so", "42"))
@@ -236,7 +236,7 @@ def test_a_replay_has_the_reasoning_of_its_items(router: RouterHarness, credit: 
     assert said(deltas) == (("so?", "42!") if has_ended else ("so", "42"))
 
 
-def test_confidence_is_that_of_the_answer(router: RouterHarness) -> None:
+def test_confidence_covers_the_answer_only(router: RouterHarness) -> None:
     router.submit(1, "why")
     worker, dispatch = router.running(1)
     router.report(worker, thought(dispatch.dispatch_id, 0, "hmmm", entropy=UNSURE))
@@ -247,7 +247,7 @@ def test_confidence_is_that_of_the_answer(router: RouterHarness) -> None:
     assert result.accepted
 
 
-def test_tokens_that_turn_out_to_be_the_answers_count_for_it(router: RouterHarness) -> None:
+def test_tokens_that_become_part_of_the_answer_count(router: RouterHarness) -> None:
     router.submit(1, "why")
     worker, dispatch = router.running(1)
     number = dispatch.dispatch_id
@@ -269,7 +269,7 @@ def test_reasoning_without_an_answer_has_no_confidence_and_is_not_accepted(route
     assert (result.reasoning_content, result.finish_reason) == ("hm", "length")
 
 
-def test_a_stream_goes_on_at_another_worker_within_the_reasoning(router: RouterHarness) -> None:
+def test_a_stream_continues_on_another_worker_within_the_reasoning(router: RouterHarness) -> None:
     router.subscribe(1)
     router.submit(1, "why")
     worker, dispatch = router.running(1)
@@ -284,16 +284,14 @@ def test_a_stream_goes_on_at_another_worker_within_the_reasoning(router: RouterH
 
 
 @pytest.mark.parametrize("odd", [{"logprobs": []}, {"reasoning_flags": [1, 0, 1, 0] * 9}])
-def test_a_worker_that_tells_other_than_one_value_a_token_harms_nothing(
-    router: RouterHarness, odd: dict[str, Any]
-) -> None:
+def test_a_wrong_number_of_values_per_token_affects_nothing(router: RouterHarness, odd: dict[str, Any]) -> None:
     router.submit(1, "why")
     worker, dispatch = router.running(1)
     router.report(worker, replace(thought(dispatch.dispatch_id, 0, "so ", "4", finish=STOP), **odd))
     assert (router.result(1).reasoning_content, router.result(1).text) == ("so ", "4")
 
 
-def test_flags_of_no_tokens_harm_nothing(router: RouterHarness) -> None:
+def test_flags_of_missing_tokens_affect_nothing(router: RouterHarness) -> None:
     router.submit(1, "why")
     worker, dispatch = router.running(1)
     router.report(worker, replace(make_delta(dispatch.dispatch_id, 0, ""), reasoning_flags=[0]))
@@ -304,7 +302,7 @@ def test_flags_of_no_tokens_harm_nothing(router: RouterHarness) -> None:
 # tools and the cloud
 
 
-def test_no_call_is_taken_from_reasoning(router: RouterHarness) -> None:
+def test_calls_in_reasoning_are_not_parsed(router: RouterHarness) -> None:
     call = '<tool_call>{"name": "time", "arguments": {}}</tool_call>'
     router.client(Submit(job_id=job_id(1), messages=[USER], tools=[{"name": "time"}]))
     worker, dispatch = router.running(1)
@@ -314,7 +312,7 @@ def test_no_call_is_taken_from_reasoning(router: RouterHarness) -> None:
     assert (result.tool_calls, result.text, result.reasoning_content) == ([], "No.", call)
 
 
-def test_doubts_in_reasoning_hand_nothing_off(router: RouterHarness) -> None:
+def test_low_confidence_in_reasoning_hands_nothing_off(router: RouterHarness) -> None:
     cloud = router.connect("cloud", kind="cloud", num_slots=1)
     router.subscribe(1)
     router.submit(1, "why", cloud_handoff_threshold=0.5)
@@ -328,7 +326,7 @@ def test_doubts_in_reasoning_hand_nothing_off(router: RouterHarness) -> None:
     assert not cloud.dispatches
 
 
-def test_an_unsure_answer_is_handed_off_and_the_clouds_reasoning_told(router: RouterHarness) -> None:
+def test_a_handed_off_answer_has_the_reasoning_of_the_cloud(router: RouterHarness) -> None:
     cloud = router.connect("cloud", kind="cloud", num_slots=1)
     router.submit(1, "why", cloud_handoff_threshold=0.5)
     worker, dispatch = router.running(1)
@@ -345,7 +343,7 @@ def test_an_unsure_answer_is_handed_off_and_the_clouds_reasoning_told(router: Ro
     assert result.handoff.confidence == pytest.approx(1 - UNSURE)
 
 
-def test_an_earlier_routers_result_still_has_its_reasoning() -> None:
+def test_a_result_of_an_earlier_router_has_its_reasoning() -> None:
     disk = Disk()
     router = RouterHarness(disk=disk)
     router.connect("w1")

@@ -49,7 +49,9 @@ ASKED: Sequence[ClientMessage] = (
 
 
 @pytest.mark.parametrize("message", ASKED, ids=lambda it: type(it).__name__)
-def test_one_too_many_comes_back_in_time_and_nobody_else_notices(message: ClientMessage) -> None:
+def test_a_request_above_the_rate_is_refused_with_retry_after_and_affects_no_other_client(
+    message: ClientMessage,
+) -> None:
     rates, allowance = RequestRateLimits(), RATE_LIMITS[type(message)]
     for _ in range(int(allowance.burst)):
         rates.check("flooder", message, 1.0)
@@ -63,7 +65,7 @@ def test_one_too_many_comes_back_in_time_and_nobody_else_notices(message: Client
         rates.check("flooder", message, 1.0 + 1.002 / allowance.rate)
 
 
-def test_other_kinds_of_messages_are_counted_apart() -> None:
+def test_kinds_of_messages_are_counted_separately() -> None:
     rates, many = RequestRateLimits(), Scale(num_workers=1, request_id="r")
     for _ in range(int(RATE_LIMITS[Scale].burst)):
         rates.check("a", many, 0.0)
@@ -177,7 +179,7 @@ class Archive:
                 self.replies.append((effect.identity, effect.message))
 
 
-def test_a_result_is_read_in_turn_however_many_others_are_asked_for() -> None:
+def test_a_read_of_a_result_does_not_wait_for_a_flood_of_others() -> None:
     archive = Archive(201)
     for number in range(200):
         archive.ask(FLOODER, Fetch(job_id=job_id(number)))
@@ -193,7 +195,7 @@ def test_a_result_is_read_in_turn_however_many_others_are_asked_for() -> None:
     assert Counter(identity for identity, _ in archive.replies) == {FLOODER: 200, NEIGHBOUR: 1}
 
 
-def test_the_same_result_waits_for_no_flood_that_asked_for_it_first() -> None:
+def test_a_repeated_read_does_not_wait_behind_a_flood_for_the_same_result() -> None:
     archive = Archive(100)
     for number in range(100):
         archive.ask(FLOODER, Fetch(job_id=job_id(number)))
@@ -216,7 +218,7 @@ def test_repeated_requests_during_a_read_are_answered_once() -> None:
     assert [identity for identity, _ in archive.replies] == [FLOODER, NEIGHBOUR]
 
 
-def test_questions_about_one_job_and_those_of_one_client_are_bounded() -> None:
+def test_requests_per_job_and_per_client_are_bounded() -> None:
     archive = Archive(1)
     for number in range(2 * LOAD_LIMITS.of_requester_about_job):
         archive.ask(FLOODER, Resume(job_id=job_id(0), next_index=number, credit=1))

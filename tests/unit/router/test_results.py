@@ -44,7 +44,7 @@ def forgetful() -> RouterHarness:
     return router
 
 
-def test_with_a_journal_results_take_a_bounded_memory_and_all_can_be_read(durable: RouterHarness) -> None:
+def test_with_a_journal_results_use_bounded_memory_and_are_all_readable(durable: RouterHarness) -> None:
     finished = {number: run(durable, number) for number in range(1, 51)}
     durable.write_to_disk()
     assert durable.core.state.results.num_bytes <= ROOM
@@ -55,7 +55,7 @@ def test_with_a_journal_results_take_a_bounded_memory_and_all_can_be_read(durabl
     assert durable.core.state.results.num_bytes <= ROOM
 
 
-def test_a_result_stays_in_memory_until_it_is_on_disk(durable: RouterHarness) -> None:
+def test_a_result_stays_in_memory_until_its_sync(durable: RouterHarness) -> None:
     for number in range(1, 21):
         durable.client(submit(number))
     durable.write_to_disk()
@@ -70,7 +70,7 @@ def test_a_result_stays_in_memory_until_it_is_on_disk(durable: RouterHarness) ->
     assert durable.core.state.results.num_bytes <= ROOM
 
 
-def test_everything_about_a_job_is_the_same_when_it_comes_from_the_journal(durable: RouterHarness) -> None:
+def test_a_job_read_from_the_journal_equals_the_one_in_memory(durable: RouterHarness) -> None:
     durable.client(submit(1, logprobs=1))
     durable.write_to_disk()
     for letter in "abc":
@@ -97,7 +97,7 @@ def test_everything_about_a_job_is_the_same_when_it_comes_from_the_journal(durab
     assert delta.logprobs == finished.result.logprobs[1:]
 
 
-def test_questions_that_came_meanwhile_are_answered_in_their_order() -> None:
+def test_requests_during_a_read_are_answered_in_order() -> None:
     disk = Disk()
     first = RouterHarness(disk=disk)
     first.connect()
@@ -114,7 +114,7 @@ def test_questions_that_came_meanwhile_are_answered_in_their_order() -> None:
     assert router.replies[before][1] == finished
 
 
-def test_a_job_forgotten_while_it_was_read_is_not_known() -> None:
+def test_a_job_forgotten_during_its_read_is_not_found() -> None:
     disk = Disk()
     first = RouterHarness(disk=disk)
     first.connect()
@@ -128,7 +128,7 @@ def test_a_job_forgotten_while_it_was_read_is_not_known() -> None:
     assert len(router.core.state.results) == 0
 
 
-def test_a_result_that_the_journal_lost_is_said_to_be_lost(durable: RouterHarness) -> None:
+def test_a_result_lost_by_the_journal_is_reported_as_lost(durable: RouterHarness) -> None:
     for number in range(1, 21):
         run(durable, number)
     durable.write_to_disk()
@@ -138,7 +138,7 @@ def test_a_result_that_the_journal_lost_is_said_to_be_lost(durable: RouterHarnes
     assert rejected.error.type == "storage_error"
 
 
-def test_without_a_journal_the_oldest_results_make_room_and_that_is_said(forgetful: RouterHarness) -> None:
+def test_without_a_journal_the_oldest_results_are_dropped_with_an_error(forgetful: RouterHarness) -> None:
     finished = {number: run(forgetful, number) for number in range(1, 21)}
     assert forgetful.core.state.results.num_bytes <= ROOM
     for question in (Fetch(job_id=job_id(1)), Resume(job_id=job_id(1)), submit(1)):
@@ -148,7 +148,7 @@ def test_without_a_journal_the_oldest_results_make_room_and_that_is_said(forgetf
     assert forgetful.client(Fetch(job_id=job_id(20))) == [finished[20]]
 
 
-def test_too_many_questions_for_the_journal_are_refused() -> None:
+def test_too_many_reads_of_the_journal_are_refused() -> None:
     disk = Disk()
     first = RouterHarness(disk=disk)
     first.connect()

@@ -68,7 +68,7 @@ def test_a_job_with_a_key_is_the_same_job_for_a_day(router: RouterHarness, secon
     assert router.core.status(router.now).jobs.accepted == 1
 
 
-def test_after_a_day_the_key_is_free(router: RouterHarness) -> None:
+def test_after_a_day_a_key_can_be_used_again(router: RouterHarness) -> None:
     run(router, 1)
     router.pass_silence(DAY + 1)
     assert not is_known(router, 1)
@@ -80,7 +80,7 @@ def test_after_a_day_the_key_is_free(router: RouterHarness) -> None:
     assert router.is_running(1)
 
 
-def test_a_job_without_a_key_is_known_for_ten_minutes(router: RouterHarness) -> None:
+def test_a_job_without_a_key_is_kept_for_ten_minutes(router: RouterHarness) -> None:
     run(router, 1, keyed=False)
     router.pass_silence(10 * MINUTE - 1)
     assert is_known(router, 1)
@@ -88,19 +88,19 @@ def test_a_job_without_a_key_is_known_for_ten_minutes(router: RouterHarness) -> 
     assert not is_known(router, 1)
 
 
-def test_a_retry_may_leave_out_that_its_id_is_a_key(router: RouterHarness) -> None:
+def test_a_retry_need_not_repeat_the_keyed_flag(router: RouterHarness) -> None:
     finished = run(router, 1)
     router.pass_silence(11 * MINUTE)
     assert router.client(submit(1, keyed=False))[1] == finished
 
 
-def test_the_trace_of_a_keyed_job_is_no_part_of_it(router: RouterHarness) -> None:
+def test_the_trace_is_not_compared_in_a_retry(router: RouterHarness) -> None:
     finished = run(router, 1)
     traceparent = f"00-{'1' * 32}-{'2' * 16}-01"
     assert router.client(submit(1, traceparent=traceparent))[1] == finished
 
 
-def test_the_next_router_knows_keys_until_their_day_is_over() -> None:
+def test_the_next_router_keeps_keys_for_the_rest_of_their_day() -> None:
     disk = Disk()
     finished = run(RouterHarness(disk=disk), 1)
     # Each machine's clock begins at zero, some Unix time after the end.
@@ -112,7 +112,7 @@ def test_the_next_router_knows_keys_until_their_day_is_over() -> None:
     assert not is_known(third, 1)
 
 
-def test_the_next_router_forgets_at_once_what_is_known_no_longer() -> None:
+def test_the_next_router_forgets_expired_jobs_at_once() -> None:
     disk = Disk()
     first = RouterHarness(disk=disk)
     run(first, 1, keyed=False)
@@ -123,7 +123,7 @@ def test_the_next_router_forgets_at_once_what_is_known_no_longer() -> None:
     assert list(disk.ended) == [job_id(2)]
 
 
-def test_a_key_outlives_the_router_that_accepted_it_and_did_not_run_it() -> None:
+def test_a_key_survives_a_router_that_did_not_run_its_job() -> None:
     disk = Disk()
     first = RouterHarness(disk=disk)
     first.client(submit(1))
@@ -135,7 +135,7 @@ def test_a_key_outlives_the_router_that_accepted_it_and_did_not_run_it() -> None
     assert is_known(second, 1)
 
 
-def test_a_keyed_job_that_cannot_be_prepared_again_has_failed_for_a_day() -> None:
+def test_a_keyed_job_that_cannot_be_prepared_stays_failed_for_a_day() -> None:
     disk = Disk()
     first = RouterHarness(disk=disk)
     first.client(submit(1, "x" * 200))
@@ -146,7 +146,7 @@ def test_a_keyed_job_that_cannot_be_prepared_again_has_failed_for_a_day() -> Non
 
 
 @pytest.mark.parametrize("is_flood_keyed", [True, False])
-def test_many_jobs_of_one_kind_push_out_none_of_the_other(router: RouterHarness, is_flood_keyed: bool) -> None:
+def test_keyed_and_other_jobs_have_separate_limits(router: RouterHarness, is_flood_keyed: bool) -> None:
     small = RouterHarness(disk=router.disk, max_ended_jobs=3)
     run(small, 1, keyed=not is_flood_keyed)
     for number in range(2, 8):

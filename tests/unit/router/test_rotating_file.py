@@ -19,7 +19,7 @@ def line(number: int) -> bytes:
     return f"{number:06}{'x' * 93}\n".encode()
 
 
-def test_it_is_put_aside_at_its_size_and_the_oldest_is_forgotten(tmp_path: Path) -> None:
+def test_a_file_is_rotated_at_its_size_and_the_oldest_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "jobs.jsonl"
     file = RotatingFile(path, max_bytes=1000, num_kept=2)
     for number in range(35):
@@ -33,7 +33,7 @@ def test_it_is_put_aside_at_its_size_and_the_oldest_is_forgotten(tmp_path: Path)
     assert {found.stat().st_mode & 0o777 for found in newest_first} == {0o600}
 
 
-def test_it_is_put_aside_at_its_age_and_removed_at_the_same_age(tmp_path: Path) -> None:
+def test_a_file_is_rotated_at_its_age_and_removed_at_the_same_age(tmp_path: Path) -> None:
     now = time.time()
     path = tmp_path / "jobs.jsonl"
 
@@ -65,7 +65,7 @@ def test_it_is_put_aside_at_its_age_and_removed_at_the_same_age(tmp_path: Path) 
     assert path.read_bytes() == f"{begun_at + 100}\n".encode()
 
 
-def test_a_file_that_was_moved_or_deleted_is_made_anew(tmp_path: Path) -> None:
+def test_a_moved_or_deleted_file_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
     file = RotatingFile(path)
     file.append(line(1))
@@ -78,7 +78,7 @@ def test_a_file_that_was_moved_or_deleted_is_made_anew(tmp_path: Path) -> None:
     assert path.read_bytes() == line(3)
 
 
-def test_writers_of_one_path_lose_and_tear_nothing(tmp_path: Path) -> None:
+def test_several_writers_of_one_path_lose_and_tear_no_line(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
 
     def write(first: int) -> None:
@@ -96,7 +96,7 @@ def test_writers_of_one_path_lose_and_tear_nothing(tmp_path: Path) -> None:
     assert sorted(written) == [line(number) for number in range(900)]
 
 
-def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_line_that_does_not_fit_on_the_disk_leaves_no_part(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
     file = RotatingFile(path)
     file.append(line(1))
@@ -112,7 +112,7 @@ def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Pa
     assert path.read_bytes() == line(1) + line(3)
 
 
-def test_a_pipe_takes_whole_lines_until_it_is_full(tmp_path: Path) -> None:
+def test_a_pipe_gets_only_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -130,7 +130,7 @@ def test_a_pipe_takes_whole_lines_until_it_is_full(tmp_path: Path) -> None:
     os.close(reader)
 
 
-def test_a_path_where_no_file_can_be_is_named_at_the_start(tmp_path: Path) -> None:
+def test_an_unusable_path_is_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "jobs.jsonl", tmp_path / ("x" * 300)):
         with pytest.raises(ConfigurationInvalid, match=str(path)):

@@ -83,7 +83,7 @@ def told_span(text: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-def test_the_time_that_is_told_holds_what_is_missing(
+def test_the_reported_time_range_covers_lost_pages(
     tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The pages of the first, the middle or the last jobs are lost."""
@@ -104,7 +104,7 @@ def test_the_time_that_is_told_holds_what_is_missing(
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
-def test_the_time_of_a_hole_in_the_log_holds_what_is_missing(
+def test_the_reported_time_range_covers_a_gap_in_the_log(
     tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Each job was accepted five seconds before it was written; only the progress records after it survive."""
@@ -130,7 +130,7 @@ def test_the_time_of_a_hole_in_the_log_holds_what_is_missing(
     assert until - since < 60
 
 
-def test_pages_hold_what_sqlite_reads(tmp_path: Path) -> None:
+def test_pages_are_read_as_by_sqlite(tmp_path: Path) -> None:
     jobs = filled(tmp_path)
     rows = {row for row in Pages((tmp_path / "jobs.sqlite").read_bytes(), b"").rows() if len(row) == 4}
     database = sqlite3.connect(tmp_path / "jobs.sqlite")
@@ -141,7 +141,9 @@ def test_pages_hold_what_sqlite_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 0.999])
-def test_a_file_that_is_cut_short(tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_truncated_file_is_recovered_up_to_its_end(
+    tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
+) -> None:
     jobs = filled(tmp_path)
     path = tmp_path / "jobs.sqlite"
     whole = path.read_bytes()
@@ -160,9 +162,7 @@ def test_a_file_that_is_cut_short(tmp_path: Path, share: float, caplog: pytest.L
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_any_page_may_be_lost_and_costs_what_it_held(
-    tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lost_page_loses_only_its_own_records(tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture) -> None:
     jobs = filled(tmp_path)
     path = tmp_path / "jobs.sqlite"
     content = bytearray(path.read_bytes())
@@ -181,7 +181,7 @@ def test_any_page_may_be_lost_and_costs_what_it_held(
         assert missing(caplog.text) + num_left_out == len(jobs) - len(salvaged)
 
 
-def test_a_hole_in_the_log_hides_nothing_that_came_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_gap_in_the_log_loses_no_later_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     copy, names = cut_off(tmp_path, 60)
     log = copy / "jobs.sqlite-wal"
     content = bytearray(log.read_bytes())
@@ -198,7 +198,7 @@ def test_a_hole_in_the_log_hides_nothing_that_came_later(tmp_path: Path, caplog:
     assert "has a hole" in caplog.text
 
 
-def test_jobs_that_a_hole_took_are_counted_with_the_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_jobs_lost_in_a_gap_are_counted_with_their_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Every frame of the middle third is lost except those of the progress records."""
     copy, names = cut_off(tmp_path, 90)
     log = copy / "jobs.sqlite-wal"
@@ -219,7 +219,7 @@ def test_jobs_that_a_hole_took_are_counted_with_the_time(tmp_path: Path, caplog:
 @pytest.mark.parametrize(
     "jobs", [20, 80]
 )  # 80 jobs are on several pages, and the last one is not that of the progress record
-def test_a_log_that_ends_anywhere_is_no_hole(tmp_path: Path, caplog: pytest.LogCaptureFixture, jobs: int) -> None:
+def test_a_truncated_log_has_no_gap(tmp_path: Path, caplog: pytest.LogCaptureFixture, jobs: int) -> None:
     """A power cut damages only the last transaction, which was never acknowledged."""
     copy, names = cut_off(tmp_path, jobs)
     log = (copy / "jobs.sqlite-wal").read_bytes()
@@ -239,9 +239,7 @@ def damaged_at_its_end(content: bytes) -> bytes:
     return bytes(damaged)
 
 
-def test_a_damaged_last_frame_is_told_though_nothing_follows_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_last_frame_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     copy, names = cut_off(tmp_path, 20, with_index=True)
     before, log = time.time(), copy / "jobs.sqlite-wal"
     log.write_bytes(damaged_at_its_end(log.read_bytes()))
@@ -252,7 +250,7 @@ def test_a_damaged_last_frame_is_told_though_nothing_follows_it(
     assert len([*copy.glob("jobs.sqlite.damaged-*-wal")]) == 1
 
 
-def test_a_log_of_which_synced_frames_are_gone_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_without_its_synced_frames_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     copy, names = cut_off(tmp_path, 20, with_index=True)
     log = copy / "jobs.sqlite-wal"
     log.write_bytes(log.read_bytes()[: -3 * FRAME])
@@ -262,7 +260,7 @@ def test_a_log_of_which_synced_frames_are_gone_is_damaged(tmp_path: Path, caplog
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-def test_a_torn_last_frame_is_no_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture, with_index: bool) -> None:
+def test_a_torn_last_frame_is_not_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture, with_index: bool) -> None:
     """It has its full length, but its transaction was never on disk: SQLite's index does not count it."""
     copy, names = cut_off(tmp_path, 20, with_index=with_index)
     log = copy / "jobs.sqlite-wal"
@@ -283,7 +281,7 @@ def test_a_log_without_any_readable_frame_is_damaged(tmp_path: Path, caplog: pyt
     assert "its log has a hole after 0 jobs" in caplog.text
 
 
-def test_frames_are_read_as_far_as_sqlite_reads_them(tmp_path: Path) -> None:
+def test_frames_are_read_up_to_the_same_end_as_by_sqlite(tmp_path: Path) -> None:
     copy, _ = cut_off(tmp_path, 80)
     log = (copy / "jobs.sqlite-wal").read_bytes()
     for end in (*range(32, len(log), 7 * FRAME + 100), len(log)):
@@ -295,7 +293,7 @@ def test_frames_are_read_as_far_as_sqlite_reads_them(tmp_path: Path) -> None:
         assert Pages(b"", log[:end]).num_readable == int.from_bytes(index[16:20], sys.byteorder)
 
 
-def test_jobs_that_sqlite_does_not_miss_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_jobs_that_sqlite_loses_silently_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A page whose list of rows became shorter is a valid page to SQLite."""
     jobs = filled(tmp_path)
     path = tmp_path / "jobs.sqlite"
@@ -307,13 +305,13 @@ def test_jobs_that_sqlite_does_not_miss_are_missed(tmp_path: Path, caplog: pytes
     assert len(jobs) - len(salvaged) == missing(caplog.text) == 2
 
 
-def test_an_end_that_is_lost_lets_the_job_run_again() -> None:
+def test_a_job_with_a_lost_end_runs_again() -> None:
     salvage = Salvage()
     salvage.add((b"a", encoded(accepted("a")), encoded(ended("a"))[:-1] + b"x", 5.0))
     assert list(salvage.rows()) == [("a", encoded(accepted("a")), None, None)]
 
 
-def test_a_job_id_that_is_used_again_has_not_the_end_of_the_first(tmp_path: Path) -> None:
+def test_a_reused_job_id_does_not_get_the_end_of_the_first_job(tmp_path: Path) -> None:
     writer = Writer(tmp_path)
     now = time.time()
     writer.journal.add(WriteAccepted("a", accepted("a", now - 50)))
@@ -330,7 +328,7 @@ def test_a_job_id_that_is_used_again_has_not_the_end_of_the_first(tmp_path: Path
     assert found(copy) == {"a": accepted("a", now - 30), "b": accepted("b"), "c": accepted("c")}
 
 
-def test_nonsense_holds_no_rows() -> None:
+def test_random_bytes_raise_no_error() -> None:
     chooser = random.Random(0)
     header = b"SQLite format 3\0\x10\x00" + bytes(82)
     for size in (0, 1, 31, 32, 33, 100, 5000, 20_000):
@@ -339,7 +337,7 @@ def test_nonsense_holds_no_rows() -> None:
             list(Pages(database, log).rows())
 
 
-def test_a_journal_without_room_for_its_index_is_read_and_written_all_the_same(tmp_path: Path) -> None:
+def test_a_journal_without_room_for_its_index_is_still_read_and_written(tmp_path: Path) -> None:
     writer = Writer(tmp_path)
     writer.accept("a")
     writer.journal.add(WriteEnded("a", end := ended("a")))
@@ -363,9 +361,7 @@ def test_a_journal_without_room_for_its_index_is_read_and_written_all_the_same(t
     assert set(found(tmp_path)) == {"a", "b"}
 
 
-def test_a_damaged_journal_that_cannot_be_written_anew_stays_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_journal_that_cannot_be_rewritten_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = filled(tmp_path)
     path = tmp_path / "jobs.sqlite"
     content = path.read_bytes()[: 60 * PAGE]

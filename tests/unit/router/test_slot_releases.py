@@ -31,12 +31,12 @@ def free_in_turn(left: list[float], num_ahead: int, work: float) -> float:
 
 
 @given(st.lists(st.floats(0, 100), max_size=NUM_SLOTS), st.integers(0, 20), st.floats(100, 1000))
-def test_jobs_of_one_length_are_told_exactly(left: list[float], num_ahead: int, work: float) -> None:
+def test_the_forecast_is_exact_for_jobs_of_one_length(left: list[float], num_ahead: int, work: float) -> None:
     expected = free_in_turn(left, num_ahead, work)
     assert places_of(left).work_until_free(NUM_SLOTS, num_ahead, work) == pytest.approx(expected)
 
 
-def test_one_long_job_delays_nobody_behind_it_for_its_whole_time() -> None:
+def test_one_long_job_does_not_delay_the_forecast_of_every_slot() -> None:
     places = places_of([1.0, 1.0, 1.0, 1000.0])
     assert places.work_until_free(NUM_SLOTS, 0, 2.0) == 1.0
     assert places.work_until_free(NUM_SLOTS, 3, 2.0) == (3 * 2.0 + 1003.0) / NUM_SLOTS

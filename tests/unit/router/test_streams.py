@@ -11,7 +11,7 @@ from tests.support.router.core_harness import STOP, RouterHarness, error_of, job
 from tests.support.router.worker_messages import make_delta
 
 
-def test_nothing_is_published_without_a_subscriber_and_a_late_one_is_told_the_length(
+def test_nothing_is_published_without_a_subscriber_and_a_late_one_gets_the_length(
     router: RouterHarness,
 ) -> None:
     router.connect()
@@ -24,7 +24,7 @@ def test_nothing_is_published_without_a_subscriber_and_a_late_one_is_told_the_le
     assert router.published[-1] == Delta(job_id=job_id(1), index=3, token_ids=[100], text="d")
 
 
-def test_progress_is_told_once_a_second_to_those_who_listen(router: RouterHarness) -> None:
+def test_subscribers_get_progress_once_per_second(router: RouterHarness) -> None:
     router.connect()
     router.submit(1)
     router.subscribe(1)
@@ -91,7 +91,7 @@ def test_several_tokens_of_one_step_keep_the_text_of_each(router: RouterHarness)
     assert texts == ["a", "b", "", "d", "é", "!"]
 
 
-def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness) -> None:
+def test_a_replay_of_a_long_stream_has_several_deltas(router: RouterHarness) -> None:
     worker = router.connect()
     router.submit(1)
     router.report(worker, make_delta(1, 0, "x" * 600))
@@ -104,7 +104,7 @@ def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness
 
 
 @pytest.mark.parametrize("has_ended", [False, True])
-def test_a_replay_tells_so_many_likely_tokens_and_no_more(router: RouterHarness, has_ended: bool) -> None:
+def test_a_replay_has_a_bounded_number_of_likely_tokens(router: RouterHarness, has_ended: bool) -> None:
     """A stream with many is read in several turns, so that no replay delays other requests."""
     worker = router.connect()
     router.submit(1, max_tokens=1000, logprobs=True, top_logprobs=20)
@@ -128,7 +128,7 @@ def test_a_replay_tells_so_many_likely_tokens_and_no_more(router: RouterHarness,
 @pytest.mark.parametrize(
     "resume", [{"next_index": -1}, {"next_index": 2**64 - 1}, {"next_index": 2**64}, {"credit": -1}]
 )
-def test_a_resume_that_cannot_be_is_rejected(router: RouterHarness, resume: dict[str, int]) -> None:
+def test_an_invalid_resume_is_rejected(router: RouterHarness, resume: dict[str, int]) -> None:
     router.connect()
     router.submit(1)
     [reply] = router.client(Resume(job_id=job_id(1), **resume))

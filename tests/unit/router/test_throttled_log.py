@@ -9,7 +9,7 @@ import pytest
 from cactus_actors.router.process.throttled_log import ThrottledLog
 
 
-def test_a_flood_of_warnings_is_one_line_a_second_with_a_count(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flood_of_warnings_is_one_line_per_second_with_a_count(caplog: pytest.LogCaptureFixture) -> None:
     now = 100.0
     log = ThrottledLog(logging.getLogger("throttled"), 1.0, clock=lambda: now)
     for number in range(5):

@@ -14,7 +14,7 @@ def is_exceeded(buckets: TokenBuckets, name: str, now: float, cost: float = 1.0)
     return bucket.left < 0.0
 
 
-def test_a_connection_may_say_so_much_at_once_and_so_much_a_second() -> None:
+def test_a_connection_has_a_burst_and_a_rate() -> None:
     meter = TokenBuckets()
     assert [is_exceeded(meter, "a", 0.0) for _ in range(6)] == [False] * 5 + [True]
     assert not is_exceeded(meter, "b", 0.0)
@@ -23,18 +23,18 @@ def test_a_connection_may_say_so_much_at_once_and_so_much_a_second() -> None:
     assert steady == [False] * 100
 
 
-def test_what_costs_more_counts_for_more() -> None:
+def test_costs_are_weighted() -> None:
     meter = TokenBuckets()
     assert [is_exceeded(meter, "a", 0.0, cost=2.0) for _ in range(3)] == [False, False, True]
 
 
-def test_the_time_until_there_is_enough_is_known() -> None:
+def test_the_time_until_enough_tokens_is_returned() -> None:
     bucket = TokenBuckets().filled("a", LIMIT, 0.0)
     bucket.left -= 4.0
     assert [bucket.seconds_until(amount) for amount in (1.0, 3.0)] == [0.0, 0.2]
 
 
-def test_a_flood_is_remembered_among_many_who_come_once_and_full_buckets_are_forgotten() -> None:
+def test_empty_buckets_are_kept_and_full_ones_forgotten() -> None:
     buckets = TokenBuckets()
     buckets.filled("flooder", LIMIT, 0.0).left -= 1e6
     for number in range(2 * MAX_BUCKETS):
@@ -43,7 +43,7 @@ def test_a_flood_is_remembered_among_many_who_come_once_and_full_buckets_are_for
     assert buckets.filled("flooder", LIMIT, 0.22 * MAX_BUCKETS).left < 0.0
 
 
-def test_more_buckets_than_may_be_kept_are_forgotten_though_none_is_full() -> None:
+def test_the_number_of_buckets_is_bounded() -> None:
     buckets = TokenBuckets()
     for number in range(MAX_BUCKETS + 1):
         assert not is_exceeded(buckets, f"connection {number}", 0.0)

@@ -14,7 +14,7 @@ BOB = Caller("bob", "client", "bob", max_topics=3)
 CALLERS = {caller.name: caller for caller in (ALICE, ANNA, BOB)}
 
 
-def test_a_topic_is_its_first_tenants() -> None:
+def test_a_topic_belongs_to_its_first_tenant() -> None:
     topics = Topics()
     assert topics.subscribe("t", ALICE) is None
     assert topics.subscribe("t", ANNA) is None
@@ -24,7 +24,7 @@ def test_a_topic_is_its_first_tenants() -> None:
     assert topics.is_free("other", "bob")
 
 
-def test_a_key_has_so_many_topics() -> None:
+def test_the_number_of_topics_of_a_key_is_limited() -> None:
     topics = Topics()
     for topic in "abc":
         assert topics.subscribe(topic, ALICE) is None
@@ -67,7 +67,7 @@ def test_a_subscriber_counts_as_present_while_another_connection_may_have_left()
     assert "t" not in topics
 
 
-def test_one_who_was_refused_gets_the_topic_when_it_is_free() -> None:
+def test_a_refused_connection_gets_the_topic_when_it_is_free() -> None:
     topics = Topics()
     topics.subscribe("t", ALICE)
     topics.subscribe("t", BOB)
@@ -81,9 +81,7 @@ subscriptions = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([*C
 
 
 @given(subscriptions, st.data())
-def test_subscribers_count_as_present_and_no_topic_is_left_at_the_end(
-    wishes: list[tuple[str, str]], data: st.DataObject
-) -> None:
+def test_subscribers_are_never_missed_and_no_topic_remains(wishes: list[tuple[str, str]], data: st.DataObject) -> None:
     """Connections leave in any order, and some without naming themselves."""
     topics = Topics()
     present: list[tuple[str, str, bool]] = []

@@ -40,37 +40,37 @@ def other(num_blocks: int = 1) -> Candidate:
     return Candidate(range(1001, 1001 + num_blocks), num_blocks)
 
 
-def test_first_come_first_served_without_prefixes() -> None:
+def test_without_prefixes_jobs_are_dispatched_in_order() -> None:
     assert choose_worker([other(), other()], offers(1), prefixes()) == WorkerChoice(0, "a", 0)
 
 
-def test_nothing_to_place_or_nowhere_to_go() -> None:
+def test_without_jobs_or_capacity_there_is_no_choice() -> None:
     assert choose_worker([], offers(1), prefixes()) is None
     assert choose_worker([other()], FreeCapacity(), prefixes()) is None
 
 
-def test_without_a_prefix_the_emptiest_worker_is_chosen_and_then_the_first_one() -> None:
+def test_without_a_prefix_the_emptiest_worker_is_chosen() -> None:
     assert choose_worker([other()], offers(1, 5), prefixes(a=9)) == WorkerChoice(0, "b", 0)
     assert choose_worker([other()], offers(5, 5), prefixes()) == WorkerChoice(0, "a", 0)
 
 
-def test_the_worker_that_holds_the_prefix_gets_it_though_it_is_fuller_by_a_slot_for_two_blocks() -> None:
+def test_two_cached_blocks_outweigh_one_free_slot() -> None:
     """The emptiest worker holds 2 of 9 blocks: the other one may have 3 free slots less, for 7 more blocks."""
     assert choose_worker([prompt()], offers(7, 4), prefixes(a=2, b=9)) == WorkerChoice(0, "b", 9)
     assert choose_worker([prompt()], offers(7, 3), prefixes(a=2, b=9)) == WorkerChoice(0, "a", 2 - 7)
     assert choose_worker([prompt()], offers(7, 6), prefixes(b=1)) == WorkerChoice(0, "a", -1)
 
 
-def test_no_prefix_is_worth_more_than_half_of_a_workers_slots() -> None:
+def test_a_prefix_outweighs_at_most_half_of_the_slots() -> None:
     assert choose_worker([prompt(90)], offers(16, 8, num_slots=16), prefixes(b=90)) == WorkerChoice(0, "b", 90)
     assert choose_worker([prompt(90)], offers(16, 7, num_slots=16), prefixes(b=90)) == WorkerChoice(0, "a", -90)
 
 
-def test_of_workers_with_the_same_prefix_the_emptiest_gets_it() -> None:
+def test_the_emptiest_of_workers_with_the_same_prefix_is_chosen() -> None:
     assert choose_worker([prompt()], offers(7, 6, 5), prefixes(b=4, c=4)) == WorkerChoice(0, "b", 4)
 
 
-def test_the_job_goes_first_that_gains_most_and_one_whose_prefix_is_elsewhere_gives_way() -> None:
+def test_the_job_with_the_longest_prefix_is_first_and_one_cached_elsewhere_last() -> None:
     near, far = prompt(), Candidate([*range(1, 3), *range(51, 59)], 10)
     index = prefixes(a=2)
     index.update("z", far.block_hashes, ())
@@ -79,7 +79,7 @@ def test_the_job_goes_first_that_gains_most_and_one_whose_prefix_is_elsewhere_gi
     assert choose_worker([far], offers(1), index) == WorkerChoice(0, "a", 2 - 8)
 
 
-def test_a_job_needs_its_blocks() -> None:
+def test_a_worker_needs_enough_free_blocks() -> None:
     assert choose_worker([other(200)], offers(1), prefixes()) is None
     assert choose_worker([other(200)], offers(1, num_blocks=UNLIMITED_BLOCKS), prefixes()) == WorkerChoice(0, "a", 0)
     assert choose_worker([other(200), other()], offers(1), prefixes()) == WorkerChoice(1, "a", 0)
@@ -93,7 +93,7 @@ OFFERS = st.one_of(st.none(), st.tuples(st.integers(-1, 3), st.integers(0, 3)))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), OFFERS)), st.integers(0, 3))
-def test_offers_are_found_as_by_looking_at_all(
+def test_the_best_offer_equals_that_of_a_full_search(
     changes: list[tuple[str, tuple[int, int] | None]], num_blocks: int
 ) -> None:
     workers = {name: make_worker(name, number) for number, name in enumerate("cab")}
@@ -116,7 +116,7 @@ def test_offers_are_found_as_by_looking_at_all(
 
 
 @given(st.lists(st.integers(0, 3), max_size=80), st.lists(st.integers(0, 3), max_size=80))
-def test_block_hashes_are_equal_exactly_as_far_as_the_prompts_are(left: list[int], right: list[int]) -> None:
+def test_block_hashes_are_equal_up_to_the_first_different_block(left: list[int], right: list[int]) -> None:
     common = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
     equal = [a == b for a, b in zip(block_hashes(left), block_hashes(right), strict=False)]
     assert equal == [block < common // BLOCK_SIZE for block in range(len(equal))]
@@ -144,14 +144,14 @@ def test_the_index_forgets_evicted_blocks_and_lost_workers() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.integers(0, 20)), st.integers(0, 20))
-def test_the_longest_prefix_is_that_of_looking_at_all(held: dict[str, int], length: int) -> None:
+def test_the_longest_prefix_equals_that_of_a_full_search(held: dict[str, int], length: int) -> None:
     known = {worker_id: min(length, num_blocks) for worker_id, num_blocks in held.items()}
     longest = max(known.values(), default=0)
     holders = [worker_id for worker_id in held if known[worker_id] == longest] if longest else []
     assert prefixes(**held).longest(range(1, length + 1)) == (longest, holders)
 
 
-def test_the_drain_rate_is_that_of_the_last_seconds() -> None:
+def test_the_drain_rate_covers_the_last_seconds() -> None:
     rate = DrainRate()
     for step in range(1000):
         rate.count(step * 0.05)
@@ -160,7 +160,7 @@ def test_the_drain_rate_is_that_of_the_last_seconds() -> None:
 
 
 @given(st.lists(st.text(max_size=3), min_size=1, max_size=12), st.data())
-def test_a_log_is_the_same_however_often_its_parts_arrive(texts: list[str], data: st.DataObject) -> None:
+def test_repeated_parts_do_not_change_a_token_log(texts: list[str], data: st.DataObject) -> None:
     log = TokenLog()
     while len(log) < len(texts):
         start = data.draw(st.integers(0, len(log)))

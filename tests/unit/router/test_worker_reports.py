@@ -34,7 +34,7 @@ def idle(num_running: int = 0) -> Report:
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 7, 32])
-def test_reports_are_acknowledged_before_a_worker_has_to_wait(ahead: int) -> None:
+def test_reports_are_acknowledged_before_a_worker_must_wait(ahead: int) -> None:
     router = RouterHarness()
     worker = greet(router, "w", ahead)
     may_send, num_told = ahead, 0
@@ -48,7 +48,7 @@ def test_reports_are_acknowledged_before_a_worker_has_to_wait(ahead: int) -> Non
     assert num_told <= 200 / max(1, ahead // 2)
 
 
-def test_a_worker_that_does_not_wait_is_told_nothing() -> None:
+def test_a_worker_without_a_window_gets_no_acknowledgement() -> None:
     router = RouterHarness()
     worker = greet(router, "w", 0)
     for _ in range(100):
@@ -56,7 +56,7 @@ def test_a_worker_that_does_not_wait_is_told_nothing() -> None:
 
 
 @pytest.mark.parametrize("num_workers", [16, 64, 1000])
-def test_all_workers_together_are_so_far_ahead_of_the_router(num_workers: int) -> None:
+def test_the_workers_share_the_window_of_unprocessed_reports(num_workers: int) -> None:
     router = RouterHarness()
     workers = [greet(router, f"w{number}", 32) for number in range(num_workers)]
     aheads = [
@@ -92,7 +92,7 @@ def published(effects: Sequence[Effect]) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def test_tokens_of_a_job_that_come_together_are_published_together() -> None:
+def test_tokens_handled_together_are_published_together() -> None:
     router = RouterHarness()
     worker, dispatches = running(router, 2)
     together = [(worker, report) for report in reports(dispatches)]
@@ -101,7 +101,7 @@ def test_tokens_of_a_job_that_come_together_are_published_together() -> None:
     }
 
 
-def test_tokens_that_come_alone_are_published_alone() -> None:
+def test_tokens_handled_separately_are_published_separately() -> None:
     router = RouterHarness()
     worker, dispatches = running(router, 1)
     effects = [router.core.on_worker(worker, report, router.now) for report in reports(dispatches)]

@@ -20,7 +20,7 @@ def never(line: str) -> None:
     raise AssertionError(line)
 
 
-def test_it_is_in_the_state_directory_or_where_it_is_wished(tmp_path: Path) -> None:
+def test_the_job_log_is_in_the_state_directory_or_at_the_given_path(tmp_path: Path) -> None:
     state = {"state_dir": str(tmp_path)}
     assert JobLogTarget(make_config(state), never).path == str(tmp_path / "jobs.jsonl")
     wished = str(tmp_path / "logs" / "mine")
@@ -28,7 +28,7 @@ def test_it_is_in_the_state_directory_or_where_it_is_wished(tmp_path: Path) -> N
     assert JobLogTarget(make_config(state, {"job_log": "none"}), never).path is None
 
 
-def test_lines_for_standard_error_come_through_a_pipe_from_router_after_router(tmp_path: Path) -> None:
+def test_lines_for_standard_error_pass_through_a_pipe_across_router_restarts(tmp_path: Path) -> None:
     said: list[str] = []
     place = JobLogTarget(make_config({"state_dir": str(tmp_path), "job_log": "-"}), said.append)
     assert place.path is not None
@@ -43,7 +43,7 @@ def test_lines_for_standard_error_come_through_a_pipe_from_router_after_router(t
     assert not Path(place.path).exists()
 
 
-def test_the_collector_is_the_configured_one_or_the_environments() -> None:
+def test_the_collector_is_configured_or_from_the_environment() -> None:
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": URL}
     assert otlp_endpoint(make_config(), {}, never) is None
     assert otlp_endpoint(make_config(), environment, never) == URL
@@ -53,12 +53,12 @@ def test_the_collector_is_the_configured_one_or_the_environments() -> None:
     assert otlp_endpoint(make_config(), environment | {"OTEL_SDK_DISABLED": "true"}, never) is None
 
 
-def test_a_collector_that_is_no_address_is_refused_before_anything_starts() -> None:
+def test_an_invalid_collector_url_is_refused_before_the_start() -> None:
     with pytest.raises(ConfigurationInvalid, match="otlp_endpoint: 'localhost:4318' is not"):
         otlp_endpoint(make_config({"otlp_endpoint": "localhost:4318"}), {}, never)
 
 
-def test_an_environment_that_asks_for_what_is_not_installed_is_no_error(
+def test_a_collector_of_the_environment_without_the_package_is_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)

@@ -38,7 +38,7 @@ def test_a_port_in_use_is_named_with_its_option(field: str, option: str, form: s
     assert option in refused.value.message
 
 
-def test_a_port_of_a_service_that_is_just_ending_is_waited_for(listener: socket.socket) -> None:
+def test_the_start_waits_for_a_port_of_an_ending_service(listener: socket.socket) -> None:
     endpoint = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
     closing = threading.Timer(0.3, listener.close)
     closing.start()

@@ -48,7 +48,7 @@ def test_an_invalid_endpoint_is_named_with_its_option(name: str, endpoint: str) 
     assert "--curve" not in message
 
 
-def test_endpoints_that_are_some() -> None:
+def test_valid_endpoints_are_accepted() -> None:
     for endpoint in ("tcp://127.0.0.1:5555", "tcp://localhost:*", "tcp://[::1]:0"):
         assert check_settings(ServeConfig(jobs_endpoint=endpoint), {}) == {}
 
@@ -61,7 +61,7 @@ def test_endpoints_that_are_some() -> None:
         ({"base_url": "ftp://cloud.example"}, "handoff base_url must be http(s)://host/path without a user name"),
     ],
 )
-def test_settings_that_the_handoff_actor_would_refuse(handoff: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_invalid_handoff_settings_are_refused(handoff: dict[str, object], words: str, tmp_path: Path) -> None:
     settings = {"handoff": handoff, "state_dir": str(tmp_path / "state"), "http": ""}
     assert refusal_of(**settings) == words
     lines: list[str] = []
@@ -71,7 +71,7 @@ def test_settings_that_the_handoff_actor_would_refuse(handoff: dict[str, object]
     assert not (tmp_path / "state").exists()
 
 
-def test_a_cloud_without_tls_is_warned_of() -> None:
+def test_a_cloud_without_tls_causes_a_warning() -> None:
     for url in ("https://cloud.example/v1", "http://127.0.0.1:8000/v1", "http://localhost/v1"):
         assert plain_text_warning(HandoffSettings(base_url=url)) is None
     warning = plain_text_warning(HandoffSettings(base_url="http://cloud.example/v1"))
@@ -79,7 +79,7 @@ def test_a_cloud_without_tls_is_warned_of() -> None:
     assert "http://cloud.example/v1 has no TLS: keys and prompts would go there in plain text" in warning
 
 
-def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -> None:
+def test_unreadable_files_are_named_with_their_option(tmp_path: Path) -> None:
     missing = str(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     assert refusal_of(api_key_file=missing) == (f"--api-key-file: {missing} cannot be read: No such file or directory")
@@ -98,7 +98,7 @@ def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -
     assert "--http: 'here' is not HOST:PORT" in refusal_of(http="here")
 
 
-def test_a_certificate_and_its_key(tmp_path: Path, authority: trustme.CA) -> None:
+def test_a_certificate_must_match_its_key(tmp_path: Path, authority: trustme.CA) -> None:
     certificate, key = write_pair(tmp_path, authority)
     config = ServeConfig(tls_cert=certificate, tls_key=key)
     assert check_settings(config, {}) == {}
@@ -112,7 +112,7 @@ def test_a_certificate_and_its_key(tmp_path: Path, authority: trustme.CA) -> Non
     assert "not in PEM" in refusal_of(tls_cert=str(certificate), tls_key=str(key))
 
 
-def test_a_certificate_out_of_its_time(tmp_path: Path, authority: trustme.CA) -> None:
+def test_an_expired_or_future_certificate_is_refused(tmp_path: Path, authority: trustme.CA) -> None:
     now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
     certificate, key = write_pair(tmp_path, authority, not_before=now - 2 * day, not_after=now - day)
     files = {"tls_cert": str(certificate), "tls_key": str(key)}
@@ -121,7 +121,7 @@ def test_a_certificate_out_of_its_time(tmp_path: Path, authority: trustme.CA) ->
     assert refusal_of(**files) == f"--tls-cert: the certificate in {certificate} is not valid yet"
 
 
-def test_a_model_is_read_before_anything_is_placed(tmp_path: Path) -> None:
+def test_a_model_is_checked_before_any_actor_starts(tmp_path: Path) -> None:
     embedded = resolve_model("cactus-sprout")
     assert check_model(embedded) == "cactus-sprout"
     with pytest.raises(ConfigurationInvalid, match="tool_format must be one of"):
@@ -144,18 +144,18 @@ def test_a_model_is_read_before_anything_is_placed(tmp_path: Path) -> None:
     assert lines == []  # such as of a worker that starts
 
 
-def test_a_gguf_file_of_another_family_or_of_none(tmp_path: Path) -> None:
+def test_an_unsupported_gguf_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.gguf").write_bytes(b"GGUF\x03")
     with pytest.raises(ModelFileInvalid, match=r"cut\.gguf"):
         check_model(tmp_path / "cut.gguf")
 
 
-def test_a_model_that_is_not_there_is_named_as_it_was_given() -> None:
+def test_a_missing_model_is_named_as_given() -> None:
     with pytest.raises(ModelFileInvalid, match=r"^\./nope: no such file"):
         resolve_model("./nope")
 
 
-def test_a_hub_out_of_reach_is_told_without_numbers() -> None:
+def test_an_unreachable_hub_is_explained_without_error_numbers() -> None:
     for error in (OSError(-2, "Name or service not known"), OSError("[Errno -2] Name or service not known")):
         assert hub.cause_of(error).startswith("its name cannot be resolved")
     assert hub.cause_of(OSError(111, "Connection refused")) == "Connection refused"

@@ -36,7 +36,7 @@ def opened(directory: Path) -> list[str]:
     return lines
 
 
-def test_a_second_service_gets_the_owner_and_the_next_one_takes_it_at_once(tmp_path: Path) -> None:
+def test_a_second_service_is_refused_until_the_owner_ends(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -55,13 +55,13 @@ def test_a_second_service_gets_the_owner_and_the_next_one_takes_it_at_once(tmp_p
     assert opened(tmp_path) == []
 
 
-def test_one_that_is_just_ending_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_start_waits_for_an_ending_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = StateDirectory(tmp_path, "tcp://127.0.0.1:1", lambda _: None)
     monkeypatch.setattr("cactus_actors.service.state_directory.time.sleep", lambda _: first.close())
     assert opened(tmp_path) == []
 
 
-def test_it_names_the_endpoint_that_it_listens_on_at_last(tmp_path: Path) -> None:
+def test_the_lock_file_names_the_final_endpoint(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path, "tcp://127.0.0.1:*" + "0" * 40, lambda _: None)
     state.name("tcp://127.0.0.1:7")
     assert (tmp_path / LOCK).read_text() == f"process {os.getpid()} at tcp://127.0.0.1:7\n"
@@ -69,13 +69,13 @@ def test_it_names_the_endpoint_that_it_listens_on_at_last(tmp_path: Path) -> Non
     state.close()
 
 
-def test_a_new_one_is_private(tmp_path: Path) -> None:
+def test_a_new_directory_is_private(tmp_path: Path) -> None:
     assert opened(tmp_path / "a" / "b") == []
     assert [mode_of(tmp_path / name) for name in ("a", "a/b")] == [0o700, 0o700]
     assert mode_of(tmp_path / "a" / "b" / LOCK) == 0o600
 
 
-def test_an_old_one_that_others_can_enter_is_tightened(tmp_path: Path) -> None:
+def test_permissions_of_an_existing_directory_are_restricted(tmp_path: Path) -> None:
     for name in ("journal", "run", "jobs.jsonl.1"):
         (tmp_path / name).mkdir()
     unix_offset(tmp_path)  # the record of spending is stored in this way
@@ -103,7 +103,7 @@ def test_a_path_that_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
 @pytest.mark.parametrize("name", [".", "journal", "keys", "service.lock"])
-def test_a_directory_of_another_user_is_refused_by_name(tmp_path: Path, name: str) -> None:
+def test_a_directory_of_another_user_is_refused(tmp_path: Path, name: str) -> None:
     directory = tmp_path / "state"
     directory.mkdir()
     path = directory / name
@@ -118,7 +118,7 @@ def test_a_directory_of_another_user_is_refused_by_name(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", ["journal", "keys", "http", "service.lock"])
-def test_a_symbolic_link_in_it_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_symbolic_link_in_the_directory_is_refused(tmp_path: Path, name: str) -> None:
     directory, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
     directory.mkdir()
     elsewhere.mkdir()
@@ -128,7 +128,7 @@ def test_a_symbolic_link_in_it_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a link away")
-def test_a_link_to_the_directory_is_this_user_s_or_refused(tmp_path: Path) -> None:
+def test_a_link_to_the_directory_must_belong_to_this_user(tmp_path: Path) -> None:
     directory, link = tmp_path / "state", tmp_path / "link"
     directory.mkdir()
     link.symlink_to(directory)

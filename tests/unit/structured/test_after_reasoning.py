@@ -32,7 +32,7 @@ def enclosed(markup: ReasoningMarkup, answer: str, *, are_tokens: bool) -> str:
 @pytest.mark.parametrize("name", TAGGED)
 @pytest.mark.parametrize("are_tokens", [False, True])
 @pytest.mark.parametrize("start", ["undecided", "reasoning"])
-def test_the_form_holds_behind_the_mark_and_nothing_before(
+def test_a_grammar_constrains_only_the_text_after_the_reasoning(
     tmp_path: Path, name: str, are_tokens: bool, start: Start
 ) -> None:
     markup = MARKUPS[name]
@@ -60,7 +60,7 @@ def test_any_spelling_of_a_mark_ends_the_reasoning(tmp_path: Path, mark: str) ->
     assert refused_at(tokenizer, grammar, f"Here's my thought process: Here is {mark}42") is None
 
 
-def test_messages_of_channels_have_headings(tmp_path: Path) -> None:
+def test_messages_in_channels_have_headings(tmp_path: Path) -> None:
     tokenizer = tokenizer_of(tmp_path, *MARKUPS["harmony"].tokens)
     plain = compile_request(Options(regex="[0-9]+"), tokenizer)
     grammar = after_reasoning(plain, "harmony", tokenizer, start="undecided")
@@ -75,7 +75,7 @@ def test_messages_of_channels_have_headings(tmp_path: Path) -> None:
     assert refused_at(tokenizer, call, f"{thought}42") is None
 
 
-def test_a_forced_call_of_channels_brings_its_own_heading(tmp_path: Path) -> None:
+def test_a_forced_call_in_channels_has_its_own_heading(tmp_path: Path) -> None:
     tools = [{"type": "function", "function": {"name": "time", "parameters": {}}}]
     tokenizer = tokenizer_of(tmp_path, *MARKUPS["harmony"].tokens)
     plain = compile_request(Options(), tokenizer, tools=tools, markup="harmony", force_tools=True)
@@ -87,7 +87,7 @@ def test_a_forced_call_of_channels_brings_its_own_heading(tmp_path: Path) -> Non
     assert refused_at(tokenizer, grammar, f"{thought}<|channel|>final<|message|>") is not None
 
 
-def test_a_grammar_of_several_parts_keeps_them(tmp_path: Path) -> None:
+def test_a_grammar_of_several_parts_is_kept(tmp_path: Path) -> None:
     tools = [{"type": "function", "function": {"name": "time", "parameters": {}}}]
     tokenizer = tokenizer_of(tmp_path, "<tool_call>", "</tool_call>")
     plain = compile_request(Options(), tokenizer, tools=tools, markup="hermes", force_tools=True)

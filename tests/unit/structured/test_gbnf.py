@@ -56,7 +56,7 @@ from tests.support.text.grammar_texts import Names, accepted, grammar_of, random
         ('a-Rule_1 ::= root\nroot ::= "x"', ["x"], ["y"]),
     ],
 )
-def test_gbnf(grammar: str, valid: list[str], invalid: list[str]) -> None:
+def test_gbnf_grammars_are_compiled(grammar: str, valid: list[str], invalid: list[str]) -> None:
     assert accepted(grammar_of(grammar=grammar), valid + invalid) == valid
 
 
@@ -109,7 +109,7 @@ def test_gbnf(grammar: str, valid: list[str], invalid: list[str]) -> None:
         ),
     ],
 )
-def test_gbnf_that_is_refused(grammar: str, kind: type[InvalidRequest], place: str) -> None:
+def test_invalid_gbnf_is_refused(grammar: str, kind: type[InvalidRequest], place: str) -> None:
     started = time.process_time()
     with pytest.raises(InvalidRequest) as caught:
         grammar_of(grammar=grammar)
@@ -119,7 +119,7 @@ def test_gbnf_that_is_refused(grammar: str, kind: type[InvalidRequest], place: s
     assert caught.value.param == "grammar"
 
 
-def test_gbnf_tokens_are_named_by_id() -> None:
+def test_gbnf_tokens_can_be_given_by_id() -> None:
     grammar = grammar_of(grammar="root ::= <think> t </think> .*\nt ::= !</think>*")
     for term in ("<[5]>", "<[^6]>", "<[6]>"):
         assert term in json.loads(grammar)["grammars"][0]["lark_grammar"]
@@ -173,7 +173,7 @@ def texts_of(rules: Mapping[str, Node]) -> frozenset[str]:
     return known["root"]
 
 
-def test_gbnf_grammars_agree_with_the_definition() -> None:
+def test_random_gbnf_grammars_agree_with_a_reference_parser() -> None:
     """Random grammars compared with the definition, for every text of three letters up to a length."""
     candidates = ["".join(one) for n in range(LONGEST + 1) for one in itertools.product(LETTERS, repeat=n)]
     num_compared = 0

@@ -56,13 +56,13 @@ OF_ROOTS: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("root", OF_ROOTS)
-def test_named_languages(root: str) -> None:
+def test_named_languages_accept_their_texts(root: str) -> None:
     valid, invalid = OF_ROOTS[root]
     grammar = compile_request(Options(grammar_root=root), Names(), tools=[WEATHER, TIME])
     assert accepted(grammar, valid + invalid) == valid
 
 
-def test_functions_without_tools_are_of_any_name() -> None:
+def test_calls_without_tools_may_have_any_name() -> None:
     grammar = grammar_of(grammar_root="func")
     assert accepted(grammar, ['{"name":"x","arguments":{"a":1}}', '{"name":1,"arguments":{}}']) == [
         '{"name":"x","arguments":{"a":1}}'
@@ -72,7 +72,7 @@ def test_functions_without_tools_are_of_any_name() -> None:
 CALL = '```json\n{"name":"time","arguments":{}}\n```'
 
 
-def test_calls_and_text_without_calls() -> None:
+def test_calls_and_plain_text_have_separate_grammars() -> None:
     texts = [CALL, "plain text\n", "``` and ```js", "see ```json", f"{CALL}\n{CALL}"]
     roots = {
         root: compile_request(Options(grammar_root=root), Names(), tools=[TIME])
@@ -91,7 +91,7 @@ def test_there_are_twelve_named_languages() -> None:
     assert caught.value.param == "grammar_root"
 
 
-def test_calls_that_cannot_be_forced() -> None:
+def test_impossible_forced_calls_are_refused() -> None:
     def refused(*tools: dict[str, Any], **options: Any) -> InvalidRequest:
         with pytest.raises(InvalidRequest) as caught:
             compile_request(Options(**options), Names(), tools=tools, force_tools=True)
@@ -115,13 +115,13 @@ def test_calls_that_cannot_be_forced() -> None:
         ({"json_schema": {}, "regex": "a"}, "regex"),
     ],
 )
-def test_two_forms_are_refused(options: dict[str, Any], param: str) -> None:
+def test_two_structure_options_are_refused(options: dict[str, Any], param: str) -> None:
     with pytest.raises(InvalidRequest, match="both") as caught:
         grammar_of(**options)
     assert caught.value.param == param
 
 
-def test_a_response_format_of_text_goes_with_another_form() -> None:
+def test_a_text_response_format_is_accepted_with_another_option() -> None:
     assert accepts(grammar_of(regex="a", response_format={"type": "text"}), "a")
 
 
@@ -173,7 +173,7 @@ def test_a_response_format_of_text_goes_with_another_form() -> None:
         ),
     ],
 )
-def test_refusals_are_in_the_words_of_the_request(
+def test_refusals_use_the_field_names_of_the_request(
     options: dict[str, Any], kind: type[InvalidRequest], message: str
 ) -> None:
     [param] = options

@@ -79,7 +79,7 @@ def writings(matchers: Matchers, text_model: TextModel, grammar: str, number: in
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=["object", "array", "choice", "recursion"])
-def test_random_tokens_obey_schemas(schema: Any, matchers: Matchers, text_model: TextModel) -> None:
+def test_random_tokens_match_schemas(schema: Any, matchers: Matchers, text_model: TextModel) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     num_complete = 0
     for text, is_complete in writings(matchers, text_model, grammar_of(text_model, json_schema=schema), 250):
@@ -126,7 +126,7 @@ RECOGNISERS: dict[str, Callable[[str], bool]] = {
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_random_tokens_obey_named_languages(root: str, matchers: Matchers, text_model: TextModel) -> None:
+def test_random_tokens_match_named_languages(root: str, matchers: Matchers, text_model: TextModel) -> None:
     num_complete = 0
     for text, is_complete in writings(matchers, text_model, grammar_of(text_model, grammar_root=root), 100):
         if is_complete:
@@ -135,7 +135,7 @@ def test_random_tokens_obey_named_languages(root: str, matchers: Matchers, text_
     assert num_complete > 30
 
 
-def test_masks_are_the_same_ahead_and_on_demand_and_in_a_replay(matchers: Matchers, text_model: TextModel) -> None:
+def test_masks_are_the_same_in_advance_on_demand_and_in_a_replay(matchers: Matchers, text_model: TextModel) -> None:
     grammar = grammar_of(text_model, json_schema=PERSON)
     token_ids = text_model.tokenizer.encode('{"name":"Ada","age":36', add_special=False)
     asked, replayed = matchers(grammar), matchers(grammar)
@@ -151,12 +151,12 @@ def test_masks_are_the_same_ahead_and_on_demand_and_in_a_replay(matchers: Matche
     assert not any(asked.bitmask()[one // 32] >> (one % 32) & 1 for one in text_model.eos_ids)
 
 
-def test_the_helper_computes_a_mask_before_it_is_asked_for(matchers: Matchers, text_model: TextModel) -> None:
+def test_the_helper_thread_computes_masks_in_advance(matchers: Matchers, text_model: TextModel) -> None:
     matcher = matchers(grammar_of(text_model, regex="[a-z]+"))
     until(lambda: matcher._is_masked)
 
 
-def test_end_tokens_come_where_the_text_may_end(matchers: Matchers, text_model: TextModel) -> None:
+def test_end_tokens_are_allowed_where_the_text_may_end(matchers: Matchers, text_model: TextModel) -> None:
     matcher = matchers(grammar_of(text_model, regex="ab?"))
     assert not text_model.eos_ids & set(allowed(matcher).tolist())
     (a,) = text_model.tokenizer.encode("a", add_special=False)
@@ -168,7 +168,7 @@ def test_end_tokens_come_where_the_text_may_end(matchers: Matchers, text_model: 
     assert matcher.is_finished
 
 
-def test_a_token_that_is_not_allowed_fails_its_own_text_only(matchers: Matchers, text_model: TextModel) -> None:
+def test_a_forbidden_token_fails_only_its_own_sequence(matchers: Matchers, text_model: TextModel) -> None:
     grammar = grammar_of(text_model, regex="a+")
     (b,) = text_model.tokenizer.encode("b", add_special=False)
     broken, sound = matchers(grammar), matchers(grammar)
@@ -179,13 +179,13 @@ def test_a_token_that_is_not_allowed_fails_its_own_text_only(matchers: Matchers,
     assert sound.bitmask().any()
 
 
-def test_a_grammar_that_does_not_compile_here(matchers: Matchers) -> None:
+def test_an_uncompilable_grammar_is_an_invalid_request(matchers: Matchers) -> None:
     matcher = matchers('{"grammars":[{"lark_grammar":"start: <[999999]>"}]}')
     with pytest.raises(InvalidRequest):
         matcher.bitmask()
 
 
-def test_control_tokens_are_written_only_by_name(matchers: Matchers, text_model: TextModel) -> None:
+def test_control_tokens_are_allowed_only_if_the_grammar_names_them(matchers: Matchers, text_model: TextModel) -> None:
     start = text_model.tokenizer.id_of("<|im_start|>")
     anything = set(allowed(matchers(grammar_of(text_model, regex="(?s:.*)"))).tolist())
     assert start not in anything
@@ -193,7 +193,7 @@ def test_control_tokens_are_written_only_by_name(matchers: Matchers, text_model:
     assert set(allowed(named).tolist()) == {start}
 
 
-def test_any_token_but_one_is_not_the_end(matchers: Matchers, text_model: TextModel) -> None:
+def test_a_negated_token_does_not_allow_the_end_token(matchers: Matchers, text_model: TextModel) -> None:
     start = text_model.tokenizer.id_of("<|im_start|>")
     matcher = matchers(grammar_of(text_model, grammar="root ::= !<|im_start|>* <|im_start|>"))
     legal = set(allowed(matcher).tolist())
@@ -202,7 +202,7 @@ def test_any_token_but_one_is_not_the_end(matchers: Matchers, text_model: TextMo
     assert len(legal) > 1000
 
 
-def test_grammars_that_are_kept_are_bounded(text_model: TextModel) -> None:
+def test_the_number_of_cached_grammars_is_bounded(text_model: TextModel) -> None:
     matchers = Matchers(text_model.tokenizer, text_model.eos_ids)
     grammars = [grammar_of(text_model, json_schema={"const": index}) for index in range(MAX_TEMPLATES + 5)]
     for grammar in grammars:
@@ -211,7 +211,7 @@ def test_grammars_that_are_kept_are_bounded(text_model: TextModel) -> None:
     assert matchers.templates.num_bytes == sum(map(len, grammars[5:]))
 
 
-def test_the_helper_ends_with_its_matchers(text_model: TextModel) -> None:
+def test_the_helper_thread_ends_with_its_matchers(text_model: TextModel) -> None:
     others = set(threading.enumerate())
     matchers = Matchers(text_model.tokenizer, text_model.eos_ids)
     matchers(grammar_of(text_model, regex="a")).bitmask()
@@ -283,7 +283,7 @@ def run(grammars: Sequence[str], text: TextModel, **params: Any) -> list[tuple[s
     return [(texts[number], last[number]) for number in range(len(grammars))]
 
 
-def test_the_engine_holds_text_to_grammars(text_model: TextModel) -> None:
+def test_the_engine_generates_text_that_matches_the_grammar(text_model: TextModel) -> None:
     forms: list[dict[str, Any]] = [
         {"json_schema": PERSON},
         {"regex": "(yes|no)!"},
@@ -302,7 +302,7 @@ def test_the_engine_holds_text_to_grammars(text_model: TextModel) -> None:
         float(number)
 
 
-def test_text_that_does_not_fit_ends_by_length(text_model: TextModel) -> None:
+def test_constrained_text_beyond_max_tokens_ends_by_length(text_model: TextModel) -> None:
     grammar = grammar_of(text_model, json_schema={"const": "a long text that is forced, word by word, to its end"})
     ((text, last),) = run([grammar], text_model, max_tokens=4)
     assert last.finish is not None
@@ -311,7 +311,7 @@ def test_text_that_does_not_fit_ends_by_length(text_model: TextModel) -> None:
     assert not text.endswith('end"')
 
 
-def test_neighbours_do_not_change_constrained_text(text_model: TextModel) -> None:
+def test_other_sequences_do_not_change_constrained_text(text_model: TextModel) -> None:
     grammar = grammar_of(text_model, json_schema=PERSON)
     alone = run([grammar], text_model)[0][0]
     assert run([grammar, "", grammar_of(text_model, regex="a+")], text_model)[0][0] == alone
@@ -321,7 +321,7 @@ HARD = "(x?){2000}x{2000}"
 """Compiles at once, and needs more states after its first letter than a worker may hold."""
 
 
-def test_a_grammar_whose_texts_cost_too_much_is_refused_before_it_is_accepted(text_model: TextModel) -> None:
+def test_a_too_expensive_grammar_is_refused_before_the_job_is_accepted(text_model: TextModel) -> None:
     for _ in range(3):
         with pytest.raises(SchemaTooComplex, match="more work") as caught:
             try_grammar(grammar_of(text_model, regex=HARD), text_model.tokenizer)
@@ -329,7 +329,7 @@ def test_a_grammar_whose_texts_cost_too_much_is_refused_before_it_is_accepted(te
 
 
 @pytest.mark.parametrize("pattern", ["[0-9]{4}", "(a|b)*a(a|b){14}", ".{1,9000}", "x?", ""])
-def test_a_grammar_that_is_only_large_passes(text_model: TextModel, pattern: str) -> None:
+def test_a_large_grammar_of_bounded_cost_is_accepted(text_model: TextModel, pattern: str) -> None:
     try_grammar(grammar_of(text_model, regex=pattern), text_model.tokenizer)
 
 
@@ -352,7 +352,5 @@ def test_exceeded_limits_are_an_error_of_the_request(text_model: TextModel) -> N
         ({"grammar_root": ROOTS[0]}, "grammar_root"),
     ],
 )
-def test_a_grammar_knows_the_field_that_it_was_made_of(
-    text_model: TextModel, options: dict[str, Any], param: str
-) -> None:
+def test_errors_of_a_grammar_name_its_field(text_model: TextModel, options: dict[str, Any], param: str) -> None:
     assert param_of(compile_request(Options(**options), text_model.tokenizer)) == param

@@ -33,7 +33,7 @@ def test_white_space_is_bounded_and_strings_have_one_spelling() -> None:
         ({"type": "json_schema", "schema": {"type": "null"}}, "null", "1"),
     ],
 )
-def test_response_formats(response_format: dict[str, Any], valid: str, invalid: str) -> None:
+def test_response_formats_are_compiled(response_format: dict[str, Any], valid: str, invalid: str) -> None:
     grammar = grammar_of(response_format=response_format)
     assert accepts(grammar, valid)
     assert not accepts(grammar, invalid)
@@ -48,7 +48,7 @@ def test_text_is_not_constrained() -> None:
     "response_format",
     [{}, {"type": "xml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {}}],
 )
-def test_response_formats_that_are_none(response_format: dict[str, Any]) -> None:
+def test_invalid_response_formats_are_refused(response_format: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest) as caught:
         grammar_of(response_format=response_format)
     assert caught.value.param == "response_format"

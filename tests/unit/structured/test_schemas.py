@@ -167,7 +167,7 @@ ENFORCED: list[tuple[Any, list[str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("schema", "valid", "invalid"), ENFORCED, ids=name)
-def test_enforced(schema: Any, valid: list[str], invalid: list[str]) -> None:
+def test_supported_schemas_are_enforced(schema: Any, valid: list[str], invalid: list[str]) -> None:
     grammar = grammar_of(json_schema=schema)
     assert accepted(grammar, valid + invalid) == valid
 
@@ -272,7 +272,7 @@ REFUSED: list[tuple[Any, type[InvalidRequest], str]] = [
 
 
 @pytest.mark.parametrize(("schema", "kind", "names"), REFUSED, ids=name)
-def test_refused(schema: Any, kind: type[InvalidRequest], names: str) -> None:
+def test_unsupported_schemas_are_refused(schema: Any, kind: type[InvalidRequest], names: str) -> None:
     started = time.process_time()
     with pytest.raises(InvalidRequest) as caught:
         grammar_of(json_schema=schema)
@@ -283,7 +283,7 @@ def test_refused(schema: Any, kind: type[InvalidRequest], names: str) -> None:
     assert len(caught.value.message) < 700
 
 
-def test_the_largest_that_is_taken_is_taken_quickly() -> None:
+def test_the_largest_accepted_schemas_compile_quickly() -> None:
     large = [
         nested(60),
         {"enum": [f"v{index}" for index in range(5000)]},
@@ -341,7 +341,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("keyword", KEYWORDS)
-def test_odd_values_of_keywords_are_answered(keyword: str) -> None:
+def test_unusual_keyword_values_are_compiled_or_refused(keyword: str) -> None:
     for value in ODD:
         for around in ({}, {"type": "object"}, {"allOf": [{}], "properties": {"a": {}}, "items": [{}]}):
             with contextlib.suppress(InvalidRequest):

@@ -54,7 +54,7 @@ def prompt_of(model: TextModel, **arguments: Any) -> str:
     return model.tokenizer.decode(model.chat_prompt(MESSAGES, **arguments).ids)
 
 
-def test_a_model_without_a_template_is_given_one(bare: Path, template: str) -> None:
+def test_a_template_can_be_given_for_a_model_without_one(bare: Path, template: str) -> None:
     with pytest.raises(NotSupported, match="no chat template"):
         load_text_model(bare).chat_prompt(MESSAGES)
     model = load_text_model(bare, ChatOverrides(chat_template=template))
@@ -64,7 +64,7 @@ def test_a_model_without_a_template_is_given_one(bare: Path, template: str) -> N
     assert "time" in prompt_of(model, tools=TOOLS)  # described in the prompt
 
 
-def test_a_status_tells_whether_there_is_a_template(bare: Path, template: str) -> None:
+def test_the_status_has_whether_there_is_a_template(bare: Path, template: str) -> None:
     for overrides, has_one in ((ChatOverrides(), False), (ChatOverrides(chat_template=template), True)):
         settings = RouterSettings(model=str(bare), overrides=overrides, **LOOPBACK)
         actor = RouterActor(settings, load_text_model(bare, overrides))
@@ -79,14 +79,14 @@ def test_a_status_tells_whether_there_is_a_template(bare: Path, template: str) -
             running.join(60)
 
 
-def test_another_template_takes_the_place_of_the_models_own(template: str) -> None:
+def test_a_given_template_replaces_that_of_the_model(template: str) -> None:
     own = load_text_model(resolve_model("cactus-sprout"))
     other = load_text_model(resolve_model("cactus-sprout"), ChatOverrides(chat_template=template))
     assert prompt_of(own) != prompt_of(other) == "[user] hello\n[assistant] "
     assert own.fingerprint == other.fingerprint
 
 
-def test_a_gguf_file_is_given_a_template_too(tmp_path: Path, template: str) -> None:
+def test_a_template_can_be_given_for_a_gguf_file(tmp_path: Path, template: str) -> None:
     path = tmp_path / "model.gguf"
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(64)
@@ -105,7 +105,7 @@ def test_a_gguf_file_is_given_a_template_too(tmp_path: Path, template: str) -> N
 
 
 @pytest.mark.parametrize("name", sorted(MARKUPS))
-def test_a_tool_format_is_a_row_of_the_table(bare: Path, template: str, name: str) -> None:
+def test_a_tool_format_is_a_known_markup(bare: Path, template: str, name: str) -> None:
     told = ChatOverrides(chat_template=template, tool_format=name)
     assert load_text_model(bare, told).tool_markup == name
     assert load_text_model(resolve_model("cactus-sprout"), ChatOverrides(tool_format=name)).tool_markup == name
@@ -124,7 +124,7 @@ def test_invalid_overrides_are_named(bare: Path, tmp_path: Path) -> None:
         load_text_model(bare, ChatOverrides(chat_template=str(tmp_path / "latin.jinja")))
 
 
-def test_the_settings_are_those_of_serve(tmp_path: Path) -> None:
+def test_the_settings_are_options_of_serve(tmp_path: Path) -> None:
     (tmp_path / "serve.toml").write_text('chat_template = "~/mine.jinja"\ntool_format = "hermes"\n')
     config = make_config(read_config_file(tmp_path / "serve.toml"))
     told = overrides_of(config)
@@ -146,7 +146,7 @@ def test_requests_are_prepared_with_the_overrides(bare: Path, template: str) -> 
     assert prepared.tool_markup == "llama3"
 
 
-def test_the_gateway_speaks_for_the_template_that_is_told(bare: Path, template: str, tmp_path: Path) -> None:
+def test_the_gateway_uses_the_given_template(bare: Path, template: str, tmp_path: Path) -> None:
     told = ChatOverrides(chat_template=template, tool_format="llama3")
     settings = {"model": str(bare), "overrides": told}
     with fake_worker_service(tmp_path / "state", gateway=settings) as service, service.http() as http:

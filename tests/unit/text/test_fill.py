@@ -25,18 +25,18 @@ DEEPSEEK = ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>")
         ((), None),
     ],
 )
-def test_a_models_tokens_for_gaps(
+def test_infill_tokens_are_found_in_the_vocabulary(
     tmp_path: Path, special: tuple[str, ...], fill_tokens: tuple[int, ...] | None
 ) -> None:
     assert load_model(tmp_path, *special).fill_tokens == fill_tokens
 
 
-def test_a_filled_gap_ends_where_the_next_file_or_padding_begins(tmp_path: Path) -> None:
+def test_infill_ends_at_file_and_padding_tokens(tmp_path: Path) -> None:
     assert load_model(tmp_path, *QWEN).eos_ids == {5, 260, 261}
     assert load_model(tmp_path, "<|endoftext|>", "<|file_sep|>").eos_ids == {5}
 
 
-def test_an_answer_goes_on_where_it_began_and_holds_no_control_token(tmp_path: Path) -> None:
+def test_a_begun_answer_is_continued_without_control_tokens(tmp_path: Path) -> None:
     model = load_model(tmp_path, "<|endoftext|>", "<me>")
     begun = model.chat_prompt(HELLO, answer_begins="Well, <|endoftext|>").ids
     assert begun == [
@@ -47,20 +47,20 @@ def test_an_answer_goes_on_where_it_began_and_holds_no_control_token(tmp_path: P
 
 
 @pytest.mark.parametrize("switch", ["enable_thinking", "thinking"])
-def test_reasoning_is_switched_on_in_templates_that_have_it(tmp_path: Path, switch: str) -> None:
+def test_reasoning_is_enabled_in_templates_that_support_it(tmp_path: Path, switch: str) -> None:
     template = f"{{% if {switch} is defined and {switch} %}}think{{% endif %}}{{{{ messages[0].content }}}}"
     model = load_model(tmp_path, template=template)
     assert model.tokenizer.decode(model.chat_prompt(HELLO, thinking=True, needs_switch=True).ids) == "thinkhello"
     assert model.tokenizer.decode(model.chat_prompt(HELLO).ids) == "hello"
 
 
-def test_a_template_without_reasoning_is_named(tmp_path: Path) -> None:
+def test_enabling_reasoning_without_template_support_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotSupported, match="no reasoning mode") as caught:
         load_model(tmp_path).chat_prompt(HELLO, thinking=True, needs_switch=True)
     assert caught.value.param == "prompt_mode"
 
 
-def test_tokens_have_names_in_the_vocabulary(tmp_path: Path) -> None:
+def test_tokens_are_found_by_name(tmp_path: Path) -> None:
     tokenizer = load_model(tmp_path, "<|endoftext|>").tokenizer
     assert tokenizer.token_of(256) == "<|endoftext|>"
     assert tokenizer.token_of(10_000) is None

@@ -65,11 +65,11 @@ def tokens_of(tokenizer: Tokenizer, text: str, **options: bool) -> list[str | No
         ("", []),
     ],
 )
-def test_words_are_cut_into_the_longest_pieces(tmp_path: Path, text: str, tokens: list[str]) -> None:
+def test_words_are_split_into_the_longest_pieces(tmp_path: Path, text: str, tokens: list[str]) -> None:
     assert tokens_of(word_piece(tmp_path / "m.gguf"), text) == tokens
 
 
-def test_a_text_stands_between_its_control_tokens(tmp_path: Path) -> None:
+def test_control_tokens_enclose_a_text_of_word_pieces(tmp_path: Path) -> None:
     tokenizer = word_piece(tmp_path / "m.gguf")
     assert tokenizer.encode("hello", add_special=True) == [2, 7, 3]
     assert tokenizer.encode("", add_special=True) == [2, 3]
@@ -78,7 +78,7 @@ def test_a_text_stands_between_its_control_tokens(tmp_path: Path) -> None:
     assert word_piece(tmp_path / "o.gguf", bos_token_id=0).encode("a", add_special=True) == [0, 16, 3]
 
 
-def test_control_tokens_in_a_text_are_text_where_they_must_not_count(tmp_path: Path) -> None:
+def test_control_tokens_in_a_text_are_text_unless_parsed(tmp_path: Path) -> None:
     tokenizer = word_piece(tmp_path / "m.gguf")
     assert tokens_of(tokenizer, "a[SEP]a") == ["\u2581a", "[SEP]", "\u2581a"]
     expected = ["\u2581a", "\u2581[", "\u2581sep", "\u2581]", "\u2581a"]
@@ -105,18 +105,18 @@ def test_case_and_accents_are_kept_if_the_file_requires_it(tmp_path: Path) -> No
         ("   ", []),
     ],
 )
-def test_a_text_is_cut_where_the_scores_add_up_best(tmp_path: Path, text: str, tokens: list[str]) -> None:
+def test_a_text_is_split_with_the_best_sum_of_scores(tmp_path: Path, text: str, tokens: list[str]) -> None:
     assert tokens_of(unigram(tmp_path / "m.gguf"), text) == tokens
 
 
-def test_spaces_count_if_the_file_requires_it(tmp_path: Path) -> None:
+def test_spaces_are_kept_if_the_file_requires_it(tmp_path: Path) -> None:
     tokenizer = unigram(tmp_path / "m.gguf", remove_extra_whitespaces=False)
     assert tokens_of(tokenizer, " a  b ") == ["\u2581", "\u2581a", "\u2581", "\u2581", "b", "\u2581"]
     tokenizer = unigram(tmp_path / "n.gguf", add_space_prefix=None)
     assert tokens_of(tokenizer, "ab a") == ["ab", "\u2581a"]
 
 
-def test_control_tokens_around_a_text(tmp_path: Path) -> None:
+def test_control_tokens_enclose_a_unigram_text(tmp_path: Path) -> None:
     assert unigram(tmp_path / "m.gguf").encode("ab", add_special=True) == [9, 1]
     both = unigram(tmp_path / "n.gguf", add_bos_token=True)
     assert both.encode("ab", add_special=True) == [11, 9, 1]
@@ -127,7 +127,7 @@ def test_control_tokens_around_a_text(tmp_path: Path) -> None:
     assert neither.decode([9, 4, 2]) == " aba"
 
 
-def test_characters_are_exchanged_by_the_files_map(tmp_path: Path) -> None:
+def test_characters_are_replaced_by_the_character_map(tmp_path: Path) -> None:
     tokenizer = unigram(tmp_path / "m.gguf", precompiled_charsmap=character_map({"A": "ab", "\n": " "}))
     assert tokens_of(tokenizer, "A\nA") == ["\u2581ab", "\u2581ab"]
 

@@ -133,7 +133,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("name", [*SPLIT_TEXTS, *ALIKE])
-def test_text_is_split_as_in_training(name: str) -> None:
+def test_text_is_split_by_the_named_pre_tokenizer(name: str) -> None:
     splitter = SPLITTINGS[name].pre_tokenizer()
     for text, pieces in SPLIT_TEXTS[ALIKE.get(name, name)]:
         found = [text[start:end] for _, (start, end) in splitter.pre_tokenize_str(text)]
@@ -141,7 +141,7 @@ def test_text_is_split_as_in_training(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SPLITTINGS)
-def test_every_splitting_keeps_every_character(tmp_path: Path, name: str) -> None:
+def test_every_pre_tokenizer_keeps_every_character(tmp_path: Path, name: str) -> None:
     tokenizer = byte_level(tmp_path / "m.gguf", ["ab"], ["a b"], pre=name)
     for text in ("", " ", "it's ABab\u0301 \u00a0\u0663\u0664\u0665\u0666 漢字!\r\n\n\t x/\n", "\n\n", "  '"):
         assert tokenizer.decode(tokenizer.encode(text, add_special=False)) == text
@@ -154,7 +154,7 @@ def test_every_splitting_keeps_every_character(tmp_path: Path, name: str) -> Non
         *((name, ["ab", "ab"]) for name in ("qwen2", "qwen35", "chatglm-bpe", "deepseek-llm", "falcon")),
     ],
 )
-def test_whole_words_are_looked_up_where_the_model_does_so(tmp_path: Path, name: str, expected: list[str]) -> None:
+def test_whole_words_are_looked_up_if_the_model_requires_it(tmp_path: Path, name: str, expected: list[str]) -> None:
     tokenizer = byte_level(tmp_path / "m.gguf", ["ab", "abab"], ["a b"], pre=name)
     assert texts_of(tokenizer, "abab") == expected
 
@@ -163,19 +163,19 @@ def test_whole_words_are_looked_up_where_the_model_does_so(tmp_path: Path, name:
     ("name", "begins"),
     [("llama-bpe", True), ("tekken", True), ("lfm2", True), ("qwen2", False), ("gpt-2", False)],
 )
-def test_a_text_begins_as_in_training(tmp_path: Path, name: str, begins: bool) -> None:
+def test_start_tokens_and_spaces_follow_the_file(tmp_path: Path, name: str, begins: bool) -> None:
     tokenizer = byte_level(tmp_path / "m.gguf", ["ab"], ["a b"], pre=name)
     assert tokenizer.encode("ab", add_special=True)[:-1] == ([0] if begins else [])
     tokenizer = byte_level(tmp_path / "n.gguf", ["ab"], ["a b"], pre=name, add_bos_token=not begins)
     assert tokenizer.encode("ab", add_special=True)[:-1] == ([] if begins else [0])
 
 
-def test_a_file_without_a_name_for_its_splitting(tmp_path: Path) -> None:
+def test_a_file_without_a_pre_tokenizer_name_is_read(tmp_path: Path) -> None:
     tokenizer = byte_level(tmp_path / "m.gguf", ["12", "34"], ["1 2", "3 4"])
     assert texts_of(tokenizer, "1234") == ["12", "3", "4"], "digits by three, then merged"
 
 
-def test_an_unknown_splitting_is_named_with_those_that_are_known(tmp_path: Path) -> None:
+def test_an_unknown_pre_tokenizer_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ModelFileInvalid, match=r"m\.gguf: tokenizer\.ggml\.pre is 'made-up'; supported: .*qwen2"):
         byte_level(tmp_path / "m.gguf", ["ab"], ["a b"], pre="made-up")
 
@@ -193,19 +193,19 @@ def test_gemma_adds_no_space(tmp_path: Path, keys: dict[str, Any]) -> None:
     assert tokenizer.encode("a", add_special=True)[0] == 1
 
 
-def test_gemma_has_tokens_for_runs_of_spaces_and_lines(tmp_path: Path) -> None:
+def test_gemma_has_tokens_for_runs_of_spaces_and_newlines(tmp_path: Path) -> None:
     runs = {"\n\n": USER_DEFINED, "  ": USER_DEFINED, "    ": USER_DEFINED, "<b>": USER_DEFINED}
     tokenizer = sentencepiece(tmp_path / "m.gguf", runs | {"\u2581a": NORMAL}, "gemma2")
     assert texts_of(tokenizer, "a\n\n    a<b>") == ["a", "\n\n", "    ", "a", "<b>"]
     assert tokenizer.decode(tokenizer.encode("a\n\n     a", add_special=False)) == "a\n\n     a"
 
 
-def test_spaces_written_as_in_the_vocabulary_are_runs_too(tmp_path: Path) -> None:
+def test_space_symbols_of_the_vocabulary_form_runs(tmp_path: Path) -> None:
     tokenizer = sentencepiece(tmp_path / "m.gguf", {"\u2581\u2581": USER_DEFINED}, "gemma")
     assert texts_of(tokenizer, "a  a") == ["a", "  ", "a"]
 
 
-def test_control_tokens_of_phi3_take_the_space_after_them(tmp_path: Path) -> None:
+def test_control_tokens_of_phi3_consume_the_space_after_them(tmp_path: Path) -> None:
     turns = {"<|user|>": CONTROL, "<|end|>": CONTROL, "<|endoftext|>": CONTROL, "\u2581a": NORMAL}
     tokenizer = sentencepiece(tmp_path / "m.gguf", turns, "phi3")
     assert texts_of(tokenizer, "<|user|>\n a<|end|>\n<|user|>") == ["", " a", "", ""]
@@ -216,7 +216,7 @@ def test_control_tokens_of_phi3_take_the_space_after_them(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", [NORMAL, USER_DEFINED, CONTROL])
 @pytest.mark.parametrize("name", ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>"])
-def test_a_token_that_ends_turns_ends_generation_whatever_its_type(tmp_path: Path, kind: int, name: str) -> None:
+def test_end_of_turn_tokens_of_any_type_end_generation(tmp_path: Path, kind: int, name: str) -> None:
     tokens = {"</s>": CONTROL, name: kind, "ab": NORMAL} | dict.fromkeys(byte_of_character(), NORMAL)
     path = write_vocabulary(tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=0)
     model = load_text_model(path)
@@ -226,14 +226,14 @@ def test_a_token_that_ends_turns_ends_generation_whatever_its_type(tmp_path: Pat
     assert 1 not in model.tokenizer.encode(name, add_special=False, parse_special=False)
 
 
-def test_a_message_of_channels_does_not_end_generation(tmp_path: Path) -> None:
+def test_the_end_of_a_channel_message_does_not_end_generation(tmp_path: Path) -> None:
     names = ["<|return|>", "<|call|>", "<|end|>"]
     tokens = dict.fromkeys([*byte_of_character()], NORMAL) | dict.fromkeys(names, CONTROL) | {"ab": NORMAL}
     path = write_vocabulary(tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=256)
     assert load_text_model(path).eos_ids == {256, 257}
 
 
-def test_gemma4_merges_characters_of_lines(tmp_path: Path) -> None:
+def test_gemma4_merges_within_lines_only(tmp_path: Path) -> None:
     words = ["he", "ll", "hell", "hello", "\u2581th", "th", "\n\n"]
     tokens = {"<unk>": UNKNOWN, "<bos>": CONTROL, "<turn|>": CONTROL, "<|channel>": USER_DEFINED}
     tokens |= {f"<0x{byte:02X}>": BYTE for byte in range(256)}

@@ -58,7 +58,7 @@ def load_model(directory: Path, special: tuple[str, ...] = SPECIAL, template: st
     return load_text_model(directory)
 
 
-def test_an_answer_ends_after_it_and_after_a_call_but_not_after_a_message(tmp_path: Path) -> None:
+def test_an_answer_and_a_call_end_generation_and_a_message_does_not(tmp_path: Path) -> None:
     model = load_model(tmp_path)
     assert model.eos_ids == {256 + SPECIAL.index("<|return|>"), 256 + SPECIAL.index("<|call|>")}
     assert model.tool_markup == "harmony"
@@ -68,7 +68,7 @@ def test_an_answer_ends_after_it_and_after_a_call_but_not_after_a_message(tmp_pa
 
 
 @pytest.mark.parametrize("are_swapped", [False, True])
-def test_each_call_of_a_message_stands_before_its_result(tmp_path: Path, are_swapped: bool) -> None:
+def test_each_call_of_a_message_precedes_its_result(tmp_path: Path, are_swapped: bool) -> None:
     results = [result("first", "a"), result("second", "b")]
     messages = [
         {"role": "user", "content": "Hi"},
@@ -85,14 +85,14 @@ def test_each_call_of_a_message_stands_before_its_result(tmp_path: Path, are_swa
     )
 
 
-def test_a_template_that_shows_every_call_gets_them_together(tmp_path: Path) -> None:
+def test_a_template_that_renders_every_call_gets_them_in_one_message(tmp_path: Path) -> None:
     calls = "{% for c in m.tool_calls or () %}{{ c.function.name }},{% endfor %}"
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [call("one"), call("two")]}]
     model = load_model(tmp_path, ("<|end|>",), f"{{% for m in messages %}}[{calls}]{{% endfor %}}")
     assert model.chat_text(messages).text == "[][one,two,]"
 
 
-def test_results_without_an_id_belong_to_the_calls_in_turn() -> None:
+def test_results_without_an_id_are_matched_in_order() -> None:
     calls, results = [call("one"), call("two"), call("three")], [result("1"), result("2"), result("3"), result("4")]
     user = {"role": "user", "content": "Hi"}
     message = {"role": "assistant", "content": "So:", "tool_calls": calls}
@@ -102,7 +102,7 @@ def test_results_without_an_id_belong_to_the_calls_in_turn() -> None:
     assert [turn["content"] for turn in turns if "tool_calls" in turn] == ["So:", "", ""]
 
 
-def test_tools_may_lack_a_description_and_lists_of_calls_may_be_empty(tmp_path: Path) -> None:
+def test_tools_without_description_and_empty_lists_of_calls_are_accepted(tmp_path: Path) -> None:
     tools: list[dict[str, Any]] = [{"type": "function", "function": {"name": name}} for name in ("one", "two")]
     tools[1]["function"] |= {"description": "The second."}
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "So.", "tool_calls": []}]
@@ -112,7 +112,7 @@ def test_tools_may_lack_a_description_and_lists_of_calls_may_be_empty(tmp_path: 
 
 
 @pytest.mark.parametrize("num_results", [0, 1])
-def test_one_call_of_a_message_and_results_of_none_stay(num_results: int) -> None:
+def test_a_single_call_and_results_without_calls_are_unchanged(num_results: int) -> None:
     turns = [
         result("stray"),
         {"role": "assistant", "tool_calls": [call("one", "a")]},

@@ -48,7 +48,7 @@ def render(source: str, messages: list[dict[str, Any]] | None = None, **tokens: 
     return compiled(source, **tokens).render(HELLO if messages is None else messages)
 
 
-def test_a_chat_template_of_the_usual_kind() -> None:
+def test_a_common_chat_template_is_rendered() -> None:
     template = compiled(CHAT_ML, eos_token="<|im_end|>")
     assert template.render(HELLO) == "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
     assert template.render(HELLO, add_generation_prompt=False) == "<|im_start|>user\nhello<|im_end|>\n"
@@ -57,11 +57,11 @@ def test_a_chat_template_of_the_usual_kind() -> None:
     assert template.render(HELLO * 12).count("hello") == 10
 
 
-def test_blocks_are_trimmed_as_transformers_does() -> None:
+def test_blocks_are_trimmed_like_transformers() -> None:
     assert render("a\n  {% if true %}\nb\n  {% endif %}\nc") == "a\nb\nc"
 
 
-def test_json_is_written_as_transformers_does() -> None:
+def test_json_is_written_like_transformers() -> None:
     value = {"b": "<é & 'x'>", "a": [1, None, True]}
     messages = [{"role": "user", "content": value}]
     assert render("{{ messages[0].content | tojson }}", messages) == json.dumps(value, ensure_ascii=False)
@@ -69,11 +69,11 @@ def test_json_is_written_as_transformers_does() -> None:
     assert indented == json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def test_generation_blocks_enclose_what_they_enclose() -> None:
+def test_generation_blocks_render_their_content() -> None:
     assert render("a{% generation %}b{% endgeneration %}c") == "abc"
 
 
-def test_the_date_is_known() -> None:
+def test_the_date_is_available() -> None:
     assert render("{{ strftime_now('%Y') }}") in {str(datetime.now().year), str(datetime.now().year - 1)}
 
 
@@ -101,7 +101,7 @@ def test_the_date_is_known() -> None:
         ("{{ bos_token is defined }}{{ tools is none }}", "FalseTrue"),
     ],
 )
-def test_supported_elements_of_templates(source: str, expected: str) -> None:
+def test_supported_elements_are_rendered(source: str, expected: str) -> None:
     assert render(source) == expected
 
 
@@ -137,7 +137,7 @@ def test_supported_elements_of_templates(source: str, expected: str) -> None:
         "{{ open('/etc/passwd') }}",
     ],
 )
-def test_no_way_out_of_the_sandbox(source: str) -> None:
+def test_templates_cannot_leave_the_sandbox(source: str) -> None:
     with pytest.raises(TemplateInvalid, match="line 1 of the chat template"):
         render(source)
 
@@ -273,34 +273,34 @@ ARGUMENTS = "{% set call = messages[1].tool_calls[0].function %}"
         ("{{ 'json ' + call.arguments }}", 'json {"word":"<é>","n":1}'),
     ],
 )
-def test_arguments_are_what_the_template_can_take(source: str, expected: str) -> None:
+def test_arguments_have_the_type_that_the_template_accepts(source: str, expected: str) -> None:
     assert render(ARGUMENTS + source, a_call('{"word":"<é>","n":1}')) == expected
     if "'json '" not in source:
         assert render(ARGUMENTS + source, a_call({"word": "<é>", "n": 1})) == expected
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 100_000, '{"n": ' + "9" * 10_000 + "}"])
-def test_arguments_that_are_no_object_stay_text(text: str) -> None:
+def test_arguments_that_are_not_an_object_stay_text(text: str) -> None:
     assert render(ARGUMENTS + "{{ call.arguments }}", a_call(text)) == text
 
 
-def test_a_refusal_of_calls_is_told_once_for_objects() -> None:
+def test_an_error_of_a_template_is_reported_with_object_arguments() -> None:
     source = ARGUMENTS + "{{ raise_exception('no calls, ' ~ (call.arguments is mapping)) }}"
     with pytest.raises(TemplateInvalid, match="no calls, True"):
         render(source, a_call("{}"))
 
 
-def test_strings_inside_of_arguments_are_escaped() -> None:
+def test_strings_in_arguments_are_escaped() -> None:
     template = compiled(ARGUMENTS + "{{ call.arguments.word }}")
     assert template.render(a_call('{"word": "<end>"}'), escape=lambda text: text.replace("<", "(")) == "(end>"
 
 
-def test_content_that_is_missing_is_empty() -> None:
+def test_missing_content_is_empty() -> None:
     source = "{{ 'said ' + messages[1].content }}{{ '</think>' in messages[1]['content'] }}"
     assert render(source, a_call("{}")) == "said False"
 
 
-def test_content_that_is_given_is_kept() -> None:
+def test_given_content_is_kept() -> None:
     assert render("{{ messages[0].content is none }}", [{"role": "assistant", "content": None}]) == "True"
 
 
@@ -317,13 +317,13 @@ def test_only_plain_data_reaches_a_template(value: Any) -> None:
         render("{{ messages }}", [{"role": "user", "content": value}])
 
 
-def test_the_caller_keeps_its_messages() -> None:
+def test_messages_of_the_caller_are_not_changed() -> None:
     messages = [{"role": "user", "content": ["a"]}]
     render("{% for m in messages %}{{ m.content }}{% endfor %}", messages)
     assert messages == [{"role": "user", "content": ["a"]}]
 
 
-def test_a_model_without_template_takes_no_messages() -> None:
+def test_a_model_without_a_template_refuses_messages() -> None:
     model = TextModel(
         name="plain",
         tokenizer=None,  # type: ignore[arg-type]  # it is not reached

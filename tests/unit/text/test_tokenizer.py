@@ -47,7 +47,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
 
 @settings(max_examples=200, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufdd0\u2581")))
-def test_text_comes_back_exactly(sources: dict[str, Tokenizer], text: str) -> None:
+def test_decoding_restores_the_text(sources: dict[str, Tokenizer], text: str) -> None:
     for name, tokenizer in sources.items():
         ids = tokenizer.encode(text, add_special=False, parse_special=False)
         prefix = " " if name == "sentencepiece" and text else ""
@@ -67,7 +67,7 @@ def test_text_never_becomes_a_control_token(sources: dict[str, Tokenizer], text:
             assert tokenizer.decode(ids).lstrip(" ") == text.replace("\ufdd0", "\ufffd").lstrip(" "), name
 
 
-def test_control_tokens_are_parsed_where_they_are_wanted(sources: dict[str, Tokenizer]) -> None:
+def test_control_tokens_are_parsed_if_requested(sources: dict[str, Tokenizer]) -> None:
     tokenizer = sources["tokenizer.json"]
     ids = tokenizer.encode("<|start|>hello<|end|>", add_special=False)
     assert ids == [1, tokenizer.id_of("hello"), 0]
@@ -88,13 +88,13 @@ def test_merges_are_derived_from_scores(sources: dict[str, Tokenizer]) -> None:
     assert tokenizer.encode("\u00e9", add_special=False)[-2:] == [3 + 0xC3, 3 + 0xA9]
 
 
-def test_the_space_in_front_can_be_switched_off(tmp_path: Path) -> None:
+def test_the_leading_space_can_be_disabled(tmp_path: Path) -> None:
     path = write_sentencepiece(tmp_path / "m.gguf", add_space_prefix=False, add_bos_token=False)
     tokenizer = tokenizer_from_gguf(open_gguf(path))
     assert tokenizer.encode("to", add_special=True) == [tokenizer.id_of("to")]
 
 
-def test_byte_level_merges_and_words(sources: dict[str, Tokenizer]) -> None:
+def test_byte_level_merges_and_whole_words_are_applied(sources: dict[str, Tokenizer]) -> None:
     for name in ("byte-level gguf", "tokenizer.json"):
         tokenizer = sources[name]
         ids = tokenizer.encode("hello world", add_special=True)
@@ -106,7 +106,7 @@ def test_byte_level_merges_and_words(sources: dict[str, Tokenizer]) -> None:
 
 
 @pytest.mark.parametrize(("flag", "expected"), [(True, [1]), (False, []), (None, [])])
-def test_bos_of_gguf(tmp_path: Path, flag: bool | None, expected: list[int]) -> None:
+def test_bos_is_read_from_gguf(tmp_path: Path, flag: bool | None, expected: list[int]) -> None:
     keys = {} if flag is None else {"add_bos_token": flag}
     tokenizer = tokenizer_from_gguf(open_gguf(write_byte_level(tmp_path / "m.gguf", **keys)))
     assert tokenizer.encode("", add_special=True) == expected
@@ -118,7 +118,9 @@ def test_bos_of_gguf(tmp_path: Path, flag: bool | None, expected: list[int]) -> 
     ("flag", "by_processor", "expected"),
     [(None, True, [1]), (None, False, []), (True, False, [1]), (False, True, [])],
 )
-def test_bos_of_a_directory(tmp_path: Path, flag: bool | None, by_processor: bool, expected: list[int]) -> None:
+def test_bos_is_read_from_a_directory(
+    tmp_path: Path, flag: bool | None, by_processor: bool, expected: list[int]
+) -> None:
     inner = make_json_tokenizer()
     if by_processor:
         inner.post_processor = processors.TemplateProcessing(single="<|start|> $A", special_tokens=[("<|start|>", 1)])
@@ -128,7 +130,7 @@ def test_bos_of_a_directory(tmp_path: Path, flag: bool | None, by_processor: boo
     assert tokenizer.encode("", add_special=False) == []
 
 
-def test_end_tokens_of_a_directory(tmp_path: Path) -> None:
+def test_end_tokens_are_read_from_a_directory(tmp_path: Path) -> None:
     model = load_text_model(
         write_directory(
             tmp_path / "m",
@@ -151,12 +153,12 @@ def test_end_tokens_of_a_directory(tmp_path: Path) -> None:
     ],
     ids=["LongRoPE within its short context", "LongRoPE with one set of factors", "a model that sees images"],
 )
-def test_context_of_a_directory(tmp_path: Path, config: dict[str, Any], max_context: int) -> None:
+def test_the_context_is_read_from_a_directory(tmp_path: Path, config: dict[str, Any], max_context: int) -> None:
     directory = write_directory(tmp_path / "m", make_json_tokenizer(), original_max_position_embeddings=32, **config)
     assert load_text_model(directory).max_context == max_context
 
 
-def test_end_tokens_of_gguf(tmp_path: Path) -> None:
+def test_end_tokens_are_read_from_gguf(tmp_path: Path) -> None:
     tokens = byte_level_tokens()
     types = [3, 3, *[1] * (len(tokens) - 2)]
     keys = {"merges": BYTE_LEVEL_MERGES, "pre": "gpt-2", "eos_token_id": 1, "padding_token_id": 0xFFFFFFFF}
@@ -165,7 +167,7 @@ def test_end_tokens_of_gguf(tmp_path: Path) -> None:
     assert (model.name, model.max_context, model.chat_template) == ("m", 64, None)
 
 
-def test_sentencepiece_tokenizer_json(tmp_path: Path) -> None:
+def test_a_sentencepiece_tokenizer_json_is_read(tmp_path: Path) -> None:
     tokens = sentencepiece_tokens()
     vocabulary = {token: token_id for token_id, token in enumerate(tokens)}
     merges = [("t", "o"), ("\u2581", "to")]
@@ -212,7 +214,7 @@ def test_merges_in_any_order_lose_no_text(tmp_path: Path, merges: list[tuple[str
 REGEX = {"type": "Split", "behavior": "Isolated", "invert": False}
 
 
-def test_an_expression_that_gives_up_costs_its_text_only(tmp_path: Path) -> None:
+def test_an_expression_that_exceeds_its_steps_fails_only_its_text(tmp_path: Path) -> None:
     """The package panics after too many steps of its regular expression engine."""
     catastrophic = REGEX | {"pattern": {"Regex": "(a+)+$"}}
     model = load_text_model(write_changed(tmp_path / "m", pre_tokenizer=catastrophic))
@@ -223,7 +225,7 @@ def test_an_expression_that_gives_up_costs_its_text_only(tmp_path: Path) -> None
     assert model.tokenizer.encode("hello", add_special=False)
 
 
-def test_padding_and_truncation_of_a_file_mean_nothing_here(tmp_path: Path) -> None:
+def test_padding_and_truncation_of_a_file_are_ignored(tmp_path: Path) -> None:
     padding = {
         "strategy": {"Fixed": 10**9},
         "direction": "Right",
@@ -246,7 +248,7 @@ def test_escaped_pairs_and_backslashes_before_a_u_are_text(tmp_path: Path) -> No
     assert model.chat_template.render([]) == "🌵 \\ud800"
 
 
-def test_templates_of_odd_names_are_no_templates(tmp_path: Path) -> None:
+def test_templates_of_other_names_are_ignored(tmp_path: Path) -> None:
     odd = [{"name": ["default"], "template": "no"}, {"template": "no"}, 5]
     config = {"chat_template": [*odd, {"name": "default", "template": "yes"}]}
     model = load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), config))
@@ -254,7 +256,7 @@ def test_templates_of_odd_names_are_no_templates(tmp_path: Path) -> None:
     assert model.chat_template.render([]) == "yes"
 
 
-def test_chat_prompts_have_one_bos_and_no_control_token_of_the_user(tmp_path: Path) -> None:
+def test_chat_prompts_have_one_bos_and_no_control_tokens_from_user_text(tmp_path: Path) -> None:
     template = (
         "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}{{ eos_token }}{% endfor %}"
         "{% if tools %}{{ tools | tojson }}{% endif %}"
@@ -276,7 +278,7 @@ def test_chat_prompts_have_one_bos_and_no_control_token_of_the_user(tmp_path: Pa
 
 @pytest.mark.parametrize("printed", range(4))
 @pytest.mark.parametrize("added", [True, False])
-def test_chat_prompts_have_one_bos_however_often_their_template_prints_it(
+def test_chat_prompts_have_one_bos_even_if_the_template_prints_several(
     tmp_path: Path, printed: int, added: bool
 ) -> None:
     template = "{{ bos_token }}" * printed + "{{ messages[0].content }}" + "{{ bos_token }}" * 2

@@ -65,7 +65,7 @@ def test_an_unknown_tokenizer_model_is_refused(tmp_path: Path) -> None:
         ({"max_position_embeddings": 1 << 40}, "max_position_embeddings"),
     ],
 )
-def test_a_directory_that_does_not_fit_together_is_refused(tmp_path: Path, config: dict[str, Any], named: str) -> None:
+def test_an_inconsistent_directory_is_refused(tmp_path: Path, config: dict[str, Any], named: str) -> None:
     with pytest.raises(ModelFileInvalid, match=named):
         load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), **config))
 
@@ -99,7 +99,7 @@ def test_a_corrupt_tokenizer_json_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [400, 5000])
-def test_pre_tokenizers_deep_inside_each_other_are_refused(tmp_path: Path, depth: int) -> None:
+def test_deeply_nested_pre_tokenizers_are_refused(tmp_path: Path, depth: int) -> None:
     path = write_changed(tmp_path / "m", pre_tokenizer="here")
     innermost = json.dumps({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True})
     nested = '{"type": "Sequence", "pretokenizers": [' * depth + innermost + "]}" * depth
@@ -109,7 +109,7 @@ def test_pre_tokenizers_deep_inside_each_other_are_refused(tmp_path: Path, depth
         load_text_model(path)
 
 
-def test_a_tokenizer_json_larger_than_any_is_not_read(tmp_path: Path) -> None:
+def test_an_oversized_tokenizer_json_is_not_read(tmp_path: Path) -> None:
     path = write_directory(tmp_path / "m", make_json_tokenizer())
     with (path / "tokenizer.json").open("ab") as file:
         file.truncate(1 << 30)
@@ -126,7 +126,7 @@ def test_a_tokenizer_json_larger_than_any_is_not_read(tmp_path: Path) -> None:
         {"other": {"a\udc00": 1}},
     ],
 )
-def test_half_a_surrogate_pair_is_no_text(tmp_path: Path, config: dict[str, Any]) -> None:
+def test_a_lone_surrogate_is_refused(tmp_path: Path, config: dict[str, Any]) -> None:
     path = write_directory(tmp_path / "m", make_json_tokenizer(), config)
     with pytest.raises(ModelFileInvalid, match=r"tokenizer_config\.json: not valid JSON"):
         load_text_model(path)
@@ -143,7 +143,7 @@ def test_half_a_surrogate_pair_is_no_text(tmp_path: Path, config: dict[str, Any]
         ({"tokens": ["a" * 2000, *sentencepiece_tokens()[1:]]}, "a token of 2000 characters"),
     ],
 )
-def test_values_of_another_kind_are_refused(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+def test_values_of_another_type_are_refused(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
     tokens = sentencepiece_tokens()
     keys: dict[str, Any] = {"scores": [0.0] * len(tokens), "model": "llama", "tokens": tokens} | changes
     path = tmp_path / "m.gguf"

@@ -47,7 +47,7 @@ def told(markup: str, chunks: Iterable[str]) -> ParsedText:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_a_stream_may_be_cut_anywhere(markup: str) -> None:
+def test_a_stream_can_be_split_anywhere(markup: str) -> None:
     text = f"Well: {render_calls(markup, BOTH, TOOLS)} <"
     whole = parse_calls(markup, text, TOOLS)
     assert whole.calls == BOTH
@@ -76,7 +76,7 @@ def mutated(text: str, kind: str, at: float, length: int, odd: str) -> str:
 
 
 @given(st.sampled_from(list(MARKUPS)), st.lists(MUTATIONS, max_size=4), st.integers(1, 7))
-def test_damaged_calls_are_read_alike_however_they_come(
+def test_damaged_calls_are_read_the_same_in_any_chunks(
     markup: str, mutations: list[tuple[str, float, int, str]], length: int
 ) -> None:
     text = f"So: {render_calls(markup, BOTH, TOOLS)} Done."
@@ -88,7 +88,7 @@ def test_damaged_calls_are_read_alike_however_they_come(
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_odd_characters_in_arguments_are_carried(markup: str) -> None:
+def test_unusual_characters_in_arguments_are_kept(markup: str) -> None:
     for odd in ODD:
         calls = [ToolCall("f", {"a": f"x{odd}y"})]
         assert parse_calls(markup, render_calls(markup, calls, TOOLS), TOOLS) == ParsedText("", calls)
@@ -96,7 +96,7 @@ def test_odd_characters_in_arguments_are_carried(markup: str) -> None:
 
 @pytest.mark.parametrize("markup", MARKUPS)
 @pytest.mark.parametrize("bracket", ["[", '{"a":', "[[{'b':"])
-def test_depth_ends_a_call_and_nothing_else(markup: str, bracket: str) -> None:
+def test_too_deep_arguments_end_only_their_call(markup: str, bracket: str) -> None:
     call = render_calls(markup, [ToolCall("f", {"b": "@"})], TOOLS)
     deep = call.replace('"@"', "@").replace("@", bracket * 3000, 1)
     parsed = parse_calls(markup, f"So: {deep}", TOOLS)
@@ -115,7 +115,7 @@ HALF_OPEN = {
 
 @pytest.mark.parametrize("markup", ["hermes", "qwen3_coder", "lfm2"])
 @pytest.mark.parametrize("kind", HALF_OPEN)
-def test_time_grows_with_the_length_and_not_its_square(markup: str, kind: str) -> None:
+def test_parsing_time_is_linear_in_the_length(markup: str, kind: str) -> None:
     def cost(length: int) -> float:
         text = HALF_OPEN[kind](markup, length)
         start = time.thread_time()

@@ -62,11 +62,13 @@ def load_model(directory: Path, template: str, special: tuple[str, ...] = ()) ->
         ("<tool_call> {{ messages[0].content }}", ("<tool_call>",), "json"),
     ],
 )
-def test_markup_of_a_template(tmp_path: Path, template: str, special: tuple[str, ...], markup: str) -> None:
+def test_the_markup_is_found_in_the_template(
+    tmp_path: Path, template: str, special: tuple[str, ...], markup: str
+) -> None:
     assert load_model(tmp_path, template, special).tool_markup == markup
 
 
-def test_control_tokens_of_the_markup_have_their_text_beside_them(tmp_path: Path) -> None:
+def test_control_tokens_of_the_markup_are_visible_as_text(tmp_path: Path) -> None:
     model = load_model(tmp_path, TOOLS + "<tool_call>", ("<tool_call>", "<|other|>"))
     assert model.tool_tokens == ((256, "<tool_call>"),)
     assert model.tokenizer.token_bytes(256) == b""
@@ -79,7 +81,7 @@ STRICT = """{% for m in messages -%}
 {% endfor %}"""
 
 
-def test_a_template_without_tools_is_told_of_them_in_words(tmp_path: Path) -> None:
+def test_a_template_without_tools_gets_a_description_of_them(tmp_path: Path) -> None:
     model = load_model(tmp_path, STRICT)
     call = {"type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
     messages = [
@@ -121,7 +123,7 @@ def prompt_of(directory: Path, template: str, special: tuple[str, ...] = (), **f
     return "".join(mark or model.tokenizer.decode(list(run)) for mark, run in runs)
 
 
-def test_calls_that_a_template_leaves_out_are_told_as_the_model_writes_them(tmp_path: Path) -> None:
+def test_calls_omitted_by_a_template_are_written_in_the_markup(tmp_path: Path) -> None:
     """LFM2's template has tools and results, and an empty turn of the assistant in place of its calls."""
     special = ("<|tool_call_start|>", "<|tool_call_end|>")
     text = prompt_of(tmp_path, "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN, special)
@@ -130,7 +132,7 @@ def test_calls_that_a_template_leaves_out_are_told_as_the_model_writes_them(tmp_
     )
 
 
-def test_a_call_of_the_history_cannot_smuggle_control_tokens(tmp_path: Path) -> None:
+def test_past_calls_cannot_inject_control_tokens(tmp_path: Path) -> None:
     special = ("<|tool_call_start|>", "<|tool_call_end|>")
     call = {"function": {"name": "say", "arguments": json.dumps({"text": special[1]})}}
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [call]}]
@@ -138,7 +140,7 @@ def test_a_call_of_the_history_cannot_smuggle_control_tokens(tmp_path: Path) -> 
     assert text.endswith('«<|tool_call_start|>»[say(text="<|tool_call_end|>")]«<|tool_call_end|>»;')
 
 
-def test_tools_are_told_in_the_form_that_the_template_has_for_calls(tmp_path: Path) -> None:
+def test_tools_are_described_with_the_call_format_of_the_template(tmp_path: Path) -> None:
     """The templates of DeepSeek-R1's distillations have calls and results of a conversation, but no tools."""
     calls = "{% for c in m.tool_calls or () %}<｜tool▁calls▁begin｜>{{ c.function.name }}{% endfor %}"
     template = f"{{% for m in messages %}}{{{{ m.role }}}}:{{{{ m.content }}}}{calls};{{% endfor %}}"
@@ -159,13 +161,13 @@ def test_tools_are_told_in_the_form_that_the_template_has_for_calls(tmp_path: Pa
         ),
     ],
 )
-def test_tools_go_where_the_template_takes_them_from(tmp_path: Path, template: str, told: str) -> None:
+def test_tools_are_passed_where_the_template_reads_them(tmp_path: Path, template: str, told: str) -> None:
     """The templates of SmolLM3 and Phi-4-mini."""
     messages = [{"role": "user", "content": "Hi"}]
     assert prompt_of(tmp_path, template, messages=messages, tools=[{"name": "add"}]) == told
 
 
-def test_a_message_of_calls_has_no_text_where_the_template_asks_for_none(tmp_path: Path) -> None:
+def test_a_message_of_calls_has_no_text_if_the_template_forbids_it(tmp_path: Path) -> None:
     template = (
         "{% for m in messages %}{% if m.content is not none %}[{{ m.content }}]{% endif %}"
         "{% for c in m.tool_calls or () %}{{ c.function.name }}{% endfor %}{% endfor %}"
@@ -188,7 +190,7 @@ IDS = (
         ("<tool_call>", ["call_1", "Abc123xyZ"]),
     ],
 )
-def test_ids_of_calls_are_as_the_templates_want_them(tmp_path: Path, mark: str, ids: list[str]) -> None:
+def test_call_ids_have_the_format_of_the_template(tmp_path: Path, mark: str, ids: list[str]) -> None:
     messages = [
         {"role": "user", "content": ""},
         {"role": "assistant", "content": "", "tool_calls": [CALL, {**CALL, "id": "Abc123xyZ"}]},
@@ -202,7 +204,7 @@ def test_ids_of_calls_are_as_the_templates_want_them(tmp_path: Path, mark: str, 
         assert re.fullmatch(wanted, given)
 
 
-def test_a_template_for_tools_is_used_for_tools_only(tmp_path: Path) -> None:
+def test_the_tool_template_is_used_only_with_tools(tmp_path: Path) -> None:
     load_model(tmp_path, "")
     (tmp_path / "chat_template.jinja").unlink()
     templates = [
@@ -221,14 +223,14 @@ def test_a_template_for_tools_is_used_for_tools_only(tmp_path: Path) -> None:
     assert prompt([{"role": "tool", "content": "2"}]) == "with<tool_call>"
 
 
-def test_a_picture_stays_beside_the_told_tools(tmp_path: Path) -> None:
+def test_a_picture_is_kept_beside_described_tools(tmp_path: Path) -> None:
     model = load_model(tmp_path, "{% for part in messages[0].content %}[{{ part.type }}]{% endfor %}")
     messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}]
     text = model.tokenizer.decode(model.chat_prompt(messages, [{"name": "add"}]).ids)
     assert text == "[text][image][text]"
 
 
-def test_tools_are_told_in_the_system_message_if_there_is_one(tmp_path: Path) -> None:
+def test_tools_are_described_in_an_existing_system_message(tmp_path: Path) -> None:
     model = load_model(tmp_path, "{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}")
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     text = model.tokenizer.decode(model.chat_prompt(messages, [{"name": "add"}]).ids)
@@ -236,7 +238,7 @@ def test_tools_are_told_in_the_system_message_if_there_is_one(tmp_path: Path) ->
     assert text.endswith("|user: Hi|")
 
 
-def test_a_gguf_file_says_the_same(tmp_path: Path) -> None:
+def test_a_gguf_file_has_the_same_markup(tmp_path: Path) -> None:
     writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
     writer.add_context_length(64)
     writer.add_tokenizer_model("gpt2")
@@ -254,12 +256,12 @@ def test_a_gguf_file_says_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["get_time", "get-time", "clock.time", "a" * 64])
-def test_names_of_tools(name: str) -> None:
+def test_valid_tool_names_are_accepted(name: str) -> None:
     assert normalised_tools([{"name": name}]) == [{"type": "function", "function": {"name": name}}]
 
 
 @pytest.mark.parametrize("name", ["", "get time", " time", "time\n", "zeit für", "a(b)", "a" * 65])
-def test_a_name_that_no_call_is_read_with_is_refused(name: str) -> None:
+def test_an_unparsable_tool_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         normalised_tools([{"name": "time"}, {"type": "function", "function": {"name": name}}])
     assert caught.value.param == "tools[1].function.name"

@@ -36,7 +36,7 @@ def grammar_of_calls(markup: str, tools: list[dict[str, Any]], *, parallel: bool
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_forced_calls_are_of_the_tools_and_their_schemas(markup: str) -> None:
+def test_forced_calls_match_the_tools_and_their_schemas(markup: str) -> None:
     def written(*pairs: tuple[str, dict[str, Any]]) -> str:
         return as_forced(markup, render_calls(markup, calls(*pairs), TOOLS))
 
@@ -78,7 +78,7 @@ def test_every_forced_text_is_parsed_as_calls(markup: str) -> None:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_calls_or_text_are_read_apart(markup: str) -> None:
+def test_grammar_roots_separate_calls_and_text(markup: str) -> None:
     """`fcall`, `nofcall` and `root` of Cerebras's names."""
     languages = {
         root: compile_request(Options(grammar_root=root), NoControlTokens(), tools=[WEATHER, TIME], markup=markup)
@@ -95,7 +95,7 @@ def test_calls_or_text_are_read_apart(markup: str) -> None:
         assert text is None or parse_calls(markup, text).calls == []
 
 
-def test_control_tokens_of_the_markup_are_tokens() -> None:
+def test_markup_control_tokens_are_single_tokens() -> None:
     grammar = compile_request(Options(), Names(), tools=[TIME], markup="mistral", force_tools=True)
     assert "<[8]>" in json.loads(grammar)["grammars"][0]["lark_grammar"]
     assert "TOOL_CALLS" not in grammar

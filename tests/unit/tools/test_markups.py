@@ -48,25 +48,25 @@ def streamed(markup: str, text: str, tools: Sequence[dict[str, Any]] | None) -> 
 
 
 @pytest.mark.parametrize(("markup", "text"), ONE_CALL)
-def test_one_call_in_every_form(markup: str, text: str) -> None:
+def test_one_call_is_read_in_every_markup(markup: str, text: str) -> None:
     for tools in (TOOLS, None):
         assert parse_calls(markup, f"\n {text}\n", tools) == ParsedText("", [ROUTE])
         assert streamed(markup, text, tools) == (ParsedText("", [ROUTE]), [ROUTE.arguments])
     assert parse_calls(markup, text, [{"name": "other"}]).calls == []
 
 
-def test_llamas_own_tools_are_called_by_a_method() -> None:
+def test_built_in_tools_of_llama_are_called_by_a_method() -> None:
     text = f"<|python_tag|>{ROUTE_PYTHON.replace('route(', 'route.call(')}"
     assert parse_calls("llama3", text, TOOLS) == ParsedText("", [ROUTE])
 
 
-def test_every_markup_is_shown_here() -> None:
+def test_every_markup_has_an_example() -> None:
     assert {markup for markup, _ in ONE_CALL} >= MARKUPS.keys() - {"deepseek_v4"}
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
 @pytest.mark.parametrize("calls", [[NOW], [NOTE], [ROUTE, NOW], [NOW, NOTE, ROUTE]])
-def test_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCall]) -> None:
+def test_rendered_calls_are_parsed_back(markup: str, calls: list[ToolCall]) -> None:
     for tools in (TOOLS, None):
         text = render_calls(markup, calls, tools)
         assert parse_calls(markup, text, tools) == ParsedText("", calls)
@@ -102,7 +102,7 @@ def test_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCall]) 
         ),
     ],
 )
-def test_several_calls(text: str, calls: str) -> None:
+def test_several_calls_are_read(text: str, calls: str) -> None:
     assert parse_calls(calls, text, TOOLS) == ParsedText("", [ROUTE, NOW])
 
 
@@ -114,7 +114,7 @@ def note(value: str, name: str = "text") -> dict[str, Any]:
     return call.arguments
 
 
-def test_values_without_quotes_are_of_the_types_of_the_schema() -> None:
+def test_unquoted_values_have_the_types_of_the_schema() -> None:
     assert note("12") == {"text": "12"}
     assert note('"quoted"') == {"text": '"quoted"'}
     assert note("") == {"text": ""}
@@ -131,7 +131,7 @@ def test_values_without_quotes_are_of_the_types_of_the_schema() -> None:
     assert note("twelve", "of_nothing_known") == {"of_nothing_known": "twelve"}
 
 
-def test_strings_without_quotes_come_as_they_are_written() -> None:
+def test_unquoted_strings_are_unchanged() -> None:
     splitter = CallSplitter("qwen3_coder", TOOLS)
     assert splitter.feed("<tool_call>\n<function=save_note>\n<parameter=text>\n") == [
         CallBegun("save_note"),
@@ -145,7 +145,7 @@ def test_strings_without_quotes_come_as_they_are_written() -> None:
     assert call == ToolCall("save_note", {"text": 'say "hi"\n</paragraph>'})
 
 
-def test_python_arguments_come_as_they_are_written() -> None:
+def test_python_arguments_are_unchanged() -> None:
     splitter = CallSplitter("lfm2", TOOLS)
     assert splitter.feed("<|tool_call_start|>[save_note(") == []
     assert splitter.feed("text=") == [CallBegun("save_note"), ArgumentsText('{"text":')]
@@ -154,7 +154,7 @@ def test_python_arguments_come_as_they_are_written() -> None:
     assert splitter.feed("ue})]")[0] == ArgumentsText("true}}")
 
 
-def test_marks_of_a_role_or_channel_are_no_text() -> None:
+def test_role_and_channel_marks_are_not_text() -> None:
     assert parse_calls("functionary_v32", "all\nHello.\nThere.", TOOLS) == ParsedText("Hello.\nThere.")
     assert parse_calls("functionary_v32", "all\nLet me look.>>>now\n{}", TOOLS) == ParsedText("Let me look.", [NOW])
     final = "<|channel|>final<|message|>Hello.<|return|>"
@@ -202,7 +202,7 @@ TYPES = st.sampled_from(["string", "integer", "number", "boolean", "object", "ar
 
 
 @given(st.sampled_from(list(MARKUPS)), CALLS, st.data())
-def test_any_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCall], data: st.DataObject) -> None:
+def test_arbitrary_rendered_calls_are_parsed_back(markup: str, calls: list[ToolCall], data: st.DataObject) -> None:
     properties: dict[str, dict[str, Any]] = {}
     for call in calls:
         for name in call.arguments:

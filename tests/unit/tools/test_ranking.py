@@ -41,11 +41,11 @@ def names(tools: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize(("query", "wanted"), LABELLED)
-def test_the_tool_that_is_asked_for_comes_first(query: str, wanted: str) -> None:
+def test_the_requested_tool_is_first(query: str, wanted: str) -> None:
     assert names(select_tools(query, TOOLS, 1)) == [wanted]
 
 
-def test_the_order_given_is_kept_and_named_tools_stay() -> None:
+def test_the_given_order_and_named_tools_are_kept() -> None:
     kept = select_tools("Play music, then send an email", TOOLS, 3, always=["translate"])
     assert names(kept) == ["play_song", "send_email", "translate"]
     assert names(select_tools("weather", TOOLS, 1, always=["translate", "book_flight"])) == [
@@ -54,7 +54,7 @@ def test_the_order_given_is_kept_and_named_tools_stay() -> None:
     ]
 
 
-def test_few_tools_and_zero_mean_all() -> None:
+def test_few_tools_or_a_limit_of_zero_select_all() -> None:
     assert select_tools("x", TOOLS, 0) == TOOLS
     assert select_tools("x", TOOLS, len(TOOLS)) == TOOLS
     assert select_tools("x", [], 5) == []
@@ -71,6 +71,6 @@ def test_the_score_is_bm25() -> None:
     assert names(select_tools("of it", tools, 1)) == ["rain"]  # no word counts: the first
 
 
-def test_bare_tools_and_tools_without_words_are_ranked_too() -> None:
+def test_tools_without_wrapper_or_description_are_ranked() -> None:
     bare = [{"name": "a"}, {"name": "weather", "description": None}, {"function": "broken"}]
     assert select_tools("weather", bare, 1) == [bare[1]]

@@ -61,7 +61,7 @@ def told(text: str, *calls: ToolCall) -> ParsedText:
     return ParsedText(text, list(calls))
 
 
-def test_text_around_calls_is_kept_and_the_space_between_dropped() -> None:
+def test_text_around_calls_is_kept_without_the_space_between() -> None:
     call = f"<tool_call>{JSON}</tool_call>"
     assert parse_calls("hermes", f"Let me look.\n\n{call}\n") == told("Let me look.", WEATHER)
     assert parse_calls("hermes", f"{call}\nThat was it.") == told("That was it.", WEATHER)
@@ -69,7 +69,7 @@ def test_text_around_calls_is_kept_and_the_space_between_dropped() -> None:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_text_without_calls_is_text_to_the_letter(markup: str) -> None:
+def test_text_without_calls_is_unchanged(markup: str) -> None:
     texts = [
         " ",
         "",
@@ -95,7 +95,7 @@ def test_a_call_malformed_before_its_arguments_is_text(markup: str, body: str) -
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_a_call_of_no_offered_tool_is_text(markup: str) -> None:
+def test_a_call_of_an_unknown_tool_is_text(markup: str) -> None:
     """A JSON answer may look like a call: Paris is a city here."""
     answer = '{"name": "Paris", "parameters": {"inhabitants": 2100000}}'
     assert parse_calls(markup, answer, TOOLS) == told(answer)
@@ -116,12 +116,12 @@ def test_a_call_of_no_offered_tool_is_text(markup: str) -> None:
         ('{"at": [1, {"x": tr', '{"at":[1,{"x":'),
     ],
 )
-def test_a_call_that_breaks_off_is_incomplete_as_far_as_it_came(broken: str, arguments: str) -> None:
+def test_a_truncated_call_is_incomplete(broken: str, arguments: str) -> None:
     text = f'Look: <tool_call>{{"name": "weather", "arguments": {broken}'
     assert parse_calls("hermes", text, TOOLS) == ParsedText("Look:", [], [IncompleteCall(0, "weather", arguments)])
 
 
-def test_a_call_whose_arguments_turn_out_malformed_is_incomplete_and_the_rest_text() -> None:
+def test_a_call_with_malformed_arguments_is_incomplete_and_the_rest_is_text() -> None:
     call = f"<tool_call>{JSON}</tool_call>"
     text = f'<tool_call>{{"name": "time", "arguments": {{"a": 1; "b"}}}}</tool_call>{call}'
     parsed = parse_calls("hermes", text)
@@ -129,12 +129,12 @@ def test_a_call_whose_arguments_turn_out_malformed_is_incomplete_and_the_rest_te
     assert parsed.first_call() == ParsedText('; "b"}}</tool_call>', [], parsed.incomplete_calls)
 
 
-def test_arguments_that_no_message_can_carry_are_incomplete() -> None:
+def test_arguments_that_cannot_be_encoded_are_incomplete() -> None:
     text = '{"name": "f", "arguments": {"a": 18446744073709551616}}'
     assert parse_calls("hermes", text).incomplete_calls == [IncompleteCall(0, "f", '{"a":18446744073709551616}')]
 
 
-def test_a_list_of_calls_that_breaks_keeps_those_before() -> None:
+def test_a_broken_list_of_calls_keeps_the_earlier_ones() -> None:
     assert parse_calls("hermes", f"<tool_call>[{JSON}, 3]</tool_call>") == told(", 3]</tool_call>", WEATHER)
 
 
@@ -143,7 +143,7 @@ def test_a_malformed_call_does_not_hide_the_next() -> None:
     assert parse_calls("hermes", text) == told(text[: text.rindex(" <tool_call>")], WEATHER)
 
 
-def test_marks_inside_of_arguments_are_no_marks() -> None:
+def test_marks_in_arguments_are_text() -> None:
     marks = '</tool_call> ``` [TOOL_CALLS] <tool_call> } ] \' \\" </parameter>\n</function> <|"|> ]]> '
     text = marks + "<｜tool▁call▁end｜>"
     for markup in MARKUPS:
@@ -162,7 +162,7 @@ def test_marks_inside_of_arguments_are_no_marks() -> None:
         "[f()()",
     ],
 )
-def test_python_that_is_no_plain_call_is_text(body: str) -> None:
+def test_python_other_than_a_plain_call_is_text(body: str) -> None:
     text = f"<|tool_call_start|>{body}<|tool_call_end|>"
     assert parse_calls("lfm2", text).text[:1] in ("<", "(")
     assert parse_calls("lfm2", text).calls in ([], [ToolCall("f", {})])
@@ -185,7 +185,7 @@ def test_python_arguments_are_json_values() -> None:
     assert parse_calls("lfm2", text) == told("", ToolCall("spotify.play", arguments))
 
 
-def test_lines_of_code_in_json_are_read_as_if_they_were_escaped() -> None:
+def test_unescaped_newlines_in_json_strings_are_accepted() -> None:
     text = '<tool_call>{"name": "run", "arguments": {"code": "a\n\tb"}}</tool_call>'
     assert parse_calls("hermes", text) == told("", ToolCall("run", {"code": "a\n\tb"}))
 
@@ -210,13 +210,13 @@ def test_calls_have_bounds() -> None:
     assert num_calls(refused * (MAX_REREAD // 900) + call("1")) == 0
 
 
-def test_a_too_long_beginning_of_a_call_becomes_text() -> None:
+def test_a_too_long_start_of_a_call_becomes_text() -> None:
     splitter = CallSplitter("hermes")
     pieces = [piece for _ in range(4) for piece in splitter.feed('<tool_call>{"id": "' + "x" * MAX_HEAD)]
     assert len(shown(pieces)) > 2 * MAX_HEAD
 
 
-def test_a_stream_shows_text_at_once_and_arguments_as_they_come() -> None:
+def test_text_and_arguments_are_streamed_at_once() -> None:
     splitter = CallSplitter("hermes")
     assert splitter.feed("Let me") == ["Let me"]
     assert splitter.feed(" look. <tool") == [" look."]
@@ -229,7 +229,7 @@ def test_a_stream_shows_text_at_once_and_arguments_as_they_come() -> None:
     assert splitter.finish() == [" <"]
 
 
-def test_a_stream_that_begins_like_a_bare_call_is_shown_as_soon_as_it_is_none() -> None:
+def test_text_that_resembles_a_bare_call_is_streamed_as_soon_as_possible() -> None:
     splitter = CallSplitter("llama3")
     assert splitter.feed('{"') == []
     assert splitter.feed("na") == []

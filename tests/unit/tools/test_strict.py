@@ -59,7 +59,7 @@ def strict_grammar(markup: str, tools: list[dict[str, Any]] = TOOLS, *, parallel
 
 @pytest.mark.parametrize("markup", MARKUPS)
 @pytest.mark.parametrize("parallel", [True, False])
-def test_texts_are_free_and_calls_obey(markup: str, parallel: bool) -> None:
+def test_text_is_unconstrained_and_calls_match_their_schemas(markup: str, parallel: bool) -> None:
     def written(*pairs: tuple[str, dict[str, Any]]) -> str:
         return render_calls(markup, calls(*pairs), TOOLS)
 
@@ -73,7 +73,7 @@ def test_texts_are_free_and_calls_obey(markup: str, parallel: bool) -> None:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-def test_calls_in_other_spellings_cannot_come(markup: str) -> None:
+def test_calls_in_other_spellings_are_prevented(markup: str) -> None:
     forms = {form for row in MARKUPS.values() for form in (*row.forms, *row.bare)}
     bodies = {form.body.write(ToolCall(*BONN), WEATHER["parameters"]) for form in forms}
     marks = {f"{''.join(form.open)}{form.begin}" for form in MARKUPS[markup].forms}
@@ -106,7 +106,7 @@ def test_generated_texts_contain_no_other_calls(markup: str) -> None:
     assert num_calls >= 2
 
 
-def test_a_schema_that_cannot_be_enforced_is_named_where_it_is_strict() -> None:
+def test_an_unenforceable_strict_schema_is_named() -> None:
     looking_back = {
         "name": "odd",
         "parameters": {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?<=x)y"}}},
@@ -121,7 +121,9 @@ def test_a_schema_that_cannot_be_enforced_is_named_where_it_is_strict() -> None:
 
 @pytest.mark.parametrize("start", ["undecided", "reasoning"])
 @pytest.mark.parametrize("are_tokens", [True, False])
-def test_thoughts_are_free_and_the_calls_behind_them_are_held(tmp_path: Path, start: Start, are_tokens: bool) -> None:
+def test_reasoning_is_unconstrained_and_later_calls_match_their_schemas(
+    tmp_path: Path, start: Start, are_tokens: bool
+) -> None:
     marks = ("<think>", "</think>", "<tool_call>", "</tool_call>")
     tokenizer = tokenizer_of(tmp_path, *(marks if are_tokens else ()))
     plain = compile_request(Options(), tokenizer, tools=TOOLS, markup="hermes", strict_tools=True, reasoning="think")
@@ -138,7 +140,7 @@ def test_thoughts_are_free_and_the_calls_behind_them_are_held(tmp_path: Path, st
         assert refused_at(tokenizer, grammar, f"Yes: {wrong}") == "B"
 
 
-def test_messages_of_channels_are_free_and_calls_in_them_are_held(tmp_path: Path) -> None:
+def test_channel_messages_are_unconstrained_and_calls_in_them_match_their_schemas(tmp_path: Path) -> None:
     tokenizer = tokenizer_of(tmp_path, *REASONING["harmony"].tokens)
     plain = compile_request(Options(), tokenizer, tools=TOOLS, markup="harmony", strict_tools=True, reasoning="harmony")
     grammar = after_reasoning(plain, "harmony", tokenizer, start="undecided", is_call=True)
@@ -159,7 +161,7 @@ def test_messages_of_channels_are_free_and_calls_in_them_are_held(tmp_path: Path
         assert refused_at(tokenizer, grammar, thought + text) == "B", text
 
 
-def test_text_goes_on_with_tokens_that_stand_for_none(tmp_path: Path) -> None:
+def test_markup_tokens_without_a_call_do_not_end_the_text(tmp_path: Path) -> None:
     tokenizer = tokenizer_of(tmp_path, "<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>")
     grammar = compile_request(Options(), tokenizer, tools=TOOLS, markup="command_r7b", strict_tools=True)
     right, wrong = (render_calls("command_r7b", calls(one), TOOLS) for one in (ROME, BONN))

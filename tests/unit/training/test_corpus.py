@@ -34,7 +34,7 @@ def test_equal_seeds_give_equal_samples_and_others_do_not() -> None:
     assert first != other
 
 
-def test_no_examination_question_is_trained_on_in_any_case_or_punctuation() -> None:
+def test_no_evaluation_question_is_in_the_training_corpus() -> None:
     trained = trained_questions()
     asked = [
         normalised(sample.prompt[-1]["content"])
@@ -44,14 +44,14 @@ def test_no_examination_question_is_trained_on_in_any_case_or_punctuation() -> N
     assert [question for question in asked if question in trained] == []
 
 
-def test_examination_holds_every_kind_equally_and_ends_with_an_answer() -> None:
+def test_the_evaluation_set_has_every_kind_equally_and_ends_with_answers() -> None:
     for samples, kinds in ((examination(3, 5), EXAMINED_KINDS), (reworded_examination(3, 5), REWORDED_KINDS)):
         assert [sample.kind for sample in samples] == [kind for kind in kinds for _ in range(5)]
         assert all(sample.messages[-1]["role"] == "assistant" for sample in samples)
         assert all(sample.prompt[-1]["role"] in ("user", "tool") for sample in samples)
 
 
-def test_sums_of_the_examination_use_pairs_of_terms_that_training_never_sees() -> None:
+def test_evaluation_sums_use_term_pairs_that_are_not_in_the_training_corpus() -> None:
     def pairs(samples: list[Sample]) -> set[str]:
         return {sample.wanted.split(" = ")[0] for sample in samples if sample.kind == "sums"}
 

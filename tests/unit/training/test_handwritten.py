@@ -21,7 +21,7 @@ def judged(one: HandwrittenQuestion, text: str) -> bool:
     return is_right(one, Answer(text, ended=True))
 
 
-def test_there_are_enough_questions_and_each_is_asked_once() -> None:
+def test_there_are_enough_questions_without_repetition() -> None:
     answerable = [one for one in QUESTIONS if one.is_answerable]
     assert len(answerable) >= 500
     assert len(QUESTIONS) - len(answerable) >= 200
@@ -39,7 +39,7 @@ def test_an_accepted_answer_must_occur_as_whole_words() -> None:
     assert not is_right(one, Answer("8 and Paris.", ended=False))
 
 
-def test_case_lists_lengths_and_forbidden_words_count_where_they_are_asked_for() -> None:
+def test_case_lists_lengths_and_forbidden_words_are_checked_if_given() -> None:
     assert judged(question(answers=["Fe"], case=True), "It is Fe.")
     assert not judged(question(answers=["Fe"], case=True), "It is FE.")
     assert not judged(question(answers=["red", "blue", "green"], least=2), "red, red")
@@ -48,7 +48,7 @@ def test_case_lists_lengths_and_forbidden_words_count_where_they_are_asked_for()
     assert not judged(question(answers=["5"], **{"not": ["6"]}), "1 2 3 4 5 6")
 
 
-def test_a_call_is_compared_by_name_and_arguments_but_for_case() -> None:
+def test_calls_are_compared_by_name_and_arguments_ignoring_case() -> None:
     one = question(call={"name": "get_weather", "arguments": {"city": "Lisbon"}})
     assert judged(one, render_call("get_weather", {"city": "lisbon"}))
     assert not judged(one, render_call("get_weather", {"city": "Porto"}))
@@ -68,5 +68,5 @@ def test_a_call_is_compared_by_name_and_arguments_but_for_case() -> None:
         ("false premise", "Blue.", False),
     ],
 )
-def test_what_cannot_be_known_must_be_admitted_or_denied(why: str, text: str, right: bool) -> None:
+def test_unanswerable_questions_need_an_admission_or_a_denial(why: str, text: str, right: bool) -> None:
     assert judged(question(why=why), text) is right

@@ -21,14 +21,14 @@ def said(text: str, *, ended: bool = True) -> Answer:
     return Answer(text, ended)
 
 
-def test_an_answer_must_be_the_taught_one_and_end_by_itself() -> None:
+def test_an_answer_must_equal_the_expected_one_and_end_with_an_end_token() -> None:
     sample = exchange("sums", "2 + 2", "2 + 2 = 4.")
     assert is_right(sample, said("2 + 2 = 4."))
     assert not is_right(sample, said("2 + 2 = 5."))
     assert not is_right(sample, said("2 + 2 = 4.", ended=False))
 
 
-def test_a_tool_call_is_compared_by_meaning_types_included() -> None:
+def test_tool_calls_are_compared_by_values_and_types() -> None:
     sample = Sample("tool calls", (user("Five minutes"), assistant(render_call("timer", {"minutes": 5, "at": "x"}))))
     assert is_right(sample, said('<tool_call>{"arguments": {"at": "x", "minutes": 5}, "name": "timer"}</tool_call>'))
     assert not is_right(sample, said(render_call("timer", {"minutes": "5", "at": "x"})))
@@ -49,6 +49,6 @@ def test_a_tool_call_is_compared_by_meaning_types_included() -> None:
         STORY.removesuffix("happy."),
     ],
 )
-def test_a_story_that_loses_its_thread_is_not_coherent(spoiled: str) -> None:
+def test_a_story_that_changes_its_names_is_not_coherent(spoiled: str) -> None:
     assert is_coherent("Tell me a story about a fox named Mia.", STORY)
     assert not is_coherent("Tell me a story about a fox named Mia.", spoiled)

@@ -55,7 +55,7 @@ def test_content_may_come_in_parts() -> None:
     assert Chat().render([parts]) == Chat().render([user("Hello, you")])
 
 
-def test_the_service_reads_every_examination_prompt_as_training_does() -> None:
+def test_the_service_tokenizes_evaluation_prompts_like_training() -> None:
     service, chat = load_text_model(MODEL_DIRECTORY), Chat()
     for sample in examination(5, 2):
         ids = service.chat_prompt(sample.prompt, sample.tools).ids

@@ -21,7 +21,7 @@ from training.corpus.wording.reserved import RESERVED
 SEVEN = Random(7)
 
 
-def test_brackets_nest_and_a_drawn_wording_has_no_bracket_left() -> None:
+def test_brackets_nest_and_are_expanded_completely() -> None:
     grammar = Grammar.read("[Tell|[Please |]give] me {x}[, please|].\n* Say {x}.")
     drawn = {grammar.say(SEVEN) for _ in range(200)}
     assert "Please give me {x}, please." in drawn
@@ -30,7 +30,7 @@ def test_brackets_nest_and_a_drawn_wording_has_no_bracket_left() -> None:
 
 
 @pytest.mark.parametrize("text", ["[open", "closed]", "[a|[b]"])
-def test_a_bracket_without_its_partner_is_an_error(text: str) -> None:
+def test_an_unmatched_bracket_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="bracket"):
         parse(text)
 
@@ -43,7 +43,7 @@ def test_reserved_wordings_are_not_drawn_for_training() -> None:
 
 @pytest.mark.parametrize("kind", CORES)
 @pytest.mark.parametrize("held_out", [False, True])
-def test_every_kind_words_its_questions_completely(kind: str, held_out: bool) -> None:
+def test_every_kind_fills_all_placeholders_of_its_questions(kind: str, held_out: bool) -> None:
     for _ in range(300):
         core = CORES[kind](SEVEN, held_out)
         assert core.text
@@ -53,19 +53,19 @@ def test_every_kind_words_its_questions_completely(kind: str, held_out: bool) ->
 
 
 @pytest.mark.parametrize("kind", FACT_KINDS)
-def test_a_fact_that_is_in_no_table_is_answered_by_a_hedge(kind: str) -> None:
+def test_an_unknown_fact_is_answered_with_uncertainty(kind: str) -> None:
     cores = [fact_core(SEVEN, kind) for _ in range(300)]
     assert all((core.kind == "unknown") == is_hedge(core.answer) for core in cores)
 
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.answer)
-def test_the_answer_names_what_the_table_has(relation: Relation) -> None:
+def test_the_answer_contains_the_value_of_the_table(relation: Relation) -> None:
     for x, y in relation.pairs.items():
         core = relation.core(SEVEN, x=x)
         assert y.lower() in core.answer.lower()
 
 
-def test_many_wordings_ask_for_the_same() -> None:
+def test_each_fact_has_many_wordings() -> None:
     texts = {fact_core(SEVEN, "opposites").text for _ in range(2000)}
     assert len(texts) > 1800
 
@@ -78,19 +78,19 @@ def test_arithmetic_out_of_range_is_never_solved() -> None:
         assert "=" not in core.answer
 
 
-def test_terms_in_words_are_those_of_the_answer() -> None:
+def test_terms_in_words_equal_those_of_the_answer() -> None:
     assert in_words(0) == "zero"
     assert in_words(85) == "eighty-five"
     assert in_words(1240) == "one thousand two hundred forty"
 
 
-def test_noise_keeps_literal_texts_to_the_letter() -> None:
+def test_noise_does_not_change_literal_texts() -> None:
     for _ in range(300):
         text = noisy("Please write this: Oslo quarkel", SEVEN, 1.0, ("Oslo", "quarkel"), LEXICON, keeps_letters=True)
         assert text.endswith(": Oslo quarkel")
 
 
-def test_noise_never_makes_one_known_word_of_another() -> None:
+def test_noise_does_not_turn_a_known_word_into_another() -> None:
     known = frozenset({"march", "larch"})
     for _ in range(300):
         text = noisy("What comes after march?", SEVEN, 1.0, ("march",), known)
@@ -114,7 +114,7 @@ def test_several_questions_are_answered_in_their_order() -> None:
         assert len(sample.wanted.split()) > 4
 
 
-def test_known_and_unknown_things_are_asked_for_in_the_same_frames() -> None:
+def test_known_and_unknown_things_have_the_same_sentence_frames() -> None:
     """The frame alone must not tell whether an answer is known."""
     texts: dict[bool, set[str]] = {True: set(), False: set()}
     for sample, _ in zip(training_samples(2, 0, 0.0), range(4000), strict=False):

@@ -34,18 +34,18 @@ def png(width: int, height: int, depth: int = 8, colour: int = 2, pixels: bytes 
 
 
 @pytest.mark.parametrize(("kind", "options"), [("PNG", {}), ("BMP", {}), ("WEBP", {"lossless": True})])
-def test_formats_without_loss_give_the_same_pixels(kind: str, options: dict[str, object]) -> None:
+def test_lossless_formats_give_the_same_pixels(kind: str, options: dict[str, object]) -> None:
     picture = decoded(encoded(PICTURE, kind, **options))
     assert (picture.mode, picture.size, picture.tobytes()) == ("RGB", PICTURE.size, PICTURE.tobytes())
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "WEBP", "GIF"])
-def test_other_formats_give_the_same_size(kind: str) -> None:
+def test_lossy_formats_give_the_same_size(kind: str) -> None:
     assert decoded(encoded(PICTURE, kind)).size == PICTURE.size
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK"])
-def test_other_colours_become_red_green_and_blue(mode: str) -> None:
+def test_other_colour_modes_are_converted_to_rgb(mode: str) -> None:
     kind = "JPEG" if mode == "CMYK" else "PNG"
     given = Image.open(io.BytesIO(encoded(PICTURE.convert(mode), kind)))
     assert given.mode == mode
@@ -64,7 +64,7 @@ def test_colours_of_16_bits_keep_the_upper_8() -> None:
     assert decoded(png(1, 1, depth=16, pixels=row)).tobytes() == bytes([1, 117, 255])
 
 
-def test_transparent_pixels_are_laid_on_white() -> None:
+def test_transparent_pixels_are_blended_with_white() -> None:
     picture = Image.new("RGBA", (3, 200), (10, 20, 30, 0))
     picture.putpixel((1, 150), (200, 100, 0, 255))
     picture.putpixel((2, 150), (100, 100, 100, 128))
@@ -96,13 +96,13 @@ def test_the_orientation_of_exif_is_applied(orientation: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
-def test_damaged_exif_does_not_matter() -> None:
+def test_damaged_exif_is_ignored() -> None:
     content = encoded(PICTURE, "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff" + b"\xff" * 30)
     assert decoded(content).size == PICTURE.size
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
-def test_the_first_frame_of_an_animation_is_taken(kind: str) -> None:
+def test_the_first_frame_of_an_animation_is_used(kind: str) -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue", "green")]
     content = encoded(frames[0], kind, save_all=True, append_images=frames[1:], lossless=True)
     assert decoded(content).getpixel((4, 4)) == (255, 0, 0) or kind == "WEBP"
@@ -176,7 +176,7 @@ def webp(width: int, height: int) -> bytes:
     ids=["PNG", "PNG of less", "GIF", "BMP", "WebP"],
 )
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
-def test_bombs_are_refused_by_their_header(content: bytes) -> None:
+def test_decompression_bombs_are_refused_by_their_header(content: bytes) -> None:
     with pytest.raises(MediaTooLarge):
         decoded(content)
 

@@ -24,7 +24,7 @@ def pixels_of(tile: PictureTile) -> np.ndarray:
 
 
 @pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
-def test_tiles_and_tokens_are_those_of_transformers(directory: Path) -> None:
+def test_tiles_and_tokens_equal_those_of_transformers(directory: Path) -> None:
     model = vision_model(directory)
     assert model.pictures is not None
     for case in json.loads((directory / "reference.json").read_text())["cases"]:
@@ -44,7 +44,7 @@ def test_tiles_and_tokens_are_those_of_transformers(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
-def test_text_that_looks_like_a_picture_is_text(directory: Path) -> None:
+def test_text_that_resembles_a_placeholder_is_text(directory: Path) -> None:
     model = vision_model(directory)
     assert model.pictures is not None
     written = f"{model.pictures.placeholder}{model.pictures.image_token}"

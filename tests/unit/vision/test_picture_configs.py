@@ -50,7 +50,7 @@ def read(directory: Path, model_type: str, changes: dict[str, dict[str, Any]] | 
     return picture_config_of(directory)
 
 
-def test_smolvlm_as_published(tmp_path: Path) -> None:
+def test_the_published_smolvlm_config_is_read(tmp_path: Path) -> None:
     config = read(tmp_path, "smolvlm", {"processor_config": {"image_seq_len": 64}})
     assert config == PictureConfig(
         family="idefics3",
@@ -86,12 +86,14 @@ def test_smolvlm_as_published(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_other_families_as_published(tmp_path: Path, model_type: str, expected: dict[str, Any]) -> None:
+def test_published_configs_of_other_families_are_read(
+    tmp_path: Path, model_type: str, expected: dict[str, Any]
+) -> None:
     config = read(tmp_path, model_type)
     assert {name: getattr(config, name) for name in expected} == expected
 
 
-def test_the_processors_own_file_may_have_the_pictures(tmp_path: Path) -> None:
+def test_picture_settings_may_be_in_the_processor_s_file(tmp_path: Path) -> None:
     nested = {
         "image_processor": {"max_image_size": {"longest_edge": 256}, "do_normalize": False, "rescale_factor": 0.5}
     }
@@ -102,7 +104,7 @@ def test_the_processors_own_file_may_have_the_pictures(tmp_path: Path) -> None:
     assert picture_config_of(tmp_path) == config
 
 
-def test_a_model_of_text_or_of_another_family_has_none(tmp_path: Path) -> None:
+def test_text_models_and_other_families_have_no_picture_config(tmp_path: Path) -> None:
     assert read(tmp_path, "llama") is None
     assert read(tmp_path, "smolvlm", {"config": {"vision_config": None}}) is None
     assert read(tmp_path, "mllama") is None
@@ -140,7 +142,7 @@ def test_a_model_of_text_or_of_another_family_has_none(tmp_path: Path) -> None:
         ("gemma4", "preprocessor_config", {"pooling_kernel_size": 2}, "pooling_kernel_size"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_its_key(
+def test_unsupported_values_are_refused_with_their_key(
     tmp_path: Path, model_type: str, file: str, change: dict[str, Any], key: str
 ) -> None:
     with pytest.raises(ModelFileInvalid, match=f"{file}.json: (image_processor.)?{key} is "):

@@ -70,12 +70,14 @@ def changed(weights: AdapterWeights, ranks: dict[str, int]) -> AdapterWeights:
         ({"init_lora_weights": "gaussian", "peft_version": "0.18.0", "loftq_config": {}, "use_new_idea": False}, 1.0),
     ],
 )
-def test_a_directory_of_peft(tmp_path: Path, weights: AdapterWeights, changes: dict[str, Any], scale: float) -> None:
+def test_a_directory_of_peft_is_read(
+    tmp_path: Path, weights: AdapterWeights, changes: dict[str, Any], scale: float
+) -> None:
     given = read_adapter(write_peft(tmp_path / "adapter", weights, **changes), files_of(LLAMA))
     assert is_equal(given, weights, scale)
 
 
-def test_patterns_give_rank_and_alpha_of_some_modules(tmp_path: Path, weights: AdapterWeights) -> None:
+def test_patterns_set_rank_and_alpha_of_some_modules(tmp_path: Path, weights: AdapterWeights) -> None:
     weights = changed(weights, {"v_proj": 2, "0.mlp.down_proj": 6})
     rank_pattern = {"v_proj": 2, r"layers\.0\.mlp\..*": 6}
     alpha_pattern = {"model.layers.1.self_attn.q_proj": 12, "down_proj": 3}
@@ -117,7 +119,7 @@ def test_patterns_give_rank_and_alpha_of_some_modules(tmp_path: Path, weights: A
         ({"target_modules": [*TARGETS, "up_proj"]}, "no tensors of 'layers.[01].mlp.up_proj'"),
     ],
 )
-def test_a_key_that_is_not_supported(
+def test_an_unsupported_key_is_refused(
     tmp_path: Path, weights: AdapterWeights, changes: dict[str, Any], message: str
 ) -> None:
     directory = write_peft(tmp_path / "adapter", weights, **changes)
@@ -125,7 +127,7 @@ def test_a_key_that_is_not_supported(
         read_adapter(directory, files_of(LLAMA))
 
 
-def test_layers_may_be_chosen(tmp_path: Path, weights: AdapterWeights) -> None:
+def test_an_adapter_may_select_layers(tmp_path: Path, weights: AdapterWeights) -> None:
     some = {name: each for name, each in weights.items() if name.startswith("layers.1.")}
     directory = write_peft(tmp_path / "adapter", some, layers_to_transform=[1])
     assert is_equal(read_adapter(directory, files_of(LLAMA)), some)
@@ -166,14 +168,14 @@ def module(name: str, inputs: int, outputs: int) -> dict[str, NDArray[np.float32
         ({}, "no tensors of an adapter"),
     ],
 )
-def test_a_tensor_that_is_not_supported(tmp_path: Path, tensors: dict[str, Any], message: str) -> None:
+def test_an_unsupported_tensor_is_refused(tmp_path: Path, tensors: dict[str, Any], message: str) -> None:
     directory = write_peft(tmp_path / "adapter", {}, target_modules=None)
     save_file(tensors, directory / "adapter_model.safetensors")
     with pytest.raises(ModelFileInvalid, match=message):
         read_adapter(directory, files_of(LLAMA))
 
 
-def test_a_directory_without_an_adapter(tmp_path: Path) -> None:
+def test_a_directory_without_an_adapter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileInvalid, match=r"neither a GGUF file nor a directory with adapter_config\.json"):
         read_adapter(tmp_path, files_of(LLAMA))
     (tmp_path / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
@@ -203,7 +205,7 @@ def gguf_tensors(name: str, down: NDArray[np.float32], up: NDArray[np.float32]) 
     return {f"{name}.weight.lora_a": down, f"{name}.weight.lora_b": np.ascontiguousarray(up)}
 
 
-def test_a_gguf_file_has_queries_and_keys_in_the_order_of_llama_cpp(tmp_path: Path, weights: AdapterWeights) -> None:
+def test_queries_and_keys_of_a_gguf_file_are_reordered_from_llama_cpp(tmp_path: Path, weights: AdapterWeights) -> None:
     names = {"self_attn.q_proj": "attn_q", "self_attn.v_proj": "attn_v", "mlp.down_proj": "ffn_down"}
     tensors: dict[str, NDArray[np.float32]] = {}
     for name, (down, up) in weights.items():
@@ -216,7 +218,7 @@ def test_a_gguf_file_has_queries_and_keys_in_the_order_of_llama_cpp(tmp_path: Pa
     assert is_equal(read_adapter(path, files_of(LLAMA)), weights)
 
 
-def test_a_gguf_file_of_qwen3_5_has_value_heads_in_another_order(tmp_path: Path) -> None:
+def test_value_heads_of_a_qwen3_5_gguf_file_are_reordered(tmp_path: Path) -> None:
     heads = RecurrentHeads(num_key_heads=2, key_dim=4, num_value_heads=4, value_dim=3)
     config = replace(LLAMA, family="Qwen3.5", layers=(Layer(kind="delta"),), num_taps=4, recurrent_heads=heads)
     files = files_of(config)
@@ -245,7 +247,7 @@ def test_a_gguf_file_of_qwen3_5_has_value_heads_in_another_order(tmp_path: Path)
         ),
     ],
 )
-def test_what_a_gguf_file_may_not_have(tmp_path: Path, changes: dict[str, str], message: str) -> None:
+def test_an_unsupported_gguf_file_is_refused(tmp_path: Path, changes: dict[str, str], message: str) -> None:
     changes = dict(changes)
     names = [changes.pop(key) for key in ("tensor", "pair") if key in changes]
     tensors = {name: np.ones((4, 24), np.float32) for name in names}
@@ -254,7 +256,7 @@ def test_what_a_gguf_file_may_not_have(tmp_path: Path, changes: dict[str, str], 
         read_adapter(path, files_of(LLAMA))
 
 
-def test_an_adapter_of_a_model_on_disk(tmp_path: Path) -> None:
+def test_an_adapter_is_read_for_a_model_on_disk(tmp_path: Path) -> None:
     files = read_model(write_directory(tmp_path / "model", make_tensors()))
     weights = random_adapter(files.config, 3, rank=4, targets=["proj"])
     assert is_equal(read_adapter(write_peft(tmp_path / "adapter", weights), files), weights)

@@ -41,7 +41,7 @@ def run(engine: Engine) -> list[SequenceDelta]:
     return deltas
 
 
-def test_a_slot_is_removed_when_the_last_sequence_has_released_it() -> None:
+def test_a_slot_is_freed_when_its_last_sequence_releases_it() -> None:
     removed: list[int] = []
     table = AdapterTable(removed.append)
     table.add("a", 3)
@@ -90,7 +90,7 @@ def test_aborted_sequences_release_their_adapter() -> None:
     assert model.removed == [0]
 
 
-def test_a_sequence_of_an_unknown_or_broken_adapter_ends_with_the_reason() -> None:
+def test_a_sequence_of_a_missing_or_invalid_adapter_ends_with_the_reason() -> None:
     engine = make_engine(AdaptableChainModel())
     engine.adapters.fail("broken", ModelFileInvalid("use_dora True is not supported"))
     engine.add(dispatch(1, "unknown"))
@@ -110,7 +110,7 @@ def test_adapters_do_not_share_cached_prefixes() -> None:
     assert cached == [0, 0, 0, *[3 * BLOCK_SIZE] * 3]
 
 
-def test_the_router_hashes_blocks_by_adapter_as_workers_do() -> None:
+def test_router_and_workers_hash_blocks_by_adapter_alike() -> None:
     ids = list(range(64))
     hashes = {block_hashes(ids, salt, (), adapter) for salt in ("", "mine") for adapter in ("", "a", "b")}
     assert len(hashes) == 6

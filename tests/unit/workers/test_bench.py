@@ -10,7 +10,7 @@ from cactus_actors.workers.engine_bench import run_bench
 SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128"
 
 
-def test_one_record_a_batch_size() -> None:
+def test_there_is_one_record_per_batch_size() -> None:
     records = list(
         run_bench(
             random=SPEC,
@@ -39,6 +39,6 @@ def test_batches_beyond_the_context_are_refused() -> None:
         next(run_bench(random=SPEC, weights="float32", prompt_tokens=120, decode_tokens=20))
 
 
-def test_a_bad_shape_is_refused() -> None:
+def test_an_invalid_shape_is_refused() -> None:
     with pytest.raises(ConfigurationInvalid):
         next(run_bench(random="llama:hidden=x", weights="float32"))

@@ -7,7 +7,7 @@ import pytest
 from cactus_actors.workers.engine.block_pool import BlockPool
 
 
-def test_blocks_without_content_are_reused_before_known_ones() -> None:
+def test_empty_blocks_are_allocated_before_cached_ones() -> None:
     pool = BlockPool(4)
     table = pool.allocate(3)
     assert table == [0, 1, 2]
@@ -18,7 +18,7 @@ def test_blocks_without_content_are_reused_before_known_ones() -> None:
     assert pool.find_prefix([b"a", b"ab", b"abc"]) == [0, 1]
 
 
-def test_the_end_of_a_prefix_is_forgotten_before_its_beginning() -> None:
+def test_the_end_of_a_prefix_is_evicted_before_its_beginning() -> None:
     pool = BlockPool(2)
     table = pool.allocate(2)
     pool.publish(0, b"a")
@@ -28,7 +28,7 @@ def test_the_end_of_a_prefix_is_forgotten_before_its_beginning() -> None:
     assert pool.find_prefix([b"a", b"ab"]) == [0]
 
 
-def test_the_least_recently_released_prefix_is_forgotten_first() -> None:
+def test_the_least_recently_released_prefix_is_evicted_first() -> None:
     pool = BlockPool(2)
     first, second = pool.allocate(1), pool.allocate(1)
     pool.publish(first[0], b"a")
@@ -43,7 +43,7 @@ def test_the_least_recently_released_prefix_is_forgotten_first() -> None:
     assert pool.find_prefix([b"a"]) == first
 
 
-def test_a_shared_block_stays_until_its_last_holder_leaves() -> None:
+def test_a_shared_block_is_kept_until_its_last_reference_is_released() -> None:
     pool = BlockPool(1)
     table = pool.allocate(1)
     pool.publish(0, b"a")
@@ -56,7 +56,7 @@ def test_a_shared_block_stays_until_its_last_holder_leaves() -> None:
     assert pool.num_free_among(table) == 1
 
 
-def test_misuse_is_an_assertion() -> None:
+def test_invalid_use_raises_an_assertion() -> None:
     pool = BlockPool(1)
     with pytest.raises(AssertionError):
         pool.allocate(2)

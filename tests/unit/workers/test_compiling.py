@@ -64,7 +64,7 @@ def given_away(directory: Path) -> None:
         ),
     ],
 )
-def test_nothing_is_loaded_from_where_others_can_write(
+def test_nothing_is_loaded_from_directories_that_others_can_write(
     tmp_path: Path, change: Callable[[Path], None], reason: str
 ) -> None:
     directory = tmp_path / "parent" / "compiled"
@@ -78,7 +78,7 @@ def test_nothing_is_loaded_from_where_others_can_write(
     assert not (directory / "compiling.lock").exists()
 
 
-def test_a_worker_refuses_the_directory_that_numba_would_use(tmp_path: Path) -> None:
+def test_a_worker_refuses_the_default_directory_of_numba(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     result = subprocess.run(
         [sys.executable, "-c", LOAD],
@@ -102,7 +102,7 @@ def test_file_names_of_compiled_code_contain_a_hash_of_its_sources() -> None:
         assert function._cache._impl.filename_base.split("-")[0].endswith(f"_{source_hash}")
 
 
-def test_every_source_of_a_folder_counts(tmp_path: Path) -> None:
+def test_every_source_of_a_folder_is_hashed(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     hashes = set()
     for name, text in (("a.py", "A = 1"), ("a.py", "A = 2"), ("below/b.py", "B = 1")):
@@ -121,7 +121,7 @@ def test_compiled_code_of_other_sources_is_removed(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == {*kept, tmp_path / "compiling.lock"}
 
 
-def test_the_garbage_collector_waits_meanwhile(tmp_path: Path) -> None:
+def test_the_garbage_collector_is_disabled_during_compilation(tmp_path: Path) -> None:
     def fail_to_compile() -> None:
         with compile_lock(kept_in(tmp_path)):
             raise ValueError(f"collecting: {gc.isenabled()}")

@@ -59,7 +59,7 @@ def with_experts(config: ModelConfig) -> list[int]:
         ({}, "aaaa"),
     ],
 )
-def test_lfm2_says_which_layers_attend(changes: dict[str, Any], expected: str) -> None:
+def test_lfm2_names_its_attention_layers(changes: dict[str, Any], expected: str) -> None:
     assert kinds(read(LFM2, **changes)) == expected
 
 
@@ -74,11 +74,11 @@ def test_lfm2_says_which_layers_attend(changes: dict[str, Any], expected: str) -
         ({"block_auto_adjust_ff_dim": False, "intermediate_size": "missing"}, 12288),
     ],
 )
-def test_lfm2_adjusts_the_width_of_its_network(changes: dict[str, Any], size: int) -> None:
+def test_lfm2_adjusts_the_width_of_its_feed_forward_network(changes: dict[str, Any], size: int) -> None:
     assert read(LFM2, **changes).ffn_size == size
 
 
-def test_lfm2_is_tied_unless_either_key_says_otherwise() -> None:
+def test_lfm2_is_tied_unless_a_key_disables_it() -> None:
     assert read(LFM2).tie_embeddings
     assert not read(LFM2, tie_embedding=False).tie_embeddings
     assert not read(LFM2, tie_word_embeddings=False).tie_embeddings
@@ -94,11 +94,11 @@ def test_lfm2_is_tied_unless_either_key_says_otherwise() -> None:
         ({"mlp_only_layers": None}, [0, 1, 2, 3]),
     ],
 )
-def test_qwen3_moe_says_which_layers_have_experts(changes: dict[str, Any], expected: list[int]) -> None:
+def test_qwen3_moe_names_its_expert_layers(changes: dict[str, Any], expected: list[int]) -> None:
     assert with_experts(read(QWEN3_MOE, **changes)) == expected
 
 
-def test_experts_of_both_families() -> None:
+def test_experts_of_both_families_are_read() -> None:
     assert read(MIXTRAL).experts == Experts(num_experts=8, num_chosen=2, ffn_size=48, normalised=True)
     assert read(QWEN3_MOE).experts == Experts(num_experts=128, num_chosen=8, ffn_size=768, normalised=False)
     given = {"num_experts_per_tok": 3, "moe_intermediate_size": 10, "norm_topk_prob": True}
@@ -107,7 +107,7 @@ def test_experts_of_both_families() -> None:
     assert read(QWEN3_MOE, num_local_experts=7, **given).experts == expected
 
 
-def test_windows_hold_for_all_layers() -> None:
+def test_a_window_applies_to_all_layers() -> None:
     assert {layer.window for layer in read(MIXTRAL, sliding_window=9).layers} == {9}
     assert {layer.window for layer in read(MIXTRAL, sliding_window=None).layers} == {0}
     assert {layer.window for layer in read(QWEN3_MOE, sliding_window=9).layers} == {0}
@@ -138,7 +138,7 @@ def test_windows_hold_for_all_layers() -> None:
         (QWEN3_MOE, "moe_intermediate_size", -1),
     ],
 )
-def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value: Any) -> None:
+def test_an_unsupported_key_is_named(architecture: str, key: str, value: Any) -> None:
     with pytest.raises(ModelFileInvalid, match=key):
         read(architecture, **{key: value})
 
@@ -159,7 +159,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
     return directory, write_gguf(directory, tmp_path / "model.gguf")
 
 
-def test_gguf_files_say_the_same(stored: tuple[Path, Path]) -> None:
+def test_gguf_files_give_the_same_config(stored: tuple[Path, Path]) -> None:
     of_directory, of_file = (read_model(path) for path in stored)
     assert of_file.family is of_directory.family
     assert of_file.config.layers == of_directory.config.layers
@@ -171,7 +171,7 @@ def test_gguf_files_say_the_same(stored: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize("golden", ["mixtral", "qwen3moe"])
-def test_experts_may_be_tensors_of_their_own(golden: str, tmp_path: Path) -> None:
+def test_experts_may_be_separate_tensors(golden: str, tmp_path: Path) -> None:
     stacked = write_gguf(GOLDENS / golden, tmp_path / "model.gguf")
     expected = read_model(stacked).tensors
     tensors = read_model(rewritten(stacked, apart)).tensors
@@ -179,7 +179,7 @@ def test_experts_may_be_tensors_of_their_own(golden: str, tmp_path: Path) -> Non
     assert all(np.array_equal(tensors[name], expected[name]) for name in expected)
 
 
-def test_one_expert_of_a_quantised_stack_is_read_alone(tmp_path: Path) -> None:
+def test_a_single_expert_of_a_quantised_stack_can_be_read(tmp_path: Path) -> None:
     values = np.random.default_rng(0).standard_normal((3, 4, 256), dtype=np.float32)
     writer = gguf.GGUFWriter(tmp_path / "stack.gguf", "llama")
     kind = gguf.GGMLQuantizationType.Q4_0
@@ -232,7 +232,7 @@ def without_long_factors(name: str, tensor: NDArray[np.float32]) -> Iterator[Ten
         ("lfm2", unchanged, {"shortconv__l_cache": 0}, "shortconv.l_cache"),
     ],
 )
-def test_a_gguf_file_that_is_not_supported_is_refused(
+def test_an_unsupported_gguf_file_is_refused(
     golden: str, change: Change, metadata: dict[str, Any], named: str, tmp_path: Path
 ) -> None:
     path = rewritten(write_gguf(GOLDENS / golden, tmp_path / "model.gguf"), change, **metadata)
@@ -241,7 +241,7 @@ def test_a_gguf_file_that_is_not_supported_is_refused(
 
 
 @pytest.mark.parametrize(("name", "key"), [("mixtral", "num_local_experts"), ("qwen3moe", "num_experts")])
-def test_layers_and_experts_that_no_file_holds_are_refused_at_once(tmp_path: Path, name: str, key: str) -> None:
+def test_missing_layers_and_experts_are_refused_at_once(tmp_path: Path, name: str, key: str) -> None:
     path = tmp_path / name
     shutil.copytree(GOLDENS / name, path)
     config = json.loads((path / "config.json").read_text())

@@ -30,7 +30,7 @@ def prompt_logprobs(deltas: list[SequenceDelta]) -> list[tuple[float, list[tuple
     return told
 
 
-def test_likely_tokens_stand_beside_each_token_only_if_asked_for() -> None:
+def test_likely_tokens_are_reported_only_if_requested() -> None:
     for delta in run(make_engine(), dispatch([3], num_logprobs=2)):
         assert delta.extras is not None
         ((first, second),) = delta.extras.top
@@ -60,7 +60,7 @@ def test_a_prompt_is_scored_token_by_token(token_budget: int, max_tokens: int) -
     assert engine.free_blocks == 32
 
 
-def test_a_prompt_of_one_token_has_nothing_but_an_unknown() -> None:
+def test_a_prompt_of_one_token_has_no_probability() -> None:
     (delta,) = run(make_engine(), dispatch([3], max_tokens=0, prompt_logprobs=True))
     ((value, top),) = prompt_logprobs([delta])
     assert math.isnan(value)
@@ -72,7 +72,7 @@ def test_a_prompt_is_scored_once() -> None:
     assert prompt_logprobs(run(make_engine(), job)) == []
 
 
-def test_a_long_prompt_is_scored_a_few_rows_a_step() -> None:
+def test_a_long_prompt_is_scored_a_few_rows_per_step() -> None:
     engine = make_engine(token_budget=64)
     jobs = [dispatch([1] * 50, dispatch_id=i, max_tokens=1, prompt_logprobs=True) for i in range(3)]
     told = [d for d in run(engine, *jobs) if d.dispatch_id == 2 and d.extras is not None]
@@ -87,7 +87,7 @@ def test_a_prompt_whose_logits_are_not_finite_fails_alone() -> None:
     assert [t for d in deltas if d.dispatch_id == 2 for t in d.token_ids] == [4, 5, 6, 7, 8]
 
 
-def test_mirostat_tells_its_state_and_goes_on_from_it() -> None:
+def test_mirostat_reports_its_state_and_continues_from_it() -> None:
     job = dispatch([3], max_tokens=12, temperature=1.0, seed=4, mirostat=2, mirostat_tau=1.5)
     whole = run(make_engine(), job)
     states = [delta.extras.mirostat_mu for delta in whole if delta.extras is not None]
@@ -97,7 +97,7 @@ def test_mirostat_tells_its_state_and_goes_on_from_it() -> None:
     assert run(make_engine(), replace(job, emitted_ids=emitted, mirostat_mu=0.1)) != whole[5:]
 
 
-def test_greedy_has_no_state() -> None:
+def test_greedy_sampling_has_no_mirostat_state() -> None:
     assert all(delta.extras is None for delta in run(make_engine(), dispatch([3], mirostat=1)))
 
 
@@ -108,13 +108,13 @@ def test_a_bias_on_an_unknown_token_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("max_tokens", "reason"), [(3, "length"), (4, "model_length"), (50, "model_length")])
-def test_the_context_s_end_is_told_from_the_job_s_own_limit(max_tokens: int, reason: str) -> None:
+def test_the_end_of_the_context_and_max_tokens_have_different_reasons(max_tokens: int, reason: str) -> None:
     deltas = run(make_engine(), dispatch([1] * 60, max_tokens=max_tokens))
     assert deltas[-1].finish is not None
     assert deltas[-1].finish.reason == reason
 
 
-def test_reports_tell_the_memory_of_the_process() -> None:
+def test_reports_have_the_memory_of_the_process() -> None:
     core = WorkerSession(make_engine(), Hello("w", "local", "m", 4, 32, 4, 64, "n", 1))
     core.begin(0.0)
     core.on_command(Welcome(1), 0.0)

@@ -27,11 +27,11 @@ def test_a_character_appears_when_its_last_byte_does() -> None:
     assert texts([b"a" + euro[:1], euro[1:2], euro[2:] + b"b"]) == ["a", "", "€b", ""]
 
 
-def test_bytes_that_are_no_character_become_replacement_characters() -> None:
+def test_invalid_bytes_become_replacement_characters() -> None:
     assert texts([b"a\xff", b"b\xe2\x82"]) == ["a�", "b", "�"]
 
 
-def test_a_control_token_shows_the_text_that_the_job_gives_it() -> None:
+def test_a_control_token_has_the_text_given_by_the_job() -> None:
     params = SamplingParams(max_tokens=9, visible_tokens=((1, "[TOOL_CALLS]"),), stop=("]{",))
     detokenizer = Detokenizer(PieceTokenizer(b"a", b"", b"{}"), params)
     assert [detokenizer.feed(token_id).text for token_id in (0, 1, 2)] == ["a", "[TOOL_CALLS", ""]
@@ -42,12 +42,12 @@ def test_text_that_may_begin_a_stop_string_is_held_back() -> None:
     assert texts([b"one\n", b"two\n", b"\n", b"three"], "\n\n") == ["one", "\ntwo", "", "", ""]
 
 
-def test_held_text_appears_when_it_cannot_match_any_more_or_at_the_end() -> None:
+def test_held_text_appears_when_it_can_no_longer_match_or_at_the_end() -> None:
     assert texts([b"a<", b"b<", b"/"], "</s>") == ["a", "<b", "", "</"]
 
 
 @pytest.mark.parametrize(("include", "shown"), [(False, "xy"), (True, "xySTOP")])
-def test_a_stop_string_across_tokens_is_left_out_unless_asked_for(include: bool, shown: str) -> None:
+def test_a_stop_string_across_tokens_is_omitted_unless_requested(include: bool, shown: str) -> None:
     pieces = [b"xyS", b"TO", b"Ptail", b"more"]
     detokenizer = make_detokenizer(pieces, "STOP", include=include)
     text = "".join(detokenizer.feed(i).text for i in range(4)) + detokenizer.flush().text
@@ -79,7 +79,7 @@ STOPS = st.lists(st.text("ab€", min_size=1, max_size=4), max_size=3)
 
 
 @given(pieces=BYTES)
-def test_without_stops_the_text_is_that_of_all_bytes(pieces: list[bytes]) -> None:
+def test_without_stop_strings_the_text_has_all_bytes(pieces: list[bytes]) -> None:
     assert "".join(texts(pieces)) == b"".join(pieces).decode("utf-8", "replace")
 
 

@@ -25,7 +25,7 @@ from tests.support.models.counting_engine import (
 )
 
 
-def test_length_ends_a_sequence() -> None:
+def test_max_tokens_ends_a_sequence() -> None:
     assert outcome(run(make_engine(), dispatch([3]))) == ([4, 5, 6, 7, 8], "efghi", Finish("length"))
 
 
@@ -37,7 +37,7 @@ def test_the_end_token_counts_but_has_no_text() -> None:
     )
 
 
-def test_ignore_eos_goes_on_after_the_end_token() -> None:
+def test_ignore_eos_continues_after_the_end_token() -> None:
     tokens, text, finish = outcome(run(make_engine(), dispatch([37], ignore_eos=True)))
     assert (tokens, text, finish) == ([38, 39, 40, 41, 42], "mnpq", Finish("length"))
 
@@ -55,7 +55,7 @@ def test_a_stop_string_ends_a_sequence(include: bool, text: str) -> None:
     assert [delta.text for delta in deltas[:3]] == ["e", "f", ""]
 
 
-def test_held_back_text_comes_with_the_end() -> None:
+def test_held_back_text_is_reported_at_the_end() -> None:
     assert outcome(run(make_engine(), dispatch([3], stop=("hix",)))) == (
         [4, 5, 6, 7, 8],
         "efghi",
@@ -76,7 +76,7 @@ def test_the_context_ends_a_sequence() -> None:
     assert (len(tokens), finish) == (4, Finish("model_length"))
 
 
-def test_emitted_tokens_are_not_said_again() -> None:
+def test_emitted_tokens_are_not_reported_again() -> None:
     whole = run(make_engine(), dispatch([3], stop=("gx",)))
     rest = run(make_engine(), dispatch([3], emitted_ids=(4, 5, 6), stop=("gx",)))
     assert rest == whole[3:]
@@ -92,7 +92,7 @@ def test_emitted_tokens_are_not_said_again() -> None:
         ([1] * 65, {}, "exceed_context_size_error"),
     ],
 )
-def test_a_prompt_that_cannot_run_is_refused_with_a_typed_error(
+def test_an_invalid_prompt_is_refused_with_a_typed_error(
     prompt_ids: list[int], params: dict[str, object], kind: str
 ) -> None:
     (delta,) = run(make_engine(), dispatch(prompt_ids, **params))
@@ -121,12 +121,12 @@ def test_logits_that_are_not_finite_end_that_sequence_only() -> None:
     assert engine.free_blocks == 32
 
 
-def test_text_held_back_is_not_lost_by_a_failure() -> None:
+def test_a_failure_reports_held_back_text() -> None:
     deltas = run(make_engine(), dispatch([48], stop=("yz",)))
     assert "".join(delta.text for delta in deltas) == "xy"
 
 
-def test_a_step_that_raises_fails_the_sequence_that_it_must_and_no_other(
+def test_a_failing_step_fails_only_the_sequence_that_causes_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = make_engine()
@@ -138,7 +138,7 @@ def test_a_step_that_raises_fails_the_sequence_that_it_must_and_no_other(
     assert engine.free_blocks == 32
 
 
-def test_a_token_without_text_fails_its_sequence_and_no_other() -> None:
+def test_a_token_without_text_fails_only_its_sequence() -> None:
     class SmallVocabulary(LetterTokenizer):
         def token_bytes(self, token_id: int) -> bytes:
             if token_id >= 30:
@@ -183,7 +183,7 @@ def test_the_same_dispatch_again_is_ignored() -> None:
     assert len(run(engine, dispatch([3]), dispatch([3]))) == 5
 
 
-def test_counts() -> None:
+def test_the_engine_counts_sequences_and_tokens() -> None:
     engine = make_engine()
     run(engine, dispatch([1] * 9, dispatch_id=1))
     run(engine, dispatch([1] * 9, dispatch_id=2))
@@ -196,7 +196,7 @@ def test_counts() -> None:
     assert counters.tokens_generated == 0
 
 
-def test_slots_on_deck_are_counted_below_zero() -> None:
+def test_sequences_on_deck_make_free_slots_negative() -> None:
     engine = make_engine(max_sequences=1)
     engine.add(dispatch([1], dispatch_id=1))
     engine.add(dispatch([1], dispatch_id=2))
@@ -205,7 +205,7 @@ def test_slots_on_deck_are_counted_below_zero() -> None:
     assert engine.num_running == 1
 
 
-def test_measures_are_those_of_the_raw_logits() -> None:
+def test_measures_are_computed_from_the_raw_logits() -> None:
     (first, *_) = run(make_engine(), dispatch([3], temperature=0.0))
     weights = np.exp(np.array([9.0, 8.0] + [0.0] * (VOCAB - 2)))
     probabilities = weights / weights.sum()
@@ -214,7 +214,7 @@ def test_measures_are_those_of_the_raw_logits() -> None:
     assert first.entropies == [pytest.approx(entropy, abs=1e-6)]
 
 
-def test_the_batch_lays_tokens_out_by_sequence() -> None:
+def test_the_batch_orders_tokens_by_sequence() -> None:
     batches: list[Batch] = []
 
     class Recorder(CountingModel):

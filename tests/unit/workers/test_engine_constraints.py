@@ -70,18 +70,18 @@ def constrained(
     return replace(plain, grammar=grammar)
 
 
-def test_only_what_is_allowed_comes_and_a_complete_text_ends_without_an_end_token() -> None:
+def test_only_allowed_tokens_are_sampled_and_a_complete_text_ends() -> None:
     assert outcome(run(make_engine(), constrained("9|10,2|3,5"))) == ([9, 2, 5], "jcf", Finish("stop"))
     assert made[0].accepted == [9, 2, 5]
 
 
-def test_an_end_token_that_is_allowed_ends_the_text_and_is_not_handed_back() -> None:
+def test_an_allowed_end_token_ends_the_text_and_is_not_reported() -> None:
     tokens, text, finish = outcome(run(make_engine(), constrained(f"39,{END_ID}|51", max_tokens=9)))
     assert (tokens, text, finish) == ([39, END_ID], "n", Finish("stop", stop_match=END_ID))
     assert made[0].accepted == [39]
 
 
-def test_ends_wait_for_min_tokens_and_are_not_ignored_where_nothing_else_may_come() -> None:
+def test_end_tokens_wait_for_min_tokens_unless_nothing_else_is_allowed() -> None:
     tokens, _, finish = outcome(run(make_engine(), constrained(f"39,{END_ID}|51,7", min_tokens=3)))
     assert (tokens, finish) == ([39, 51, 7], Finish("stop"))
     for options in ({"min_tokens": 5}, {"ignore_eos": True}):
@@ -89,18 +89,18 @@ def test_ends_wait_for_min_tokens_and_are_not_ignored_where_nothing_else_may_com
         assert (tokens, finish) == ([39, END_ID], Finish("stop", stop_match=END_ID))
 
 
-def test_a_text_that_is_complete_before_it_begins_is_ended_by_an_end_token() -> None:
+def test_a_text_that_is_complete_at_its_start_ends_with_an_end_token() -> None:
     tokens, text, finish = outcome(run(make_engine(), constrained("0")))
     assert (tokens, text, finish) == ([END_ID], "", Finish("stop", stop_match=END_ID))
 
 
-def test_max_tokens_cuts_a_text_that_is_not_complete() -> None:
+def test_max_tokens_truncates_an_incomplete_text() -> None:
     assert outcome(run(make_engine(), constrained("9,8,7", max_tokens=2)))[2] == Finish("length")
     assert outcome(run(make_engine(), constrained("9,8,7", max_tokens=3)))[2] == Finish("stop")
 
 
 @pytest.mark.parametrize("grammar", ["9,!", "9,13,7"])
-def test_a_constraint_that_raises_ends_its_sequence_and_no_other(grammar: str) -> None:
+def test_a_failing_constraint_ends_only_its_sequence(grammar: str) -> None:
     engine = make_engine()
     deltas = run(
         engine,
@@ -116,7 +116,7 @@ def test_a_constraint_that_raises_ends_its_sequence_and_no_other(grammar: str) -
     assert engine.free_blocks == 32
 
 
-def test_emitted_tokens_are_accepted_first() -> None:
+def test_emitted_tokens_are_replayed_in_the_constraint() -> None:
     whole = run(make_engine(), constrained("9,8,7,6"))
     rest = run(make_engine(), replace(constrained("9,8,7,6"), emitted_ids=[9, 8]))
     assert rest == whole[2:]
@@ -124,14 +124,14 @@ def test_emitted_tokens_are_accepted_first() -> None:
     assert (delta.position, delta.token_ids, delta.finish) == (2, [], Finish("stop"))
 
 
-def test_nothing_is_drafted() -> None:
+def test_constrained_sequences_have_no_drafts() -> None:
     engine = make_engine(max_drafts=4)
     again = ",".join(["9,8"] * 10)
     assert outcome(run(engine, constrained(again, max_tokens=20)))[0] == [9, 8] * 10
     assert engine.counters.draft_tokens == 0
 
 
-def test_a_grammar_that_is_refused_or_cannot_be_obeyed_is_answered() -> None:
+def test_an_invalid_or_unsatisfiable_grammar_is_an_error() -> None:
     def refuse(grammar: str) -> Listed:
         raise InvalidRequest("no such thing", param="grammar")
 

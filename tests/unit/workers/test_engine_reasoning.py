@@ -99,14 +99,14 @@ def tokens(deltas: list[SequenceDelta]) -> list[str | int]:
 THOUGHT = ("<think>", "\n", "a", "\n", "b", "\n", "</think>", "\n", "Hi", " there")
 
 
-def test_reasoning_and_answer_are_told_apart_and_their_tokens_flagged() -> None:
+def test_reasoning_and_answer_are_separated_and_their_tokens_flagged() -> None:
     deltas = run(make_engine(*THOUGHT), dispatch())
     assert parts(deltas) == ("a\nb", "Hi there", "11111110000")
     assert deltas[-1].finish == Finish("stop", stop_match=END_ID)
     assert tokens(deltas) == [*THOUGHT, END_ID]
 
 
-def test_an_answer_without_reasoning_is_as_without_looking_for_any() -> None:
+def test_an_answer_without_reasoning_equals_that_of_a_plain_job() -> None:
     script = ("\n", "<", "b", "Hi")
     plain = run(make_engine(*script), replace_reasoning(dispatch()))
     looked = run(make_engine(*script), dispatch())
@@ -134,13 +134,13 @@ def test_a_stop_string_ends_the_answer_and_not_the_reasoning() -> None:
     assert deltas[-1].finish == Finish("stop", stop_match=".")
 
 
-def test_an_end_token_in_the_reasoning_ends_it_all() -> None:
+def test_an_end_token_in_the_reasoning_ends_the_sequence() -> None:
     deltas = run(make_engine("<think>", "a"), dispatch())
     assert parts(deltas) == ("a", "", "111")
 
 
 @pytest.mark.parametrize("num_tokens", range(6))
-def test_a_budget_forces_the_mark_after_so_many_tokens(num_tokens: int) -> None:
+def test_a_budget_forces_the_closing_mark(num_tokens: int) -> None:
     script = ("<think>", "a", "a", "a", "a", "a", "Hi", "b", ".")
     deltas = run(make_engine(*script), dispatch(reasoning=budget(num_tokens)))
     said = tokens(deltas)
@@ -153,7 +153,7 @@ def test_a_budget_forces_the_mark_after_so_many_tokens(num_tokens: int) -> None:
     assert flags == "1" * (num_tokens + 2) + "0" * (len(said) - num_tokens - 2)
 
 
-def test_a_budget_of_what_the_prompt_opened_and_a_mark_of_several_tokens() -> None:
+def test_a_budget_applies_to_reasoning_opened_by_the_prompt() -> None:
     asked = budget(2, "reasoning", "</", "th", "ink>")
     deltas = run(make_engine(*["a"] * 8), dispatch(reasoning=asked))
     assert tokens(deltas)[:6] == ["a", "a", "</", "th", "ink>", "a"]
@@ -166,7 +166,7 @@ def test_a_budget_that_is_not_reached_changes_nothing() -> None:
     assert (tokens(free), parts(free)) == (tokens(bound), parts(bound))
 
 
-def test_a_budget_cuts_no_character() -> None:
+def test_a_budget_splits_no_character() -> None:
     script = ("<think>", "a", HALF, REST, "b", "b", "Hi")
     deltas = run(make_engine(*script), dispatch(reasoning=budget(2)))
     assert tokens(deltas)[:5] == ["<think>", "a", HALF, REST, "</think>"]
@@ -186,7 +186,7 @@ def test_a_budget_cuts_no_character() -> None:
         {"ignore_eos": True, "min_tokens": 9},
     ],
 )
-def test_forced_tokens_come_whatever_the_sampling_says(params: dict[str, object]) -> None:
+def test_forced_tokens_override_sampling(params: dict[str, object]) -> None:
     deltas = run(make_engine(*["a"] * 12), dispatch(reasoning=budget(3, "reasoning"), max_tokens=9, **params))
     assert tokens(deltas)[3] == "</think>"
     assert all(np.isfinite(delta.logprobs).all() and np.isfinite(delta.entropies).all() for delta in deltas)
@@ -199,7 +199,7 @@ def test_the_mark_counts_toward_max_tokens() -> None:
     assert deltas[-1].finish == Finish("length")
 
 
-def test_a_mark_that_the_vocabulary_cannot_write_is_forced_once() -> None:
+def test_an_incomplete_mark_is_forced_once() -> None:
     asked = ReasoningParams("think", start="reasoning", budget=1, close_ids=(50, 51))
     deltas = run(make_engine(*["a"] * 4), dispatch(reasoning=asked, max_tokens=6))
     assert tokens(deltas) == ["a", 50, 51, "a", END_ID]
@@ -214,7 +214,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("job", CASES)
-def test_the_same_tokens_alone_in_a_batch_and_with_drafts(job: Dispatch) -> None:
+def test_tokens_are_the_same_alone_in_a_batch_and_with_drafts(job: Dispatch) -> None:
     alone = run(make_engine(*THOUGHT, *THOUGHT), job)
     others = [dispatch(number, reasoning=budget(number)) for number in (2, 3, 4)]
     together = run(make_engine(*THOUGHT, *THOUGHT), *others[:1], job, *others[1:])
@@ -224,7 +224,7 @@ def test_the_same_tokens_alone_in_a_batch_and_with_drafts(job: Dispatch) -> None
 
 
 @pytest.mark.parametrize("job", CASES)
-def test_another_attempt_goes_on_alike_behind_any_token(job: Dispatch) -> None:
+def test_another_dispatch_continues_the_same_after_any_token(job: Dispatch) -> None:
     whole = run(make_engine(*THOUGHT), job)
     ids = [token_id for delta in whole for token_id in delta.token_ids]
     for length in range(len(ids)):

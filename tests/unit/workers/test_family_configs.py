@@ -61,7 +61,7 @@ def windows(config: ModelConfig) -> list[int]:
         ("max_position_embeddings", 0),
     ],
 )
-def test_keys_that_no_family_supports_are_refused(architecture: str, key: str, value: Any) -> None:
+def test_keys_unsupported_by_every_family_are_refused(architecture: str, key: str, value: Any) -> None:
     named = "rope_type" if key == "rope_scaling" else key
     with pytest.raises(ModelFileInvalid, match=named):
         read(architecture, **{key: value})
@@ -117,7 +117,7 @@ def test_keys_that_no_family_supports_are_refused(architecture: str, key: str, v
         (GEMMA3_IMAGES, "text_config", []),
     ],
 )
-def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value: Any) -> None:
+def test_an_unsupported_key_is_named(architecture: str, key: str, value: Any) -> None:
     with pytest.raises(ModelFileInvalid, match=key):
         read(architecture, **{key: value})
 
@@ -129,7 +129,7 @@ def test_mistral_has_one_window_for_all_layers() -> None:
 
 
 @pytest.mark.parametrize("architecture", [QWEN2, QWEN3])
-def test_qwen_slides_from_a_layer_on_where_it_is_asked_to(architecture: str) -> None:
+def test_qwen_has_windows_from_the_configured_layer_on(architecture: str) -> None:
     given = {"sliding_window": 9, "max_window_layers": 3}
     assert windows(read(architecture, **given)) == NO_WINDOW
     assert windows(read(architecture, use_sliding_window=True, **given)) == [0, 0, 0, 9]
@@ -139,14 +139,14 @@ def test_qwen_slides_from_a_layer_on_where_it_is_asked_to(architecture: str) -> 
         read(architecture, layer_types=types, **given)
 
 
-def test_biases_of_the_qwens() -> None:
+def test_biases_of_the_qwen_families_are_read() -> None:
     assert (read(QWEN2).attention_bias, read(QWEN2).output_bias) == (True, False)
     assert (read(QWEN3).attention_bias, read(QWEN3).output_bias) == (False, False)
     biased = read(QWEN3, attention_bias=True)
     assert (biased.attention_bias, biased.output_bias) == (True, True)
 
 
-def test_gemma2_takes_what_is_missing_from_its_class_and_a_null_as_none() -> None:
+def test_gemma2_has_the_defaults_of_its_class_and_null_disables() -> None:
     config = read(GEMMA2)
     assert (config.attention_softcap, config.logit_softcap, config.attention_scale) == (50.0, 30.0, 1 / 16)
     assert config.tie_embeddings
@@ -162,14 +162,14 @@ def test_gemma3_has_a_rope_for_each_kind_of_layer() -> None:
     assert config.ropes == (Rope(1e6, 8, LinearScaling(8.0)), Rope(1e4, 8))
 
 
-def test_the_text_part_of_gemma3_is_read_from_its_own_section() -> None:
+def test_the_text_config_of_gemma3_is_read_from_its_section() -> None:
     text = {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}
     config = read(GEMMA3_IMAGES, {"text_config": text, "vision_config": {"hidden_size": 1152}})
     assert (config.vocab_size, config.num_heads, config.num_kv_heads, config.head_dim) == (262208, 8, 4, 256)
     assert windows(config)[4:7] == [1024, 0, 1024]
 
 
-def test_parts_for_images_are_left_in_the_file(tmp_path: Path) -> None:
+def test_image_tensors_are_not_read(tmp_path: Path) -> None:
     values = {"architectures": [GEMMA3_IMAGES], "text_config": SHAPE, "vision_config": {}}
     (tmp_path / "config.json").write_text(json.dumps(values))
     shapes = build_graph(family_of_architectures(tmp_path, [GEMMA3_IMAGES]), read(GEMMA3)).tensor_shapes
@@ -186,14 +186,14 @@ def test_a_model_with_images_has_no_soft_cap() -> None:
     assert config.logit_softcap == 0.0
 
 
-def test_the_tied_flag_of_a_model_with_images_is_above_its_text_config() -> None:
+def test_the_tied_flag_of_a_model_with_images_is_outside_its_text_config() -> None:
     untied = SHAPE | {"tie_word_embeddings": False}
     assert read(GEMMA3_IMAGES, {"text_config": untied}).tie_embeddings
     assert not read(GEMMA3_IMAGES, {"text_config": SHAPE, "tie_word_embeddings": False}).tie_embeddings
 
 
 @pytest.mark.parametrize("differs", [False, True])
-def test_an_output_beside_a_tied_embedding_counts_if_it_differs(tmp_path: Path, differs: bool) -> None:
+def test_an_output_matrix_beside_a_tied_embedding_is_used_if_it_differs(tmp_path: Path, differs: bool) -> None:
     values = {"architectures": [LLAMA], "tie_word_embeddings": True} | SHAPE
     (tmp_path / "config.json").write_text(json.dumps(values))
     graph = build_graph(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
@@ -215,13 +215,13 @@ def test_phi3_with_longrope_is_served_within_its_original_context() -> None:
     assert rope.amplitude == pytest.approx((1 + np.log(4) / np.log(128)) ** 0.5)
 
 
-def test_phi3_is_served_whole_where_its_factors_do_not_depend_on_the_context() -> None:
+def test_phi3_without_context_dependent_factors_is_served_in_full() -> None:
     same = longrope(long_factor=[1.0, 1.5, 2.0, 3.0])
     assert read(PHI3, original_max_position_embeddings=128, rope_scaling=same).max_context == 512
     assert read(PHI3, original_max_position_embeddings=128).max_context == 512
 
 
-def test_phi3_may_name_the_code_that_it_is_a_copy_of() -> None:
+def test_phi3_accepts_an_auto_map_of_its_own_code() -> None:
     code = {"AutoConfig": "configuration_phi3.Phi3Config"}
     read(PHI3, auto_map=code | {"AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"})
     with pytest.raises(ModelFileInvalid, match="auto_map"):
@@ -235,7 +235,7 @@ def test_part_of_a_head_may_be_rotated() -> None:
 
 
 @pytest.mark.parametrize(("named", "is_read"), [("llama", True), ("own", True), ("mistral", False), ([], True)])
-def test_another_familys_model_type_is_refused(tmp_path: Path, named: Any, is_read: bool) -> None:
+def test_the_model_type_of_another_family_is_refused(tmp_path: Path, named: Any, is_read: bool) -> None:
     values = {"architectures": [LLAMA], "model_type": named, "tie_word_embeddings": True} | SHAPE
     (tmp_path / "config.json").write_text(json.dumps(values))
     graph = build_graph(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
@@ -248,7 +248,7 @@ def test_another_familys_model_type_is_refused(tmp_path: Path, named: Any, is_re
             read_model(tmp_path)
 
 
-def test_smollm3_leaves_out_the_rope_where_it_is_told_to() -> None:
+def test_smollm3_omits_the_rope_in_the_configured_layers() -> None:
     assert [layer.rope for layer in read(SMOLLM3).layers] == [0, 0, 0, None]
     config = read(SMOLLM3, no_rope_layers=[0, 1, 1, 0], use_sliding_window=True, sliding_window=7)
     assert [layer.rope for layer in config.layers] == [None, 0, 0, None]
@@ -272,7 +272,7 @@ def gguf_keys(**metadata: Any) -> ConfigKeys:
         (np.array([True, False, False, True]), [9, 0, 0, 9]),
     ],
 )
-def test_windows_of_gguf_files(pattern: Any, expected: list[int]) -> None:
+def test_windows_are_read_from_gguf_files(pattern: Any, expected: list[int]) -> None:
     keys = gguf_keys(**{"attention.sliding_window": 9, "attention.sliding_window_pattern": pattern})
     assert windows_from_gguf(keys, window_from_gguf(keys), period=2) == expected
 
@@ -289,13 +289,13 @@ def test_other_patterns_of_windows_are_refused(pattern: Any) -> None:
         windows_from_gguf(gguf_keys(**{"attention.sliding_window_pattern": pattern}), 9, period=2)
 
 
-def test_the_scale_of_queries_in_gguf_files() -> None:
+def test_the_query_scale_is_read_from_gguf_files() -> None:
     assert scale_from_gguf(gguf_keys(), largest_num_layers=62) is None
     assert scale_from_gguf(gguf_keys(), largest_num_layers=4) == pytest.approx(18**-0.5)
     assert scale_from_gguf(gguf_keys(**{"attention.scale": 0.25}), largest_num_layers=4) == 0.25
 
 
-def test_names_of_families_and_architectures_are_each_given_once() -> None:
+def test_names_of_families_and_architectures_are_unique() -> None:
     names = [family.name for family in FAMILIES]
     architectures = [name for family in FAMILIES for name in family.architectures]
     assert len(set(names)) == len(names)

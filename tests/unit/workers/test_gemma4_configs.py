@@ -41,7 +41,7 @@ def read(**changes: Any) -> ModelConfig:
     return read_as(GEMMA4, BASE, **changes)
 
 
-def test_layers_of_two_kinds_have_their_windows_heads_and_ropes() -> None:
+def test_both_kinds_of_layers_have_their_windows_heads_and_ropes() -> None:
     config = read()
     assert [layer.window for layer in config.layers] == [9, 0, 9, 0]
     assert [config.heads_of(layer) for layer in config.layers] == [
@@ -56,13 +56,13 @@ def test_layers_of_two_kinds_have_their_windows_heads_and_ropes() -> None:
     assert read(use_bidirectional_attention="vision") == config
 
 
-def test_the_last_of_six_layers_has_no_window_and_neither_has_the_last_of_all() -> None:
+def test_every_sixth_layer_and_the_last_have_no_window() -> None:
     config = read_as(GEMMA4, SMALL, num_hidden_layers=8)
     assert [layer.window for layer in config.layers] == [512] * 5 + [0, 512, 0]
     assert [layer.window for layer in read(layer_types=[FULL, SLIDING, SLIDING, SLIDING]).layers] == [0, 9, 9, 0]
 
 
-def test_values_from_the_projection_of_keys_come_with_another_number_of_heads() -> None:
+def test_shared_key_and_value_projections_have_another_number_of_heads() -> None:
     config = read(attention_k_eq_v=True, num_global_key_value_heads=1)
     assert [layer.shares_key_projection for layer in config.layers] == [False, True] * 2
     assert [config.heads_of(layer).num_kv_heads for layer in config.layers] == [2, 1, 2, 1]
@@ -70,7 +70,7 @@ def test_values_from_the_projection_of_keys_come_with_another_number_of_heads() 
     assert {without.heads_of(layer).num_kv_heads for layer in without.layers} == {2}
 
 
-def test_the_last_layers_read_the_keys_of_the_last_layer_of_their_kind_that_has_some() -> None:
+def test_the_last_layers_share_the_keys_of_an_earlier_layer_of_their_kind() -> None:
     config = read(num_hidden_layers=6, layer_types=[*KINDS, SLIDING, FULL], num_kv_shared_layers=3)
     assert [layer.kv_layer for layer in config.layers] == [None, None, None, 1, 2, 1]
     assert {layer.ffn_size for layer in config.layers} == {48}
@@ -92,7 +92,7 @@ def test_layers_without_keys_compute_only_rows_with_logits() -> None:
     assert rows(read(num_kv_shared_layers=2, **EXPERTS)) == [RowKind.TOKENS] * 4  # experts are grouped over all rows
 
 
-def test_transformers_5_writes_the_heads_of_each_layer() -> None:
+def test_heads_of_each_layer_are_read_as_written_by_transformers_5() -> None:
     heads = {"head_dim": 14, "num_key_value_heads": 1}
     config = read(per_layer_config={"1": heads, "03": heads}, global_head_dim=400)
     assert [config.heads_of(layer)[1:] for layer in config.layers] == [(2, 8), (1, 14)] * 2
@@ -101,13 +101,13 @@ def test_transformers_5_writes_the_heads_of_each_layer() -> None:
         assert {same.heads_of(layer) for layer in same.layers} == {AttentionHeads(4, 2, 8)}
 
 
-def test_experts_are_weighed_by_a_softmax_over_the_chosen() -> None:
+def test_experts_are_weighted_by_a_softmax_over_the_chosen() -> None:
     config = read(**EXPERTS)
     assert config.experts == Experts(num_experts=4, num_chosen=2, ffn_size=6, normalised=True)
     assert all(layer.has_experts for layer in config.layers)
 
 
-def test_the_text_beside_images_is_read() -> None:
+def test_the_text_config_beside_images_is_read() -> None:
     above = {"text_config": {**BASE, "tie_word_embeddings": False}, "vision_config": {}}
     config = read_as(IMAGES, above)
     assert config == read()
@@ -146,13 +146,13 @@ def test_the_text_beside_images_is_read() -> None:
         (EXPERTS | {"num_experts": None}, "num_experts"),
     ],
 )
-def test_a_key_that_is_not_supported_is_named(changes: dict[str, Any], named: str) -> None:
+def test_an_unsupported_key_is_named(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(ModelFileInvalid, match=named):
         read(**changes)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
+def test_gguf_files_give_the_same_config(name: str, tmp_path: Path) -> None:
     of_directory, of_file = read_model(GOLDENS / name), read_model(write_gguf(GOLDENS / name, tmp_path / "model.gguf"))
     for part in ("layers", "experts", "per_layer_inputs", "score_scale", "logit_softcap", "tie_embeddings"):
         assert getattr(of_file.config, part) == getattr(of_directory.config, part)
@@ -163,7 +163,7 @@ def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
         assert np.array_equal(stored, given)
 
 
-def test_rows_of_a_matrix_are_read_alone(tmp_path: Path) -> None:
+def test_single_rows_of_a_matrix_can_be_read(tmp_path: Path) -> None:
     for path in (GOLDENS / "gemma4", write_gguf(GOLDENS / "gemma4", tmp_path / "model.gguf", "F16")):
         tensors = read_model(path).tensors
         for name in ("embed_tokens", "embed_tokens_per_layer", "layers.1.mlp.down_proj"):
@@ -184,7 +184,7 @@ def test_rows_of_a_matrix_are_read_alone(tmp_path: Path) -> None:
         ("gemma4-experts", "expert_gating_func", 2),
     ],
 )
-def test_a_gguf_key_that_is_not_supported_is_named(golden: str, key: str, value: object, tmp_path: Path) -> None:
+def test_an_unsupported_gguf_key_is_named(golden: str, key: str, value: object, tmp_path: Path) -> None:
     file = open_gguf(write_gguf(GOLDENS / golden, tmp_path / "model.gguf"))
     keys = ConfigKeys(file.path, file.metadata | {f"gemma4.{key}": value}, "gemma4.")
     with pytest.raises(ModelFileInvalid, match=key):
@@ -202,7 +202,7 @@ def changed_golden(name: str, tmp_path: Path, tensors: dict[str, Any], **changes
     return directory
 
 
-def test_keys_of_layers_that_read_those_of_others_may_be_in_the_files(tmp_path: Path) -> None:
+def test_unused_keys_of_sharing_layers_may_be_in_the_files(tmp_path: Path) -> None:
     parts = {"k_proj": (12, 32), "v_proj": (12, 32), "k_norm": (12,)}
     spare = {f"model.layers.3.self_attn.{part}.weight": np.ones(shape, np.float32) for part, shape in parts.items()}
     found, plain = read_model(changed_golden("gemma4", tmp_path, spare)), read_model(GOLDENS / "gemma4")
@@ -217,7 +217,7 @@ def test_other_surplus_and_missing_tensors_are_named(tmp_path: Path) -> None:
         read_model(changed_golden("gemma4", tmp_path / "missing", {"model.layers.1.layer_scalar": None}))
 
 
-def test_the_parts_for_images_and_sound_are_left_alone(tmp_path: Path) -> None:
+def test_image_and_audio_tensors_are_not_read(tmp_path: Path) -> None:
     whole = read_safetensors(GOLDENS / "gemma4-experts" / "model.safetensors")
     renamed: dict[str, Any] = dict.fromkeys(whole)
     renamed |= {name.replace("model.", "model.language_model.", 1): each for name, each in whole.items()}

@@ -46,7 +46,7 @@ def windows(config: ModelConfig) -> list[int]:
     return [layer.window for layer in config.layers]
 
 
-def test_keys_that_are_missing_are_those_of_transformers() -> None:
+def test_missing_keys_have_the_defaults_of_transformers() -> None:
     config = read(GPT_OSS, {"num_hidden_layers": 3})
     assert (config.hidden_size, config.head_dim, config.num_heads, config.num_kv_heads) == (2880, 64, 64, 8)
     assert windows(config) == [128, 0, 128]
@@ -58,7 +58,7 @@ def test_keys_that_are_missing_are_those_of_transformers() -> None:
     assert config.experts == Experts(num_experts=128, num_chosen=4, ffn_size=2880, normalised=True, gate=gate)
 
 
-def test_keys_that_are_given() -> None:
+def test_given_keys_are_read() -> None:
     config = read(GPT_OSS, sliding_window=9, layer_types=[FULL, SLIDING, SLIDING, FULL], rope_scaling={}, rope_theta=10)
     assert windows(config) == [0, 9, 9, 0]
     assert config.ropes[0].scaling == YarnScaling(factor=32.0, original_context=4096, truncate=False)
@@ -71,7 +71,7 @@ def test_keys_that_are_given() -> None:
     assert gate == expected
 
 
-def test_experts_may_be_in_mxfp4() -> None:
+def test_mxfp4_experts_are_accepted() -> None:
     kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "lm_head"]
     for given in (MXFP4, MXFP4 | {"modules_to_not_convert": kept}, MXFP4 | {"modules_to_not_convert": None}):
         experts = read(GPT_OSS, quantization_config=given).experts
@@ -97,19 +97,19 @@ def test_experts_may_be_in_mxfp4() -> None:
         ("quantization_config", MXFP4 | {"modules_to_not_convert": "lm_head"}),
     ],
 )
-def test_a_key_that_is_not_supported_is_named(key: str, value: Any) -> None:
+def test_an_unsupported_key_is_named(key: str, value: Any) -> None:
     named = {"rope_scaling": "rope_type"}.get(key, key)
     with pytest.raises(ModelFileInvalid, match=named):
         read(GPT_OSS, BARE, **{key: value})
 
 
-def test_routers_and_workers_serve_the_same_context() -> None:
+def test_router_and_workers_serve_the_same_context() -> None:
     for context in ({}, {"max_position_embeddings": 300}):
         given = {key: value for key, value in SHAPE.items() if key != "max_position_embeddings"} | context
         assert context_of_json({"architectures": [GPT_OSS], **given}) == read(GPT_OSS, given).max_context
 
 
-def test_outputs_of_gate_and_up_take_turns() -> None:
+def test_interleaved_gate_and_up_outputs_are_separated() -> None:
     stored = read_safetensors(GOLDENS / "gptoss" / "model.safetensors")
     tensors = read_model(GOLDENS / "gptoss").tensors
     stack = stored["model.layers.1.mlp.experts.gate_up_proj"]
@@ -124,7 +124,7 @@ def test_outputs_of_gate_and_up_take_turns() -> None:
         assert down.flags.c_contiguous
 
 
-def test_experts_in_mxfp4_are_read_exactly() -> None:
+def test_mxfp4_experts_are_read_exactly() -> None:
     stored = read_safetensors(GOLDENS / "gptoss-mxfp4" / "model.safetensors")
     tensors = read_model(GOLDENS / "gptoss-mxfp4").tensors
     stack = "model.layers.0.mlp.experts.gate_up_proj"
@@ -135,7 +135,7 @@ def test_experts_in_mxfp4_are_read_exactly() -> None:
             assert np.array_equal(tensors[f"layers.0.mlp.experts.{expert}.{part}"], expected[expert, turn::2])
 
 
-def test_every_number_of_mxfp4_is_read() -> None:
+def test_every_mxfp4_value_is_read() -> None:
     codes = np.arange(256, dtype=np.uint8).reshape(16, 1, 16)
     for scale in (0, 1, 100, 127, 250):
         found = dequantize(codes, np.full((16, 1), scale, np.uint8))
@@ -146,7 +146,7 @@ def test_every_number_of_mxfp4_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN_NAMES)
-def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
+def test_gguf_files_give_the_same_config(name: str, tmp_path: Path) -> None:
     of_directory, of_file = read_model(GOLDENS / name), read_model(write_gguf(GOLDENS / name, tmp_path / "model.gguf"))
     assert of_file.config.layers == of_directory.config.layers
     assert of_file.config.experts == of_directory.config.experts
@@ -161,7 +161,7 @@ def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
     ("key", "value"),
     [("expert_gating_func", 2), ("rope.freq_base_swa", 1.0), ("attention.sliding_window_pattern", [1])],
 )
-def test_a_gguf_key_that_is_not_supported_is_named(key: str, value: object, tmp_path: Path) -> None:
+def test_an_unsupported_gguf_key_is_named(key: str, value: object, tmp_path: Path) -> None:
     file = open_gguf(write_gguf(GOLDENS / "gptoss", tmp_path / "model.gguf"))
     keys = ConfigKeys(file.path, file.metadata | {f"gpt-oss.{key}": value}, "gpt-oss.")
     with pytest.raises(ModelFileInvalid, match=key):
@@ -188,7 +188,7 @@ def test_a_gguf_key_that_is_not_supported_is_named(key: str, value: object, tmp_
         ),
     ],
 )
-def test_stacks_of_another_form_are_refused(golden: str, change: Change, message: str, tmp_path: Path) -> None:
+def test_stacks_of_another_shape_are_refused(golden: str, change: Change, message: str, tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDENS / golden, tmp_path / "model"))
     tensors = read_safetensors(directory / "model.safetensors")
     change(tensors)
@@ -198,7 +198,7 @@ def test_stacks_of_another_form_are_refused(golden: str, change: Change, message
         read_model(directory)
 
 
-def test_four_bits_of_experts_in_mxfp4_stay_what_they_are() -> None:
+def test_mxfp4_experts_are_not_quantized_again() -> None:
     files = read_model(GOLDENS / "gptoss-mxfp4")
     layout = WeightLayout.for_weights(files.graph, "int4")
     assert (layout.body.name, layout.head.name) == ("int4", "int8")

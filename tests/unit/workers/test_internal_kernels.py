@@ -45,13 +45,13 @@ def _outermost(values: Any) -> Any:
     return _sum(values), _twice(values.size), _sign(values[0])
 
 
-def test_compiled_functions_call_it_and_one_another() -> None:
+def test_compiled_functions_can_call_an_internal_kernel() -> None:
     values: NDArray[np.float32] = np.arange(100, dtype=np.float32)
     assert _outermost(values) == (9900.0, 200, 1)
     assert _outermost(-values[1:]) == (-9900.0, 198, -1)
 
 
-def test_python_cannot_call_it_compiled_or_not() -> None:
+def test_python_cannot_call_an_internal_kernel() -> None:
     for _ in range(2):
         with pytest.raises(TypeError, match=r"_twice can only be called by compiled functions"):
             _twice(1)
@@ -71,7 +71,7 @@ def test_compile_errors_appear_at_the_outermost_compiled_function() -> None:
         outermost(1)
 
 
-def test_it_raises_through_its_callers() -> None:
+def test_errors_of_an_internal_kernel_reach_its_callers() -> None:
     @internal()
     def divide(a: Any, b: Any) -> Any:
         return a // b

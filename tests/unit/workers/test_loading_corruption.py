@@ -100,7 +100,7 @@ def mutations(content: bytes, header_bytes: int, seed: int, number: int) -> Iter
         yield bytes(mutated)
 
 
-def test_the_sound_files_load(tmp_path: Path, sound_gguf: bytes, sound_safetensors: bytes) -> None:
+def test_the_undamaged_files_are_read(tmp_path: Path, sound_gguf: bytes, sound_safetensors: bytes) -> None:
     assert not refused_or_read(tmp_path / "m.gguf", sound_gguf, read_all_of_gguf)
     assert not refused_or_read(tmp_path / "m.safetensors", sound_safetensors, read_all_of_safetensors)
 
@@ -117,7 +117,7 @@ def test_every_truncation_of_safetensors_is_refused(tmp_path: Path, sound_safete
         assert refused_or_read(tmp_path / "m.safetensors", cut, open_safetensors), f"cut at {end}"
 
 
-def test_changed_bytes_of_gguf_never_raise_anything_else(tmp_path: Path, sound_gguf: bytes) -> None:
+def test_changed_bytes_of_gguf_raise_only_typed_errors(tmp_path: Path, sound_gguf: bytes) -> None:
     header_bytes = len(sound_gguf) - 12_000
     refused = sum(
         refused_or_read(tmp_path / "m.gguf", mutated, read_all_of_gguf)
@@ -126,7 +126,7 @@ def test_changed_bytes_of_gguf_never_raise_anything_else(tmp_path: Path, sound_g
     assert refused > 15
 
 
-def test_changed_bytes_of_safetensors_never_raise_anything_else(tmp_path: Path, sound_safetensors: bytes) -> None:
+def test_changed_bytes_of_safetensors_raise_only_typed_errors(tmp_path: Path, sound_safetensors: bytes) -> None:
     header_bytes = 8 + int.from_bytes(sound_safetensors[:8], "little")
     refused = sum(
         refused_or_read(tmp_path / "m.safetensors", mutated, read_all_of_safetensors)
@@ -191,7 +191,7 @@ def test_a_corrupt_gguf_header_is_refused(tmp_path: Path, fault: str) -> None:
     assert refused_or_read(tmp_path / "m.gguf", CORRUPT_GGUF[fault], open_gguf)
 
 
-def test_the_bytes_of_those_headers_are_otherwise_sound(tmp_path: Path) -> None:
+def test_the_generated_headers_without_corruption_are_valid(tmp_path: Path) -> None:
     entries = [alignment_entry(64), array_entry(8, 1, string("x"))]
     infos = [tensor_info("t", [4]), tensor_info("u", [2, 3], offset=64)]
     content = gguf_bytes(entries=entries, infos=infos, data=bytes(96), alignment=64)
@@ -242,7 +242,7 @@ def test_a_corrupt_safetensors_header_is_refused(tmp_path: Path, fault: str) -> 
 
 
 @pytest.mark.parametrize("padding", [b"", b" ", b" " * 1000])
-def test_spaces_behind_a_safetensors_header_are_read_over(tmp_path: Path, padding: bytes) -> None:
+def test_spaces_after_a_safetensors_header_are_ignored(tmp_path: Path, padding: bytes) -> None:
     path = tmp_path / "m.safetensors"
     values = np.arange(4, dtype=np.float32)
     header = json.dumps({"t": entry()}).encode() + padding
@@ -251,7 +251,7 @@ def test_spaces_behind_a_safetensors_header_are_read_over(tmp_path: Path, paddin
 
 
 @pytest.mark.parametrize("padding", [b" ", b"\n", b"\t", b"\xef\xbb\xbf", b" " * 1000])
-def test_nothing_may_stand_before_a_safetensors_header(tmp_path: Path, padding: bytes) -> None:
+def test_bytes_before_a_safetensors_header_are_refused(tmp_path: Path, padding: bytes) -> None:
     path = tmp_path / "m.safetensors"
     header = padding + json.dumps({"t": entry()}).encode()
     path.write_bytes(safetensors_bytes(header, body=bytes(16)))

@@ -38,7 +38,7 @@ def assert_same(path: Path, tensors: dict[str, NDArray[np.float32]], tolerance: 
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_float32_safetensors(tmp_path: Path, tied: bool) -> None:
+def test_float32_safetensors_are_read(tmp_path: Path, tied: bool) -> None:
     tensors = make_tensors(tied)
     path = write_directory(tmp_path / "model", tensors, tie_word_embeddings=tied)
     assert_same(path, tensors)
@@ -46,7 +46,7 @@ def test_float32_safetensors(tmp_path: Path, tied: bool) -> None:
     assert (config.head_dim, config.num_kv_heads, config.tie_embeddings) == (4, 2, tied)
 
 
-def test_a_tied_matrix_may_be_kept_under_the_name_of_the_head(tmp_path: Path) -> None:
+def test_a_tied_matrix_may_have_the_name_of_the_output(tmp_path: Path) -> None:
     tensors = make_tensors(True)
     kept = {"lm_head" if name == "embed_tokens" else name: tensor for name, tensor in tensors.items()}
     path = write_directory(tmp_path / "model", kept, tie_word_embeddings=True)
@@ -54,20 +54,20 @@ def test_a_tied_matrix_may_be_kept_under_the_name_of_the_head(tmp_path: Path) ->
     assert read_model(path).config.tie_embeddings
 
 
-def test_float16_safetensors(tmp_path: Path) -> None:
+def test_float16_safetensors_are_read(tmp_path: Path) -> None:
     tensors = make_tensors()
     halves = {name: tensor.astype(np.float16) for name, tensor in tensors.items()}
     assert_same(write_directory(tmp_path / "model", halves), tensors)
 
 
-def test_bfloat16_safetensors(tmp_path: Path) -> None:
+def test_bfloat16_safetensors_are_read(tmp_path: Path) -> None:
     tensors = make_tensors()
     path = write_directory(tmp_path / "model", tensors)
     write_bfloat16(path / "model.safetensors", tensors)
     assert_same(path, tensors)
 
 
-def test_shards(tmp_path: Path) -> None:
+def test_shards_are_read(tmp_path: Path) -> None:
     tensors = make_tensors()
     path = write_directory(tmp_path / "model", tensors)
     (path / "model.safetensors").unlink()
@@ -77,12 +77,12 @@ def test_shards(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
-def test_gguf(tmp_path: Path, kind: str) -> None:
+def test_gguf_is_read(tmp_path: Path, kind: str) -> None:
     tensors = make_tensors()
     assert_same(write_gguf(tmp_path / "model.gguf", tensors, gguf.GGMLQuantizationType[kind]), tensors)
 
 
-def test_gguf_q8_0(tmp_path: Path) -> None:
+def test_gguf_q8_0_is_read(tmp_path: Path) -> None:
     tensors = make_tensors(hidden_size=32)
     path = tmp_path / "model.gguf"
     write_gguf(path, tensors, gguf.GGMLQuantizationType.Q8_0, embedding_length=32)
@@ -145,7 +145,7 @@ def test_gguf_and_safetensors_agree_on_the_config(tmp_path: Path) -> None:
         ("tie_word_embeddings", False),
     ],
 )
-def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, value: Any) -> None:
+def test_an_unsupported_config_is_refused(tmp_path: Path, key: str, value: Any) -> None:
     path = write_directory(tmp_path / "model", make_tensors(), **{key: value})
     with pytest.raises(ModelFileInvalid, match="model") as caught:
         read_model(path)
@@ -193,7 +193,7 @@ def test_a_tensor_of_a_wrong_shape_is_named_as_in_its_file(tmp_path: Path) -> No
         ({"expert_count": 8.0}, "llama.expert_count"),
     ],
 )
-def test_gguf_metadata_that_is_not_supported_is_refused(tmp_path: Path, metadata: dict[str, Any], named: str) -> None:
+def test_unsupported_gguf_metadata_is_refused(tmp_path: Path, metadata: dict[str, Any], named: str) -> None:
     path = write_gguf(tmp_path / "model.gguf", make_tensors(), **metadata)
     with pytest.raises(ModelFileInvalid, match=re.escape(named)) as caught:
         read_model(path)
@@ -208,7 +208,9 @@ def test_gguf_metadata_that_is_not_supported_is_refused(tmp_path: Path, metadata
         ({"head_dim": 5}, ["head_dim is 5"]),
     ],
 )
-def test_heads_that_cannot_be_are_named_by_their_keys(tmp_path: Path, heads: dict[str, int], named: list[str]) -> None:
+def test_invalid_numbers_of_heads_are_named_by_their_keys(
+    tmp_path: Path, heads: dict[str, int], named: list[str]
+) -> None:
     with pytest.raises(ModelFileInvalid) as caught:
         read_model(write_directory(tmp_path / "model", make_tensors(), **heads))
     assert all(each in caught.value.message for each in ["config.json: ", *named])
@@ -256,7 +258,7 @@ def test_a_link_out_of_the_model_directory_is_refused(tmp_path: Path) -> None:
         read_model(path)
 
 
-def test_links_in_a_circle_are_no_file(tmp_path: Path) -> None:
+def test_circular_links_are_a_missing_file(tmp_path: Path) -> None:
     path = write_directory(tmp_path / "model", make_tensors())
     (path / "model.safetensors").unlink()
     (path / "model.safetensors").symlink_to("other.safetensors")
@@ -283,14 +285,14 @@ def test_pickles_are_refused_with_advice(tmp_path: Path) -> None:
             resolve_model(str(path))
 
 
-def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path, tmp_path / "none.gguf"):
         with pytest.raises(ModelFileInvalid, match=str(path)):
             resolve_model(str(path))
 
 
 @pytest.mark.parametrize("name", ["", "x" * 5000, "~nobody-of-this-name/x", "/dev/null", "a\0b"])
-def test_a_name_that_is_no_path(name: str) -> None:
+def test_an_unknown_model_name_is_refused(name: str) -> None:
     with pytest.raises(ModelFileInvalid):
         resolve_model(name)
 

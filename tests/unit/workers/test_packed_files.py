@@ -81,18 +81,18 @@ def test_a_model_is_packed_once(model: Path, cache: Path) -> None:
     assert second.is_right
 
 
-def test_every_format_has_its_file(model: Path, cache: Path) -> None:
+def test_every_format_has_its_own_packed_file(model: Path, cache: Path) -> None:
     assert all(Loading(model, weights).is_right for weights in ("int8", "float32", "int8"))
     assert len(packed_files(cache)) == 2
 
 
-def test_models_of_one_name_have_their_own_files(model: Path, cache: Path, tmp_path: Path) -> None:
+def test_models_of_the_same_name_have_separate_files(model: Path, cache: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(model, tmp_path / "elsewhere" / model.name))
     set_last_weight(other, b"\x80\x3f")
     assert [Loading(each).has_packed for each in (model, other, model, other)] == [True, True, False, False]
 
 
-def test_changed_weights_are_packed_anew_and_the_former_file_goes(model: Path, cache: Path) -> None:
+def test_changed_weights_are_packed_again_and_the_old_file_is_removed(model: Path, cache: Path) -> None:
     Loading(model)
     (former,) = packed_files(cache)
     set_last_weight(model, b"\x80\x3f")
@@ -103,7 +103,7 @@ def test_changed_weights_are_packed_anew_and_the_former_file_goes(model: Path, c
     assert packed != former
 
 
-def test_another_graph_over_the_same_weights_is_packed_anew(model: Path) -> None:
+def test_another_graph_of_the_same_weights_is_packed_separately(model: Path) -> None:
     Loading(model)
     config = (model / "config.json").read_text()
     (model / "config.json").write_text(
@@ -134,7 +134,7 @@ def leave_another(packed: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, empty, spoil, leave_another])
-def test_a_damaged_file_is_packed_anew(model: Path, cache: Path, damage: Callable[[Path], None]) -> None:
+def test_a_damaged_packed_file_is_rebuilt(model: Path, cache: Path, damage: Callable[[Path], None]) -> None:
     Loading(model)
     (packed,) = packed_files(cache)
     damage(packed)
@@ -145,7 +145,7 @@ def test_a_damaged_file_is_packed_anew(model: Path, cache: Path, damage: Callabl
     assert not Loading(model).has_packed
 
 
-def test_a_file_that_is_cut_while_it_is_mapped_ends_one_process_and_is_packed_anew(
+def test_a_packed_file_truncated_while_mapped_ends_one_process_and_is_rebuilt(
     model: Path, cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mapped = Loading(model).arenas
@@ -169,7 +169,7 @@ def test_a_model_that_cannot_be_packed_leaves_no_file(model: Path, cache: Path) 
     assert packed_files(cache) == []
 
 
-def test_a_cache_that_cannot_be_made_costs_memory_only(
+def test_an_unusable_cache_directory_costs_memory_only(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
@@ -203,7 +203,7 @@ print(pack_model(Path(sys.argv[1]), weights="int8").is_new, flush=True)
 """
 
 
-def test_of_several_processes_one_packs(model: Path, cache: Path) -> None:
+def test_only_one_of_several_processes_packs(model: Path, cache: Path) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", PACK, model],

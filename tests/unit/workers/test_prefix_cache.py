@@ -94,7 +94,7 @@ def test_a_prefix_survives_in_the_last_twentieth_of_the_pool_until_its_blocks_ar
     assert bench.engine.free_blocks == 40
 
 
-def test_the_prefix_used_last_is_forgotten_last() -> None:
+def test_the_most_recently_used_prefix_is_evicted_last() -> None:
     bench = Bench(cache_blocks=8)
     prompts = [[number] * 9 for number in (0, 1, 2)]  # two full blocks each
     for number in (0, 1, 2, 0):
@@ -110,7 +110,7 @@ def test_the_prefix_used_last_is_forgotten_last() -> None:
     bench.check()
 
 
-def test_salts_share_nothing_with_each_other() -> None:
+def test_salts_share_no_blocks() -> None:
     bench = Bench(cache_blocks=40)
     numbers = []
     for salt in ("", "a", "b", "a", ""):
@@ -120,7 +120,7 @@ def test_salts_share_nothing_with_each_other() -> None:
     assert [bench.cached[number] for number in numbers] == [0, 0, 0, 8, 8]
 
 
-def test_the_hit_rate_counts_prompts_that_were_looked_up_once_each() -> None:
+def test_the_hit_rate_counts_each_looked_up_prompt_once() -> None:
     bench = Bench(cache_blocks=12)
     for _ in range(3):
         bench.add(PREFIX, 1)
@@ -137,7 +137,7 @@ def test_the_hit_rate_counts_prompts_that_were_looked_up_once_each() -> None:
 
 @given(data=st.data())
 @settings(max_examples=120, deadline=None)
-def test_no_token_depends_on_what_the_cache_holds(data: st.DataObject) -> None:
+def test_tokens_do_not_depend_on_the_contents_of_the_cache(data: st.DataObject) -> None:
     """Dispatches with common prefixes come and go under any memory, budget, salt and speculation."""
     cache_blocks = data.draw(st.sampled_from([14, 20, 40]))
     bench = Bench(

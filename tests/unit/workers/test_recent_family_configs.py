@@ -51,7 +51,7 @@ def test_olmo3_scales_the_rope_of_layers_without_a_window() -> None:
     assert {layer.window for layer in read(OLMO2, sliding_window=32).layers} == {0}
 
 
-def test_ministral3_takes_its_growth_from_the_rope() -> None:
+def test_ministral3_reads_attention_temperature_from_the_rope() -> None:
     config = read(MINISTRAL3, rope_parameters=GROWING)
     assert config.query_growth == QueryGrowth(0.1, period=64)
     above = read(MINISTRAL3, rope_parameters=GROWING, original_max_position_embeddings=32)
@@ -61,7 +61,7 @@ def test_ministral3_takes_its_growth_from_the_rope() -> None:
     assert assumed.ropes[0].amplitude == 1.0
 
 
-def test_the_text_beside_images_may_be_a_ministral_or_a_mistral() -> None:
+def test_the_text_model_beside_images_may_be_ministral_or_mistral() -> None:
     text = {**SHAPE, "model_type": "ministral3", "rope_parameters": GROWING, "tie_word_embeddings": False}
     config = read(MISTRAL3_IMAGES, {"text_config": text})
     assert config.query_growth == QueryGrowth(0.1, period=64)
@@ -80,13 +80,13 @@ def test_the_text_beside_images_may_be_a_ministral_or_a_mistral() -> None:
         ({"sliding_window": None, "sliding_window_pattern": None, "layer_types": [FULL] * 4}, [(0, 0)] * 4),
     ],
 )
-def test_exaone4_rotates_layers_with_a_window_if_any_may_have_one(
+def test_exaone4_rotates_only_window_layers_if_there_are_any(
     changes: dict[str, Any], expected: list[tuple[int, int | None]]
 ) -> None:
     assert windows_and_ropes(read(EXAONE4, **changes)) == expected
 
 
-def test_factors_of_granite() -> None:
+def test_the_factors_of_granite_are_read() -> None:
     factors = {"attention_multiplier": 0.1, "embedding_multiplier": 12, "residual_multiplier": 0.22}
     config = read(GRANITE, logits_scaling=8.0, **factors)
     assert (config.score_scale, config.embedding_scale) == (0.1, 12.0)
@@ -95,7 +95,7 @@ def test_factors_of_granite() -> None:
     assert (plain.score_scale, plain.embedding_scale, plain.residual_scale, plain.logit_scale) == (1, 1, 1, 1)
 
 
-def test_granite_may_have_a_network_beside_its_experts() -> None:
+def test_granite_may_have_a_shared_expert() -> None:
     expected = Experts(num_experts=8, num_chosen=2, ffn_size=48, normalised=True, shared_ffn_size=20)
     assert read(GRANITE_MOE, shared_intermediate_size=20).experts == expected
 
@@ -109,7 +109,7 @@ def test_granite4_may_have_no_experts_and_no_rope() -> None:
     assert mixed.experts == Experts(num_experts=8, num_chosen=2, ffn_size=48, normalised=True, shared_ffn_size=1024)
 
 
-def test_experts_of_lfm2_begin_after_the_dense_layers() -> None:
+def test_lfm2_experts_begin_after_the_dense_layers() -> None:
     config = read(LFM2_MOE, **KINDS, num_dense_layers=3, routed_scaling_factor=2.5, norm_topk_prob=False)
     assert [layer.has_experts for layer in config.layers] == [False, False, False, True]
     assert [layer.kind for layer in config.layers] == ["conv", "attention", "conv", "attention"]
@@ -134,7 +134,7 @@ def test_lfm3_has_a_rope_for_each_kind_of_layer() -> None:
     assert not plain.has_head_gates
 
 
-def test_a_proportional_rope_turns_the_first_pairs() -> None:
+def test_a_proportional_rope_rotates_the_first_pairs() -> None:
     plain = Rope(100.0, 10).frequencies()
     turning = Rope(100.0, 10, ProportionalScaling(0.5, factor=4.0)).frequencies()
     assert np.array_equal(turning, [*(plain[:2] / np.float32(4)), 0, 0, 0])
@@ -173,7 +173,7 @@ def test_a_proportional_rope_turns_the_first_pairs() -> None:
         (LFM3, "use_attention_gate", 1),
     ],
 )
-def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value: Any) -> None:
+def test_an_unsupported_key_is_named(architecture: str, key: str, value: Any) -> None:
     named = {"rope_parameters": "llama_4_scaling_beta" if architecture == MINISTRAL3 else "rope_parameters"}
     kinds = {LFM2_MOE: KINDS, GRANITE4: {"layer_types": [FULL] * 4}}
     changes: dict[str, Any] = kinds.get(architecture, {})
@@ -182,7 +182,7 @@ def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value
 
 
 @pytest.mark.parametrize("architecture", [OLMO2, OLMO3, MINISTRAL3, EXAONE4, GRANITE, GRANITE_MOE, LFM2_MOE, LFM3])
-def test_routers_and_workers_serve_the_same_context(architecture: str) -> None:
+def test_router_and_workers_serve_the_same_context(architecture: str) -> None:
     for context in ({}, {"max_position_embeddings": 300}):
         given = {key: value for key, value in SHAPE.items() if key != "max_position_embeddings"} | KINDS | context
         if architecture not in (LFM2_MOE, LFM3):
@@ -193,7 +193,7 @@ def test_routers_and_workers_serve_the_same_context(architecture: str) -> None:
 @pytest.mark.parametrize(
     "name", ["olmo2", "olmo3", "ministral3", "exaone4", "granite", "granitemoe", "granite4", "lfm2moe"]
 )
-def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
+def test_gguf_files_give_the_same_config(name: str, tmp_path: Path) -> None:
     of_directory, of_file = read_model(GOLDENS / name), read_model(write_gguf(GOLDENS / name, tmp_path / "model.gguf"))
     assert of_file.config.layers == of_directory.config.layers
     assert of_file.config.experts == of_directory.config.experts
@@ -209,7 +209,7 @@ def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_stacked_experts_are_read_one_by_one(dtype: type, tmp_path: Path) -> None:
+def test_stacked_experts_are_read_separately(dtype: type, tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDENS / "granitemoe", tmp_path / "model"))
     whole = read_safetensors(directory / "model.safetensors")
     (directory / "model.safetensors").unlink()
@@ -248,7 +248,7 @@ def test_stacks_of_another_shape_are_refused(name: str, shape: tuple[int, ...], 
         ("olmo3", "attention.sliding_window_pattern", [1, 0]),
     ],
 )
-def test_a_gguf_key_that_is_not_supported_is_named(golden: str, key: str, value: object, tmp_path: Path) -> None:
+def test_an_unsupported_gguf_key_is_named(golden: str, key: str, value: object, tmp_path: Path) -> None:
     file = open_gguf(write_gguf(GOLDENS / golden, tmp_path / "model.gguf"))
     prefix = f"{file.metadata['general.architecture']}."
     keys = ConfigKeys(file.path, file.metadata | {prefix + key: value}, prefix)
@@ -256,7 +256,7 @@ def test_a_gguf_key_that_is_not_supported_is_named(golden: str, key: str, value:
         family_of_gguf(file.path, file.metadata).read_gguf(keys, file)
 
 
-def test_a_sum_of_two_products_is_added_whole() -> None:
+def test_the_shared_expert_is_added_to_the_experts_before_the_residual() -> None:
     config = read(GRANITE_MOE, shared_intermediate_size=20, num_hidden_layers=1)
     codes = [operation.code for operation in build_graph(granite_moe.FAMILY, config).operations]
     assert codes.count(OpCode.ADD) == 1, "to the stream, after the shared network is added to the experts"

@@ -43,11 +43,11 @@ def kinds(config: ModelConfig) -> str:
         ({"layer_types": [LINEAR] * 4}, "dddd"),
     ],
 )
-def test_the_attention_layers_of_each_config(changes: dict[str, Any], expected: str) -> None:
+def test_attention_layers_are_read_from_each_config(changes: dict[str, Any], expected: str) -> None:
     assert kinds(read(QWEN3_5, **changes)) == expected
 
 
-def test_a_missing_key_means_what_it_does_in_transformers() -> None:
+def test_missing_keys_have_the_defaults_of_transformers() -> None:
     config = read(QWEN3_5)
     assert config.recurrent_heads == RecurrentHeads(num_key_heads=16, key_dim=128, num_value_heads=32, value_dim=128)
     assert config.num_taps == 4
@@ -55,7 +55,7 @@ def test_a_missing_key_means_what_it_does_in_transformers() -> None:
     assert read(QWEN3_5, {}).head_dim == 256
 
 
-def test_the_text_part_of_a_model_for_images() -> None:
+def test_the_text_config_of_a_vision_model_is_read() -> None:
     text = {**SHAPE, "linear_num_value_heads": 16, "tie_word_embeddings": True}
     above = {"text_config": text, "vision_config": {"depth": 1}, "tie_word_embeddings": False}
     config = read(WITH_IMAGES, above)
@@ -81,7 +81,7 @@ def test_the_text_part_of_a_model_for_images() -> None:
         ("quantization_config", {"quant_method": "fp8"}),
     ],
 )
-def test_a_key_that_is_not_supported_is_named(key: str, value: Any) -> None:
+def test_an_unsupported_key_is_named(key: str, value: Any) -> None:
     with pytest.raises(ModelFileInvalid, match=key):
         read(QWEN3_5, **{key: value})
 
@@ -89,7 +89,7 @@ def test_a_key_that_is_not_supported_is_named(key: str, value: Any) -> None:
 MAMBA_SHAPE = {"mamba_n_heads": 4, "mamba_n_groups": 2, "mamba_d_state": 5}
 
 
-def test_the_mamba_layers_of_granite4() -> None:
+def test_the_mamba_layers_of_granite4_are_read() -> None:
     config = read(GRANITE4, **MAMBA_SHAPE, layer_types=["mamba", "linear_attention", "attention", FULL])
     assert kinds(config) == "mmaa"
     assert config.recurrent_heads == RecurrentHeads(num_key_heads=2, key_dim=5, num_value_heads=4, value_dim=16)
@@ -113,7 +113,7 @@ def test_the_mamba_layers_of_granite4() -> None:
         ("layer_types", ["mamba", "attention", "conv", "attention"]),
     ],
 )
-def test_a_key_of_mamba_that_is_not_supported_is_named(key: str, value: Any) -> None:
+def test_an_unsupported_mamba_key_is_named(key: str, value: Any) -> None:
     with pytest.raises(ModelFileInvalid, match=key):
         read(GRANITE4, **MAMBA_SHAPE | {key: value})
 
@@ -132,7 +132,7 @@ def same(left: ModelFiles, right: ModelFiles) -> bool:
     return True
 
 
-def test_parts_for_images_and_for_drafts_are_not_read(tmp_path: Path) -> None:
+def test_image_and_draft_tensors_are_not_read(tmp_path: Path) -> None:
     whole = Path(shutil.copytree(GOLDENS / "qwen35", tmp_path / "whole"))
     config = json.loads((whole / "config.json").read_text())
     tied = {"tie_word_embeddings": config["tie_word_embeddings"]}
@@ -146,7 +146,7 @@ def test_parts_for_images_and_for_drafts_are_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN_NAMES)
-def test_gguf_files_say_the_same(name: str, tmp_path: Path) -> None:
+def test_gguf_files_give_the_same_config(name: str, tmp_path: Path) -> None:
     assert same(read_model(write_gguf(GOLDENS / name, tmp_path / "model.gguf")), read_model(GOLDENS / name))
 
 
@@ -172,7 +172,7 @@ def with_drafts(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
         yield "blk.4.nextn.eh_proj.weight", np.ones((3, 4), np.float32)
 
 
-def test_layers_for_drafts_in_gguf_files_are_not_read(tmp_path: Path) -> None:
+def test_draft_layers_of_gguf_files_are_not_read(tmp_path: Path) -> None:
     stored = write_gguf(GOLDENS / "qwen35", tmp_path / "model.gguf")
     changed = rewritten(stored, with_drafts, block_count=5, nextn_predict_layers=1)
     assert same(read_model(changed), read_model(GOLDENS / "qwen35"))
@@ -191,7 +191,7 @@ def test_layers_for_drafts_in_gguf_files_are_not_read(tmp_path: Path) -> None:
         ({"ssm__conv_kernel": 3}, "ssm_conv1d"),
     ],
 )
-def test_metadata_that_does_not_fit_is_named(tmp_path: Path, metadata: dict[str, Any], named: str) -> None:
+def test_inconsistent_metadata_is_named(tmp_path: Path, metadata: dict[str, Any], named: str) -> None:
     stored = write_gguf(GOLDENS / "qwen35", tmp_path / "model.gguf")
     with pytest.raises(ModelFileInvalid, match=named):
         read_model(rewritten(stored, **metadata))

@@ -56,7 +56,7 @@ def dispatch(number: int, prompt_ids: list[int], *, grammar: str = "", max_token
     return replace(plain, grammar=grammar)
 
 
-def test_a_constraint_that_raises_does_not_advance_the_states_of_others_twice() -> None:
+def test_a_failing_constraint_does_not_advance_other_states_twice() -> None:
     model = CountingChainModel()
     engine = make_engine(model)
     engine.add(dispatch(1, [1, 2, 3]))
@@ -75,7 +75,7 @@ def test_a_constraint_that_raises_does_not_advance_the_states_of_others_twice() 
     assert model.num_passes == 9
 
 
-def test_accepted_drafts_are_computed_again_and_are_the_same_tokens() -> None:
+def test_accepted_drafts_are_recomputed_to_the_same_tokens() -> None:
     engine = make_engine(RecurrentChainModel(), max_drafts=6)
     prompt = [1, 2, 0, 3] * 3
     for _ in range(12):  # one of the continuations repeats something

@@ -33,7 +33,7 @@ def fill(reporting: ReportWindow) -> None:
         report(reporting)
 
 
-def test_each_step_is_reported_alone_while_the_router_keeps_up() -> None:
+def test_each_step_is_reported_separately_while_the_router_keeps_up() -> None:
     reporting = ReportWindow(max_ahead=8)
     for position in range(100):
         assert reporting.may_step
@@ -44,7 +44,7 @@ def test_each_step_is_reported_alone_while_the_router_keeps_up() -> None:
         reporting.on_taken(ReportsTaken(position + 1, 8))
 
 
-def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_waits() -> None:
+def test_a_slow_router_gets_joined_steps_and_then_the_worker_waits() -> None:
     reporting = ReportWindow(max_ahead=8)
     fill(reporting)
     reports = []
@@ -65,7 +65,7 @@ def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_wait
 
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), min_size=1, max_size=MAX_HELD_STEPS))
-def test_tokens_that_are_reported_together_keep_their_own_texts_and_measures(steps: list[list[str]]) -> None:
+def test_joined_tokens_keep_their_texts_and_measures(steps: list[list[str]]) -> None:
     reporting = ReportWindow(max_ahead=4)
     position = 0
     for texts in steps:
@@ -77,7 +77,7 @@ def test_tokens_that_are_reported_together_keep_their_own_texts_and_measures(ste
     assert split_token_texts(merged.text, position, merged.cuts) == texts
 
 
-def test_a_delta_without_cuts_keeps_all_its_text_at_its_last_token() -> None:
+def test_a_delta_without_cuts_has_all_its_text_at_its_last_token() -> None:
     reporting = ReportWindow(max_ahead=4)
     reporting.hold_step([SequenceDelta(1, 0, [5, 6], "ab", [0.1, 0.2], [-0.1, -0.2])])
     reporting.hold_step([delta(2, "c")])
@@ -85,7 +85,7 @@ def test_a_delta_without_cuts_keeps_all_its_text_at_its_last_token() -> None:
     assert split_token_texts(merged.text, 3, merged.cuts) == ["", "ab", "c"]
 
 
-def test_an_end_ends_what_is_joined() -> None:
+def test_the_end_of_a_sequence_is_in_the_joined_delta() -> None:
     reporting = ReportWindow(max_ahead=4)
     end = Finish("stop")
     reporting.hold_step([delta(0, "a")])
@@ -106,7 +106,7 @@ def test_deltas_with_more_than_answer_tokens_are_not_joined() -> None:
     assert reporting.take() == [delta(0, "a"), *apart]
 
 
-def test_a_worker_that_need_not_wait_reports_every_step() -> None:
+def test_an_unlimited_worker_reports_every_step() -> None:
     reporting = ReportWindow(max_ahead=0)
     for position in range(1000):
         reporting.hold_step([delta(position, "x")])
@@ -114,7 +114,7 @@ def test_a_worker_that_need_not_wait_reports_every_step() -> None:
         assert len(report(reporting)[0].token_ids) == 1
 
 
-def test_a_new_session_begins_with_nothing_on_its_way() -> None:
+def test_a_new_session_begins_without_unacknowledged_reports() -> None:
     reporting = ReportWindow(max_ahead=4)
     fill(reporting)
     reporting.hold_step([delta(0, "a")])

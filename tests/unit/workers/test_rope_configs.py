@@ -49,7 +49,7 @@ def test_phi3_refuses_other_rotary_scalings(section: str, scaling: dict[str, Any
 
 
 @pytest.mark.parametrize("architecture", DECODERS)
-def test_the_older_and_the_newer_keys_of_a_rope_say_the_same(architecture: str) -> None:
+def test_older_and_newer_rope_keys_are_equivalent(architecture: str) -> None:
     if architecture == PHI3:
         scaling = longrope()
     else:
@@ -69,7 +69,7 @@ WHOLE_HEADS = [architecture for architecture in (*DECODERS, LLAMA, LFM2, MIXTRAL
 
 
 @pytest.mark.parametrize("architecture", WHOLE_HEADS)
-def test_families_that_rotate_whole_heads_do_not_read_a_part(architecture: str) -> None:
+def test_families_that_rotate_whole_heads_have_no_partial_factor(architecture: str) -> None:
     assert read(architecture, partial_rotary_factor=0.5) == read(architecture)
     scaled = {"rope_type": "linear", "factor": 4.0}
     with pytest.raises(ModelFileInvalid, match="partial_rotary_factor"):
@@ -88,7 +88,7 @@ def test_longrope_is_served_within_its_original_context_in_every_family(architec
     )
 
 
-def test_the_older_keys_of_a_rope_win_where_a_file_has_both() -> None:
+def test_older_rope_keys_override_newer_ones() -> None:
     older, newer = {"rope_type": "linear", "factor": 2.0}, {"rope_type": "linear", "factor": 8.0}
     config = read(LLAMA, rope_theta=5e5, rope_scaling=older, rope_parameters=newer | {"rope_theta": 1e6})
     assert config.ropes == (Rope(5e5, 8, LinearScaling(2.0)),)
@@ -98,14 +98,14 @@ def test_the_older_keys_of_a_rope_win_where_a_file_has_both() -> None:
     assert read(GEMMA3, rope_scaling={"type": "linear", "factor": 1.0}) == read(GEMMA3)
 
 
-def test_the_original_context_of_llama3_scaling_is_the_whole_one_where_none_is_given() -> None:
+def test_llama3_scaling_without_an_original_context_uses_the_whole_one() -> None:
     scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     whole = scaling | {"original_max_position_embeddings": SHAPE["max_position_embeddings"]}
     assert read(LLAMA, rope_scaling=scaling) == read(LLAMA, rope_scaling=whole)
 
 
 @pytest.mark.parametrize("architecture", [*DECODERS, LLAMA, LFM2, MIXTRAL, QWEN3_MOE])
-def test_routers_and_workers_serve_the_same_context(architecture: str) -> None:
+def test_router_and_workers_serve_the_same_context(architecture: str) -> None:
     bare = {key: value for key, value in SHAPE.items() if key != "max_position_embeddings"}
     scalings = [
         {},

@@ -86,7 +86,7 @@ REFERENCE = {
 }
 
 
-def test_an_unscaled_table_is_its_definition():
+def test_an_unscaled_table_equals_its_definition():
     cosines, sines = rotary_rows(Rope(10000.0, 32), 0, 64)
     angles = np.outer(np.arange(64), 10000.0 ** -(np.arange(0, 32, 2) / 32))
     np.testing.assert_allclose(cosines, np.cos(angles), rtol=0, atol=1e-5)
@@ -95,7 +95,7 @@ def test_an_unscaled_table_is_its_definition():
 
 
 @pytest.mark.parametrize("name", REFERENCE)
-def test_frequencies_and_tables_are_those_of_the_reference(name):
+def test_frequencies_and_tables_equal_the_reference(name):
     rope, frequencies, (amplitude, cosine, sine) = REFERENCE[name]
     dim = rope.rotary_dim
     ours = rope.frequencies()
@@ -107,7 +107,7 @@ def test_frequencies_and_tables_are_those_of_the_reference(name):
     assert sines[0, dim // 4] == pytest.approx(sine, abs=1e-5)
 
 
-def test_llama3_scaling_as_factors_of_a_gguf_file_is_the_same_embedding():
+def test_llama3_scaling_in_gguf_factors_gives_the_same_tables():
     plain, scaled = Rope(500000.0, 64), Rope(500000.0, 64, LLAMA3)
     factors = tuple(float(factor) for factor in plain.frequencies() / scaled.frequencies())
     assert factors[0] == 1.0
@@ -121,14 +121,14 @@ def test_longrope_without_a_longer_context_does_not_sharpen_attention():
     assert Rope(1e4, 96, long_rope(attention_factor=1.25)).amplitude == 1.25
 
 
-def test_longrope_has_the_factors_of_the_context_that_is_served():
+def test_longrope_has_the_factors_of_the_served_context():
     short, long = REFERENCE["longrope, short"][0], REFERENCE["longrope, long"][0]
     assert long.served_for(4096) == short
     assert np.array_equal(long.served_for(4097).frequencies(), long.frequencies())
     assert Rope(10000.0, 64).served_for(16) == Rope(10000.0, 64)
 
 
-def test_rows_do_not_depend_on_the_rows_made_with_them():
+def test_rows_do_not_depend_on_other_rows():
     rope = Rope(500000.0, 64, LLAMA3)
     together = rotary_rows(rope, 0, 100)
     for first, last in ((0, 1), (37, 38), (5, 98)):
@@ -136,7 +136,7 @@ def test_rows_do_not_depend_on_the_rows_made_with_them():
             assert np.array_equal(table[first:last], part)
 
 
-def test_tables_are_filled_as_far_as_they_are_covered_and_stay_in_place():
+def test_tables_are_filled_on_demand_without_reallocation():
     ropes = (Rope(10000.0, 8), Rope(1e6, 12, LinearScaling(8.0)))
     max_positions = 2 * ROWS_AT_ONCE + 10
     tables = RotaryTables(ropes, max_positions)
@@ -155,7 +155,7 @@ def test_tables_are_filled_as_far_as_they_are_covered_and_stay_in_place():
         assert np.array_equal(sines[index], expected_sines)
 
 
-def test_no_rotation_at_all_needs_no_tables():
+def test_without_rotation_there_are_no_tables():
     tables = RotaryTables((), 4096)
     tables.cover(4096)
     assert len(tables.cosines) == len(tables.sines) == 0
@@ -178,6 +178,6 @@ def test_no_rotation_at_all_needs_no_tables():
         lambda: Rope(10000.0, 64, long_rope()).frequencies(),
     ],
 )
-def test_numbers_that_make_no_rotation_are_refused(make):
+def test_invalid_rope_parameters_are_refused(make):
     with pytest.raises(ModelFileInvalid):
         make()

@@ -16,7 +16,7 @@ from tests.support.models.sampler_cases import VOCAB, Case, NoBytes, make_case, 
 
 @pytest.mark.parametrize("vocab", [1, 3, 64, 300, 5000])
 @pytest.mark.parametrize("count", [0, 1, 5, 20])
-def test_the_likeliest_tokens_are_told_from_the_raw_logits(vocab: int, count: int) -> None:
+def test_the_likeliest_tokens_are_those_of_the_raw_logits(vocab: int, count: int) -> None:
     for seed in range(5):
         case = make_case(seed, vocab=vocab, temperature=0.5, top_k=2, num_logprobs=count, mirostat=seed % 3)
         case.prompt_ids = (0,)
@@ -34,13 +34,13 @@ def test_lower_ids_come_first_on_ties() -> None:
     assert [token for token, _ in top] == [90, 150, 200, 0, 1]
 
 
-def test_rows_that_ask_for_fewer_get_fewer() -> None:
+def test_rows_have_the_requested_number_of_likely_tokens() -> None:
     samples = sample(*(make_case(7, num_logprobs=count) for count in (-1, 3, 0, 20)))
     assert [len(samples.top(row)) for row in range(4)] == [0, 3, 0, 20]
     assert samples.top(3)[:3] == samples.top(1)
 
 
-def test_rows_of_a_prompt_tell_how_likely_its_tokens_were() -> None:
+def test_prompt_rows_have_the_probabilities_of_their_tokens() -> None:
     prompt_ids = [4, 9, 9, 250, 1, 17]
     params = SamplingParams(max_tokens=3, num_logprobs=2, prompt_logprobs=True, temperature=0.0)
     dispatch = Dispatch(1, "0" * 32, prompt_ids, [], params)

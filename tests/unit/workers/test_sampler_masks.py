@@ -30,21 +30,23 @@ OPTIONS: list[dict[str, object]] = [
     emitted=st.lists(st.integers(0, VOCAB - 1), max_size=5),
 )
 @settings(max_examples=150, deadline=None)
-def test_only_allowed_tokens_come(allowed: set[int], seed: int, options: dict[str, object], emitted: list[int]) -> None:
+def test_only_allowed_tokens_are_sampled(
+    allowed: set[int], seed: int, options: dict[str, object], emitted: list[int]
+) -> None:
     case = make_case(seed, **options)
     case.allowed, case.emitted_ids = tuple(allowed), tuple(emitted)
     assert sample_one(case) in allowed
 
 
 @pytest.mark.parametrize("options", OPTIONS[1:6])
-def test_probabilities_are_those_of_what_is_allowed(options: dict[str, object]) -> None:
+def test_probabilities_cover_the_allowed_tokens(options: dict[str, object]) -> None:
     for seed in range(40):
         case = make_case(seed, **options)
         case.allowed = tuple(np.random.default_rng(seed).choice(VOCAB, 1 + 3 * seed, replace=False).tolist())
         assert sample_one(case) == drawn(case)
 
 
-def test_measures_are_of_the_raw_logits() -> None:
+def test_measures_are_computed_from_the_raw_logits() -> None:
     free = make_case(3, temperature=0.0, num_logprobs=4)
     bound = make_case(3, temperature=0.0, num_logprobs=4)
     bound.allowed = (int(np.argsort(-free.logits)[30]),)
@@ -56,7 +58,7 @@ def test_measures_are_of_the_raw_logits() -> None:
     )
 
 
-def test_a_masked_row_changes_nothing_for_its_neighbours() -> None:
+def test_a_masked_row_does_not_change_its_neighbours() -> None:
     cases = [make_case(seed, temperature=0.8, top_k=9) for seed in range(3)]
     alone = [sample_one(case) for case in cases]
     cases.insert(1, make_case(9, temperature=0.8))
@@ -65,7 +67,7 @@ def test_a_masked_row_changes_nothing_for_its_neighbours() -> None:
 
 
 @pytest.mark.parametrize("options", [{"min_tokens": 5}, {"ignore_eos": True}])
-def test_ends_wait_while_anything_else_is_allowed(options: dict[str, object]) -> None:
+def test_banned_end_tokens_are_sampled_only_if_nothing_else_is_allowed(options: dict[str, object]) -> None:
     case = make_case(1, temperature=0.0, **options)
     case.logits[list(END_IDS)] = 50.0
     case.allowed = (*END_IDS, 7)
@@ -74,21 +76,21 @@ def test_ends_wait_while_anything_else_is_allowed(options: dict[str, object]) ->
     assert sample_one(case) == END_IDS[0]
 
 
-def test_an_end_may_come_when_the_mask_has_it() -> None:
+def test_an_end_token_is_sampled_if_the_mask_allows_it() -> None:
     case = make_case(1, temperature=0.0)
     case.logits[list(END_IDS)] = 50.0
     case.allowed = (*END_IDS, 7)
     assert sample_one(case) == END_IDS[0]
 
 
-def test_a_mask_without_a_token_is_a_failure_of_the_model() -> None:
+def test_a_mask_without_a_token_is_an_error() -> None:
     case = make_case(1, temperature=0.0)
     case.allowed = ()
     with pytest.raises(ModelFailure):
         sample(case)
 
 
-def test_tokens_beyond_a_short_mask_do_not_come() -> None:
+def test_tokens_beyond_a_short_mask_are_not_sampled() -> None:
     logits = np.arange(200, dtype=np.float32)
     chunk = Case(logits[:70], make_case(1, temperature=0.0).params, allowed=tuple(range(70))).chunk
     assert Sampler([]).sample(logits[None], [chunk]).rows["token_id"].tolist() == [69]

@@ -63,7 +63,7 @@ def drawn(case: Case, mu: float) -> tuple[int, float]:
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("tau", [0.5, 3.0, 5.0])
 @pytest.mark.parametrize("vocab", [VOCAB, 5000])
-def test_a_trace_of_tokens_and_states_is_that_of_the_formulas(version: int, tau: float, vocab: int) -> None:
+def test_tokens_and_states_equal_those_of_the_formulas(version: int, tau: float, vocab: int) -> None:
     emitted: tuple[int, ...] = ()
     mu = expected_mu = 2 * tau
     for step in range(60):
@@ -88,7 +88,7 @@ def test_a_trace_of_tokens_and_states_is_that_of_the_formulas(version: int, tau:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_other_truncations_and_penalties_are_ignored_and_the_mask_is_not(version: int) -> None:
+def test_other_truncations_are_ignored_and_the_mask_applies(version: int) -> None:
     for seed in range(30):
         case = make_case(seed, temperature=1.0, mirostat=version)
         plain = sample_one(case)
@@ -113,7 +113,7 @@ def test_other_truncations_and_penalties_are_ignored_and_the_mask_is_not(version
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_greedy_wins_and_leaves_the_state_alone(version: int) -> None:
+def test_greedy_sampling_overrides_mirostat_and_keeps_its_state(version: int) -> None:
     case = make_case(1, temperature=0.0, mirostat=version)
     case.mu = 3.25
     samples = sample(case)
@@ -121,7 +121,7 @@ def test_greedy_wins_and_leaves_the_state_alone(version: int) -> None:
     assert samples.rows["mu"][0] == 3.25
 
 
-def test_one_token_is_left_where_mu_is_below_every_surprise() -> None:
+def test_one_token_remains_if_mu_is_below_every_surprise() -> None:
     logits = np.zeros(VOCAB, dtype=np.float32)
     for seed in range(20):
         params = SamplingParams(max_tokens=9, seed=seed, temperature=1.0, mirostat=2, mirostat_eta=0.5)
@@ -130,14 +130,14 @@ def test_one_token_is_left_where_mu_is_below_every_surprise() -> None:
         assert samples.rows["mu"][0] == -4.0 + 0.5 * 5.0
 
 
-def test_a_flat_row_has_no_exponent_and_keeps_all() -> None:
+def test_a_uniform_row_keeps_all_tokens() -> None:
     logits = np.zeros(VOCAB, dtype=np.float32)
     params = SamplingParams(max_tokens=9, temperature=1.0, mirostat=1)
     tokens = {sample_one(Case(logits, replace(params, seed=seed), mu=1.0)) for seed in range(100)}
     assert len(tokens) > 50
 
 
-def test_an_exponent_of_one_is_where_the_formula_has_its_limit() -> None:
+def test_an_exponent_of_one_uses_the_limit_of_the_formula() -> None:
     """A Zipf law of exponent 1: k tends to 2^mu / ln N."""
     logits = -np.log(np.arange(VOCAB) + 1).astype(np.float32)
     mu = 7.0

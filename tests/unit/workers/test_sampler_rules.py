@@ -76,7 +76,7 @@ RULES: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_tokens_are_those_of_the_formulas(rule: str) -> None:
+def test_tokens_equal_those_of_the_formulas(rule: str) -> None:
     history = tuple(np.random.default_rng(0).integers(0, VOCAB, 90).tolist())
     for seed in range(60):
         case = make_case(seed, scale=1.5 if seed % 2 else 4.0, **{"temperature": 1.0, **RULES[rule]})
@@ -103,7 +103,7 @@ def test_the_lowest_id_wins_a_tie_at_zero_and_the_coldest_draw_is_a_maximum(temp
     assert token == 70 if temperature == 0 else token in (70, 130, 299)
 
 
-def test_a_banned_token_comes_only_where_nothing_else_may() -> None:
+def test_a_banned_token_is_sampled_only_if_nothing_else_is_allowed() -> None:
     for options in ({}, {"top_k": 40}, {"typical_p": 0.5}, {"mirostat": 1}, {"mirostat": 2}):
         for temperature in (0.0, 1.0):
             case = make_case(1, temperature=temperature, **options)
@@ -137,7 +137,7 @@ def test_ties_at_the_border_of_top_k_keep_the_lower_ids() -> None:
     top_p=st.sampled_from([0.0, 0.2, 0.5, 0.9, 0.999, 1 - 1e-9]),
 )
 @settings(max_examples=200, deadline=None)
-def test_the_cut_of_top_p_is_that_of_a_sort(steps: list[int], copies: int, spread: float, top_p: float) -> None:
+def test_top_p_equals_a_sorted_reference(steps: list[int], copies: int, spread: float, top_p: float) -> None:
     """With ties, near ties and one weight for all; float32 sums may move the cut by their rounding error."""
     weights = np.exp(-spread * np.array(steps * copies)).astype(np.float32)
     weights[len(weights) // 2] = 1.0
@@ -155,7 +155,7 @@ def test_the_cut_of_top_p_is_that_of_a_sort(steps: list[int], copies: int, sprea
     assert num_kept == 1 or masses[num_kept - 2] < top_p * total + slack
 
 
-def test_logits_of_any_size_are_finite_in_their_measures() -> None:
+def test_measures_are_finite_for_logits_of_any_size() -> None:
     logits = np.array([3e38, -3e38, 0.0, 2e38] * 500, dtype=np.float32)
     samples = sample(
         Case(logits, SamplingParams(max_tokens=9)),
@@ -177,7 +177,7 @@ def test_frequencies_follow_the_probabilities() -> None:
     assert ((counts - expected) ** 2 / expected).sum() < 13.8  # chi-squared, 2 degrees, p = 0.001
 
 
-def test_random_numbers_depend_on_seed_choice_and_position_and_nothing_else() -> None:
+def test_random_numbers_depend_on_seed_choice_and_position_only() -> None:
     numbers = {
         uniform(np.uint64(seed), np.uint64(choice), np.uint64(position))
         for seed in (0, 1, 2**64 - 1)
@@ -190,7 +190,7 @@ def test_random_numbers_depend_on_seed_choice_and_position_and_nothing_else() ->
 
 
 @pytest.mark.parametrize("vocab", [1, 2, 63, 64, 65, 300, 1023, 1024, 1025, 5000])
-def test_entropy_and_logprob_are_those_of_the_raw_softmax(vocab: int) -> None:
+def test_entropy_and_logprob_are_computed_from_the_raw_softmax(vocab: int) -> None:
     for seed in range(10):
         case = make_case(seed, vocab=vocab, temperature=0.7, top_k=40, repeat_penalty=1.5)
         case.prompt_ids = (0,)
@@ -205,7 +205,7 @@ def test_entropy_and_logprob_are_those_of_the_raw_softmax(vocab: int) -> None:
         )
 
 
-def test_a_certain_token_has_no_entropy_and_a_uniform_one_all() -> None:
+def test_a_certain_token_has_zero_entropy_and_a_uniform_row_the_maximum() -> None:
     certain = np.full(VOCAB, -200.0, dtype=np.float32)
     certain[9] = 200.0
     samples = sample(
@@ -218,7 +218,7 @@ def test_a_certain_token_has_no_entropy_and_a_uniform_one_all() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("where", [0, 64, VOCAB - 1])
-def test_a_row_that_is_not_finite_is_told_and_its_neighbours_are_not_disturbed(bad: float, where: int) -> None:
+def test_a_row_that_is_not_finite_is_reported_and_its_neighbours_are_unchanged(bad: float, where: int) -> None:
     broken = make_case(1, temperature=1.0)
     broken.logits[where] = bad
     good = make_case(2, temperature=1.0)
@@ -251,7 +251,7 @@ def test_a_row_does_not_depend_on_its_neighbours(order: list[int], temperature: 
         assert together.top(row) == sample(case).top(0)
 
 
-def test_golden_tokens_stay_what_they_are() -> None:
+def test_golden_tokens_do_not_change() -> None:
     """A change of the random numbers or of the order of rules changes every user's seeded results."""
     cases = [
         make_case(seed, temperature=0.9, top_k=(0, 30)[seed % 2], top_p=(1.0, 0.95)[seed // 2 % 2])

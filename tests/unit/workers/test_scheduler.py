@@ -34,14 +34,14 @@ class Bench:
         return [sizes(self.step()) for _ in range(num_steps)]
 
 
-def test_long_prompts_are_chunked_and_decoding_goes_on_beside_them() -> None:
+def test_long_prompts_are_chunked_and_decoding_continues() -> None:
     bench = Bench(blocks=20, token_budget=6)
     bench.add(make_sequence(1, [1] * 3), make_sequence(2, [2] * 10))
     assert bench.steps(3) == [[(1, 3), (2, 3)], [(1, 1), (2, 5)], [(1, 1), (2, 2)]]
     assert bench.steps(1) == [[(1, 1), (2, 1)]]
 
 
-def test_places_are_limited_and_taken_in_order() -> None:
+def test_slots_are_limited_and_taken_in_order() -> None:
     bench = Bench(max_sequences=1)
     first = make_sequence(1, [1, 2])
     bench.add(first, make_sequence(2, [3, 4]))
@@ -50,7 +50,7 @@ def test_places_are_limited_and_taken_in_order() -> None:
     assert bench.steps(1) == [[(2, 2)]]
 
 
-def test_blocks_grow_with_the_tokens_and_return_at_the_end() -> None:
+def test_blocks_are_allocated_with_the_tokens_and_freed_at_the_end() -> None:
     bench = Bench()
     sequence = make_sequence(1, [1, 2, 3])
     bench.add(sequence)
@@ -62,7 +62,7 @@ def test_blocks_grow_with_the_tokens_and_return_at_the_end() -> None:
     assert bench.pool.num_free == 8
 
 
-def test_a_known_prefix_is_shared_in_full_blocks_and_the_last_token_is_computed() -> None:
+def test_a_cached_prefix_is_shared_in_full_blocks_and_the_last_token_is_computed() -> None:
     bench = Bench()
     prompt = list(range(8))
     first, second = make_sequence(1, prompt), make_sequence(2, prompt)
@@ -77,7 +77,7 @@ def test_a_known_prefix_is_shared_in_full_blocks_and_the_last_token_is_computed(
     assert bench.counters.prompt_tokens_computed == 12
 
 
-def test_a_prefix_of_other_tokens_before_is_another_prefix() -> None:
+def test_a_block_after_other_tokens_is_another_prefix() -> None:
     bench = Bench()
     bench.add(make_sequence(1, [0, 0, 0, 0, 5, 5, 5, 5, 1]))
     bench.steps(1)
@@ -96,7 +96,7 @@ def test_cache_prompt_false_neither_reads_nor_writes() -> None:
     assert (3, 9) in bench.steps(1)[0]
 
 
-def test_completions_are_reusable_too() -> None:
+def test_generated_tokens_are_reusable() -> None:
     bench = Bench(blocks=20)
     first = make_sequence(1, [1, 2, 3])
     bench.add(first)
@@ -114,7 +114,7 @@ def test_emitted_tokens_are_computed_with_the_prompt() -> None:
     assert sequence.num_completion_tokens == 4
 
 
-def test_the_youngest_is_preempted_and_comes_back_first() -> None:
+def test_the_youngest_sequence_is_preempted_and_resumed_first() -> None:
     bench = Bench(blocks=4, token_budget=32)
     old, young = make_sequence(1, [1] * 4, cache_prompt=False), make_sequence(2, [2] * 3, cache_prompt=False)
     bench.add(old, young)
@@ -132,7 +132,7 @@ def test_the_youngest_is_preempted_and_comes_back_first() -> None:
     assert bench.steps(1)[0][0] == (2, num_known)
 
 
-def test_a_preempted_sequence_finds_its_own_blocks_again() -> None:
+def test_a_preempted_sequence_reuses_its_own_blocks() -> None:
     bench = Bench(blocks=4, token_budget=32)
     old, young = make_sequence(1, [1] * 4), make_sequence(2, [2] * 7)
     bench.add(old, young)
@@ -144,7 +144,7 @@ def test_a_preempted_sequence_finds_its_own_blocks_again() -> None:
     assert young.num_cached_prompt_tokens == 0  # it paid for them itself
 
 
-def test_a_prompt_larger_than_the_cache_is_unfit_and_blocks_nobody() -> None:
+def test_a_prompt_larger_than_the_cache_is_refused_and_blocks_no_other() -> None:
     bench = Bench(blocks=2)
     large = make_sequence(1, [1] * 9)
     bench.add(large, make_sequence(2, [2] * 3))
@@ -166,7 +166,7 @@ def test_the_only_sequence_is_not_preempted_but_ends_when_it_outgrows_the_cache(
     assert bench.pool.num_free == 2
 
 
-def test_a_newcomer_leaves_room_for_those_who_run() -> None:
+def test_a_new_sequence_leaves_room_for_running_ones() -> None:
     bench = Bench(blocks=4)
     bench.add(make_sequence(1, [1] * 8), make_sequence(2, [2] * 8))
     assert bench.steps(1) == [[(1, 8)]]

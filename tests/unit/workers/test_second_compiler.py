@@ -30,7 +30,7 @@ def compiler() -> Iterator[CompileProcess]:
     compiler.end()
 
 
-def test_it_starts_when_something_is_compiled_and_once(compiler: CompileProcess) -> None:
+def test_the_second_compiler_starts_once_when_something_is_compiled(compiler: CompileProcess) -> None:
     compiled = numba.njit(lambda number: number + 1)
     with compiler.start_on_compile():
         assert compiler.process is None
@@ -41,7 +41,7 @@ def test_it_starts_when_something_is_compiled_and_once(compiler: CompileProcess)
     assert compiler.process is first
 
 
-def test_it_does_not_start_when_nothing_is_compiled_or_nobody_watches(compiler: CompileProcess) -> None:
+def test_it_does_not_start_without_compilation_or_without_a_worker(compiler: CompileProcess) -> None:
     compiled = numba.njit(lambda number: number + 1)
     compiled(1)
     with compiler.start_on_compile():
@@ -50,7 +50,7 @@ def test_it_does_not_start_when_nothing_is_compiled_or_nobody_watches(compiler: 
     assert compiler.process is None
 
 
-def test_it_does_not_take_the_only_processor() -> None:
+def test_it_does_not_use_the_only_processor() -> None:
     compiler = CompileProcess(num_cpus=1)
     compiler.start()
     assert compiler.process is None
@@ -71,7 +71,7 @@ def test_it_does_not_outlive_its_worker() -> None:
 
 
 @pytest.mark.slow
-def test_workers_find_what_it_has_compiled(
+def test_workers_load_its_compiled_code(
     compiler: CompileProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

@@ -51,7 +51,7 @@ class Bench:
         return [message for message in self.session.on_tick(self.now) if isinstance(message, AdaptersLoaded)]
 
 
-def test_adapters_are_loaded_one_a_tick() -> None:
+def test_one_adapter_is_loaded_per_tick() -> None:
     bench = Bench()
     bench.list_adapters(a="/a", b="/broken", c="/c")
     assert bench.session.has_work
@@ -63,7 +63,7 @@ def test_adapters_are_loaded_one_a_tick() -> None:
     assert bench.tick() == []
 
 
-def test_a_new_list_drops_what_it_lacks_and_keeps_the_rest() -> None:
+def test_a_new_list_drops_missing_adapters_and_keeps_the_others() -> None:
     bench = Bench()
     bench.list_adapters(a="/a", b="/broken")
     bench.tick()
@@ -88,7 +88,7 @@ def test_a_job_s_adapter_is_loaded_before_the_job_runs() -> None:
     assert bench.model.slots == {0: "/c", 1: "/a", 2: "/b"}
 
 
-def test_a_worker_whose_model_takes_no_adapters_says_so() -> None:
+def test_a_worker_whose_model_supports_no_adapters_reports_that() -> None:
     bench = Bench(takes_adapters=False)
     bench.list_adapters(a="/a")
     [loaded] = bench.tick()

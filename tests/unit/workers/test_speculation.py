@@ -50,17 +50,17 @@ def searched(token_ids: list[int], limit: int) -> list[int]:
     return []
 
 
-def test_drafts_are_what_followed_the_same_words() -> None:
+def test_drafts_are_the_tokens_after_an_earlier_match() -> None:
     assert drafts_of(1, 2, 3, 4, 5, 6, 9, 1, 2, 3) == [4, 5, 6, 9]
     assert drafts_of(1, 2, 3, 4, 5, 6, 9, 1, 2, 3, limit=2) == [4, 5]
 
 
-def test_the_longest_match_wins_and_the_latest_of_its_length() -> None:
+def test_the_latest_of_the_longest_matches_is_used() -> None:
     assert drafts_of(1, 2, 3, 50, 2, 3, 60, 1, 2, 3, limit=1) == [50]
     assert drafts_of(1, 2, 3, 50, 1, 2, 3, 60, 1, 2, 3, limit=1) == [60]
 
 
-def test_a_loop_goes_on() -> None:
+def test_drafts_continue_a_repetition() -> None:
     assert drafts_of(7, 7, 7, limit=3) == [7, 7, 7]
     assert drafts_of(1, 2, 1, 2, limit=5) == [1, 2, 1, 2, 1]
 
@@ -72,7 +72,7 @@ def test_nothing_is_drafted_without_an_earlier_pair(token_ids: tuple[int, ...]) 
 
 @given(token_ids=st.lists(st.integers(0, 2), max_size=40), limit=st.integers(0, 12))
 @settings(max_examples=300, deadline=None)
-def test_drafts_are_those_of_a_literal_search(token_ids: list[int], limit: int) -> None:
+def test_drafts_equal_those_of_a_linear_search(token_ids: list[int], limit: int) -> None:
     assert drafts_of(*token_ids, limit=limit) == searched(token_ids, limit)
 
 
@@ -87,7 +87,7 @@ FREE = measured((8, 1.0), (1, 1.0))
 FULL_PRICE = measured(*((rows, float(rows)) for rows in range(8, 0, -1)))
 
 
-def test_as_many_drafts_are_worthwhile_as_rows_are_cheap() -> None:
+def test_the_number_of_drafts_follows_the_cost_of_rows() -> None:
     assert best_draft_counts([(0.6, 20)], 1, 7, FREE) == [7]
     assert best_draft_counts([(0.99, 20)], 1, 7, FULL_PRICE) == [0]
     steps = measured((8, 2.0), (5, 2.0), (4, 1.2), (1, 1.0))  # a fifth row costs as much as an eighth
@@ -96,14 +96,14 @@ def test_as_many_drafts_are_worthwhile_as_rows_are_cheap() -> None:
     assert best_draft_counts([(0.6, 2)], 1, 7, steps) == [2]
 
 
-def test_the_likeliest_drafts_come_first() -> None:
+def test_the_likeliest_drafts_are_chosen_first() -> None:
     assert best_draft_counts([(0.9, 20), (0.3, 20)], 2, 6, FREE) == [6, 0]
     assert best_draft_counts([(0.5, 20), (0.5, 20), (0.5, 20)], 3, 5, FREE) == [2, 2, 1]
     assert best_draft_counts([(0.9, 1), (0.3, 20)], 2, 4, FREE) == [1, 3]
     assert best_draft_counts([], 3, 5, FREE) == []
 
 
-def test_accepted_drafts_raise_the_probability_and_refused_ones_lower_it() -> None:
+def test_accepted_drafts_raise_the_probability_and_rejected_ones_lower_it() -> None:
     drafter = Drafter(4)
     chances = [drafter.acceptance_rate]
     for num_accepted in (4, 4, 0, 0, 4):
@@ -113,7 +113,7 @@ def test_accepted_drafts_raise_the_probability_and_refused_ones_lower_it() -> No
     assert chances[2] > chances[3] > chances[4] < chances[5]
 
 
-def test_drafts_that_never_pay_are_tried_less_and_less_often() -> None:
+def test_useless_drafts_are_tried_less_and_less_often() -> None:
     drafter = Drafter(4)
     tried_at = [num_tokens for num_tokens in range(1000) if drafter.num_wanted(0, num_tokens)]
     gaps = np.diff(tried_at).tolist()
@@ -124,7 +124,7 @@ def test_drafts_that_never_pay_are_tried_less_and_less_often() -> None:
     assert drafter.num_wanted(0, 1066) == 1  # they have been worthwhile since then
 
 
-def test_the_cost_of_a_step_is_what_such_steps_took() -> None:
+def test_the_cost_of_a_step_is_that_of_similar_steps() -> None:
     cost = measured((4, 9.0), *[(4, 1.0), (1, 0.5)] * 60)
     assert cost.of(4) == pytest.approx(1.0, rel=0.01)
     assert cost.of(1) == pytest.approx(0.5, rel=0.01)
@@ -132,14 +132,14 @@ def test_the_cost_of_a_step_is_what_such_steps_took() -> None:
     assert cost.of(4) <= 1.2
 
 
-def test_an_unknown_step_costs_a_little_more_than_a_smaller_and_no_more_than_a_larger_one() -> None:
+def test_the_cost_of_an_unmeasured_step_is_estimated_from_its_neighbours() -> None:
     assert measured().of(3) == measured().of(8)
     assert measured((2, 1.0)).of(4) == pytest.approx(1 + 2 * UNKNOWN_ROW_COST)
     assert measured((8, 1.01), (2, 1.0)).of(7) == pytest.approx(1.01, rel=0.01)
     assert measured((8, 90.0), (4, 1.0)).of(8) == 2.0, "one step that was disturbed is not believed"
 
 
-def test_costs_that_were_not_measured_for_long_are_measured_again() -> None:
+def test_old_costs_are_measured_again() -> None:
     cost = measured((8, 8.0), *[(1, 1.0)] * 1500)
     assert cost.of(8) < 1.0
 
@@ -199,12 +199,12 @@ def drafting_bench(num_sequences: int, **settings: int) -> Bench:
     ("num_sequences", "expected"),
     [(1, [7]), (2, [3, 3]), (3, [2, 2, 1]), (5, [1, 1, 1, 0, 0]), (8, [0] * 8)],
 )
-def test_drafts_take_the_rows_that_are_left_evenly(num_sequences: int, expected: list[int]) -> None:
+def test_free_rows_are_distributed_evenly(num_sequences: int, expected: list[int]) -> None:
     schedule = drafting_bench(num_sequences).scheduler.schedule()
     assert shape(schedule) == [(1, num_drafts) for num_drafts in expected]
 
 
-def test_rows_that_one_cannot_use_are_the_next_ones() -> None:
+def test_unused_rows_go_to_the_next_sequence() -> None:
     bench = drafting_bench(2)
     bench.sequences[0].append(77)
     bench.sequences[0].num_computed_tokens += 1
@@ -212,7 +212,7 @@ def test_rows_that_one_cannot_use_are_the_next_ones() -> None:
 
 
 @pytest.mark.parametrize(("token_budget", "expected"), [(16, 7), (6, 5), (2, 1), (1, 0)])
-def test_drafts_count_against_the_budget(token_budget: int, expected: int) -> None:
+def test_drafts_count_towards_the_token_budget(token_budget: int, expected: int) -> None:
     bench = drafting_bench(1)
     bench.scheduler.token_budget = token_budget
     assert shape(bench.scheduler.schedule()) == [(1, expected)]
@@ -224,7 +224,7 @@ def test_the_last_token_is_never_drafted() -> None:
     assert shape(bench.scheduler.schedule()) == [(1, 2)]
 
 
-def test_drafts_take_only_free_blocks_and_those_of_refused_ones_are_free_again() -> None:
+def test_drafts_use_only_free_blocks_and_rejected_ones_free_theirs() -> None:
     bench = drafting_bench(2, blocks=9)
     schedule = bench.scheduler.schedule()  # 15 tokens each, in 4 blocks of 4: the ninth block is left
     assert shape(schedule) == [(1, 3), (1, 1)]
@@ -237,7 +237,7 @@ def test_drafts_take_only_free_blocks_and_those_of_refused_ones_are_free_again()
     assert (bench.counters.draft_tokens, bench.counters.accepted_draft_tokens) == (4, 0)
 
 
-def test_only_blocks_of_accepted_tokens_are_known_to_others() -> None:
+def test_only_blocks_of_accepted_tokens_are_shared() -> None:
     bench = drafting_bench(1)
     (chunk,) = bench.scheduler.schedule().chunks
     sequence = chunk.sequence
@@ -303,7 +303,7 @@ def joined(deltas: list[SequenceDelta]) -> tuple[list[int], list[str], Finish | 
     return token_ids, texts, deltas[-1].finish
 
 
-def test_accepted_tokens_come_in_one_delta_with_the_text_of_each() -> None:
+def test_accepted_tokens_are_in_one_delta_with_the_text_of_each() -> None:
     deltas = run(4)
     assert [len(delta.token_ids) for delta in deltas[:2]] == [1, 5]
     assert (deltas[1].text, deltas[1].cuts) == ("bcdea", [1, 2, 3, 4])
@@ -340,7 +340,7 @@ def test_min_tokens_masks_the_end_token_at_each_drafted_position() -> None:
     assert joined(run(5, end_id=13, min_tokens=7)) == alone
 
 
-def test_a_broken_row_among_the_drafted_ends_the_sequence_after_what_came_before() -> None:
+def test_a_row_that_is_not_finite_ends_the_sequence_after_the_tokens_before_it() -> None:
     deltas = run(4, LoopModel(breaks_at=13))
     assert [delta.token_ids for delta in deltas] == [[10], [11, 12, 13]]
     assert joined(deltas)[0] == [10, 11, 12, 13]

@@ -59,7 +59,7 @@ def test_a_prefix_is_reused_up_to_its_last_checkpoint() -> None:
         assert sequence.num_cached_prompt_tokens == num_cached
 
 
-def test_saved_states_are_not_saved_again() -> None:
+def test_stored_states_are_not_stored_again() -> None:
     bench = Bench()
     assert bench.run(make_sequence(1, list(range(19))), 2)[0] == (8, 8)
     other = [*range(16), 60, 61, 62]
@@ -81,7 +81,7 @@ def test_events_list_blocks_up_to_a_checkpoint_only() -> None:
     assert third.num_cached_prompt_tokens == 0
 
 
-def test_slots_return_from_sequences_that_end_or_are_preempted() -> None:
+def test_ended_and_preempted_sequences_release_their_slots() -> None:
     bench = Bench(blocks=4, slots=4, token_budget=32)
     old, young = make_sequence(1, [1] * 4), make_sequence(2, [2] * 7)
     bench.scheduler.add(old)
@@ -114,7 +114,7 @@ def test_a_checkpoint_that_is_read_in_this_step_is_not_evicted() -> None:
     assert len({reader.state.source, reader.state.slot, other.state.slot}) == 3
 
 
-def test_a_newcomer_waits_when_every_slot_is_in_use() -> None:
+def test_a_new_sequence_waits_when_every_slot_is_in_use() -> None:
     bench = Bench(slots=2, max_sequences=2, token_budget=9)
     bench.scheduler.add(make_sequence(1, [1] * 9))
     bench.scheduler.add(make_sequence(2, [2] * 9))

@@ -9,14 +9,14 @@ from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, StepTimeL
 SMALL, BILLION = 10_000_000, 1_000_000_000
 
 
-def test_a_small_model_begins_with_the_whole_budget_and_a_big_one_with_less() -> None:
+def test_a_small_model_begins_with_the_whole_budget_and_a_large_one_with_less() -> None:
     assert StepTimeLimiter(256, SMALL).token_budget == 256
     assert StepTimeLimiter(256, BILLION).token_budget == 20
     assert StepTimeLimiter(256, 1000 * BILLION).token_budget == 1
     assert StepTimeLimiter(256, BILLION, max_step_s=math.inf).token_budget == 256
 
 
-def test_a_long_step_cuts_the_budget_to_what_fits() -> None:
+def test_a_long_step_reduces_the_budget() -> None:
     pace = StepTimeLimiter(256, SMALL)
     pace.on_step(256, 8 * MAX_STEP_S)
     assert pace.token_budget == 32
@@ -24,7 +24,7 @@ def test_a_long_step_cuts_the_budget_to_what_fits() -> None:
     assert pace.token_budget == 1
 
 
-def test_it_grows_again_only_by_quick_steps_that_used_it_up() -> None:
+def test_the_budget_grows_only_after_quick_steps_that_used_it_up() -> None:
     pace = StepTimeLimiter(256, BILLION)
     for num_tokens, seconds, expected in [
         (19, 0.0, 20),

@@ -133,7 +133,7 @@ async def test_results_of_other_clients_jobs(client: AsyncClient, router: Script
         await client.result("0" * 32)
 
 
-async def test_waiting_for_a_result_has_a_timeout_and_the_job_goes_on(
+async def test_waiting_for_a_result_has_a_timeout_and_the_job_continues(
     client: AsyncClient, router: ScriptedRouter
 ) -> None:
     router.pauses_at = 0
@@ -145,7 +145,7 @@ async def test_waiting_for_a_result_has_a_timeout_and_the_job_goes_on(
     assert not router.received_of(Cancel)
 
 
-async def test_another_clients_long_job_is_not_given_up(router: ScriptedRouter) -> None:
+async def test_a_long_job_of_another_client_does_not_time_out(router: ScriptedRouter) -> None:
     router.step_s = 0.3
     async with AsyncClient(router.endpoint, router.stream_endpoint) as other:
         job_id = await other.submit("hello", seed=7)
@@ -172,7 +172,7 @@ async def test_no_service_is_unavailable_within_the_timeout() -> None:
                 await attempt
 
 
-async def test_an_accepted_job_is_given_up_after_the_reconnect_timeout(router: ScriptedRouter) -> None:
+async def test_an_accepted_job_fails_after_the_reconnect_timeout(router: ScriptedRouter) -> None:
     def accept_and_die(identity: bytes, submit: Submit) -> None:
         router.reply(identity, Accepted(job_id=submit.job_id, epoch=1, prompt_tokens=1, seed=1))
         router.is_silent.set()
@@ -212,7 +212,7 @@ async def test_a_router_of_another_version_is_an_error_not_a_timeout(
         ({"prompt": "\ud800"}, "prompt"),
     ],
 )
-async def test_mistakes_are_told_before_anything_is_sent(
+async def test_invalid_options_are_refused_before_anything_is_sent(
     client: AsyncClient, router: ScriptedRouter, arguments: dict[str, object], param: str
 ) -> None:
     for call in (client.complete, client.submit):
@@ -224,7 +224,7 @@ async def test_mistakes_are_told_before_anything_is_sent(
     assert not router.received
 
 
-async def test_a_mistyped_option_names_the_right_one(client: AsyncClient) -> None:
+async def test_a_misspelt_option_is_refused_with_the_right_name(client: AsyncClient) -> None:
     with pytest.raises(InvalidRequest, match="did you mean 'temperature'"):
         await client.complete("hi", temprature=0.1)
 
@@ -239,7 +239,7 @@ async def test_a_mistyped_option_names_the_right_one(client: AsyncClient) -> Non
         ({"seed": 2**64}, f"seed must be between -1 and {2**64 - 1}, got {2**64}"),
     ],
 )
-async def test_an_option_that_cannot_be_is_told_in_plain_words(
+async def test_an_option_of_a_wrong_type_is_explained(
     client: AsyncClient, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:
@@ -248,7 +248,7 @@ async def test_an_option_that_cannot_be_is_told_in_plain_words(
 
 
 @pytest.mark.parametrize("field", msgspec.structs.fields(Options), ids=lambda field: field.name)
-async def test_every_option_has_words_for_its_type(client: AsyncClient, field: msgspec.structs.FieldInfo) -> None:
+async def test_every_option_type_has_a_description(client: AsyncClient, field: msgspec.structs.FieldInfo) -> None:
     with pytest.raises(InvalidRequest, match=f"{field.name} must be "):
         await client.complete("hi", **{field.name: [[]]})  # type: ignore[arg-type]
 
@@ -259,7 +259,7 @@ def test_an_endpoint_without_a_port_is_refused(endpoint: str) -> None:
         AsyncClient(endpoint)
 
 
-async def test_many_jobs_at_once(router: ScriptedRouter) -> None:
+async def test_many_jobs_run_concurrently(router: ScriptedRouter) -> None:
     async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=60.0) as client:
         results = await asyncio.gather(*(client.complete(f"job {number}") for number in range(200)))
     assert [result.text for result in results] == [f"job {number} w1 w2 w3 w4" for number in range(200)]

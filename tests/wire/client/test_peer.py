@@ -39,7 +39,7 @@ def listening(answer: bytes) -> Iterator[str]:
         thread.join(60)
 
 
-def test_an_http_port_is_named_at_once() -> None:
+def test_an_http_port_is_recognised_at_once() -> None:
     with listening(HTTP_ANSWER) as endpoint, Client(endpoint, timeout=60.0) as client:
         with pytest.raises(ConfigurationInvalid, match=r"is an HTTP port; .*jobs endpoint"):
             client.status()
@@ -47,7 +47,7 @@ def test_an_http_port_is_named_at_once() -> None:
             client.complete("hello")
 
 
-def test_a_silent_peer_is_waited_for() -> None:
+def test_a_silent_peer_times_out() -> None:
     with (
         listening(b"220 mail") as endpoint,
         Client(endpoint, timeout=1.5) as client,
@@ -56,7 +56,7 @@ def test_a_silent_peer_is_waited_for() -> None:
         client.status()
 
 
-def test_a_look_tells_sockets_with_keys_from_others() -> None:
+def test_sockets_with_keys_are_recognised() -> None:
     context = zmq.Context()
     with context, context.socket(zmq.ROUTER) as with_keys, context.socket(zmq.ROUTER) as without:
         for asked in (with_keys, without):

@@ -95,7 +95,7 @@ def test_closing_a_stream_cancels_the_job_in_the_router(service: Service) -> Non
         until(lambda: client.status().jobs.cancelled == 1)
 
 
-def test_cancel(service: Service) -> None:
+def test_a_cancelled_job_has_a_cancelled_result(service: Service) -> None:
     with service.client() as client:
         job_id = client.submit("abc", max_tokens=4000)
         assert client.cancel(job_id) == "cancelled"
@@ -110,7 +110,7 @@ def test_the_same_submit_again_is_the_same_job(service: Service) -> None:
         assert client.status().jobs.accepted == 1
 
 
-def test_a_stream_and_results_go_on_over_kills_of_the_router(service: Service) -> None:
+def test_streams_and_results_continue_after_kills_of_the_router(service: Service) -> None:
     with service.client() as client:
         stream = client.stream("abc", max_tokens=60)
         waiting = client.submit("abc", max_tokens=60)

@@ -44,7 +44,7 @@ async def test_lost_deltas_are_replayed(client: AsyncClient, router: ScriptedRou
     check_whole(await streamed(client))
 
 
-async def test_a_gap_is_asked_for_by_resume(client: AsyncClient, router: ScriptedRouter) -> None:
+async def test_a_gap_is_closed_by_resume(client: AsyncClient, router: ScriptedRouter) -> None:
     router.lost_indices = {1}
     router.step_s = 0.02
     deltas = await streamed(client)
@@ -52,7 +52,7 @@ async def test_a_gap_is_asked_for_by_resume(client: AsyncClient, router: Scripte
     assert Resume(job_id=deltas[0].job_id, next_index=1) in router.received
 
 
-async def test_a_silent_stream_is_asked_for_after_two_seconds(client: AsyncClient, router: ScriptedRouter) -> None:
+async def test_a_silent_stream_is_resumed_after_two_seconds(client: AsyncClient, router: ScriptedRouter) -> None:
     def never_ends(job: ScriptedJob, finished: Finished) -> None:
         """Drop the tail of the stream and Finished."""
 
@@ -71,7 +71,7 @@ async def test_repeated_deltas_are_dropped(client: AsyncClient, router: Scripted
     check_whole(await streamed(client))
 
 
-async def test_deltas_out_of_order_are_put_in_order(client: AsyncClient, router: ScriptedRouter) -> None:
+async def test_deltas_out_of_order_are_sorted(client: AsyncClient, router: ScriptedRouter) -> None:
     def swap(job: ScriptedJob, index: int) -> None:
         router.publish(job.delta(index ^ 1 if index < 4 else index))
 
@@ -79,9 +79,7 @@ async def test_deltas_out_of_order_are_put_in_order(client: AsyncClient, router:
     check_whole(await streamed(client))
 
 
-async def test_malformed_messages_on_the_stream_are_only_lost_hints(
-    client: AsyncClient, router: ScriptedRouter
-) -> None:
+async def test_malformed_messages_on_the_stream_are_ignored(client: AsyncClient, router: ScriptedRouter) -> None:
     def garble(job: ScriptedJob, index: int) -> None:
         router.stream_socket.send_multipart([job.submit.job_id.encode(), b"\x01m", b"\xff\x00garbage"])
         router.stream_socket.send_multipart([job.submit.job_id.encode()])
@@ -90,7 +88,7 @@ async def test_malformed_messages_on_the_stream_are_only_lost_hints(
     check_whole(await streamed(client))
 
 
-async def test_a_stream_goes_on_without_gap_or_repeat_over_a_restart(
+async def test_a_stream_continues_without_gap_or_repeat_after_a_restart(
     client: AsyncClient, router: ScriptedRouter
 ) -> None:
     router.pauses_at = 2
@@ -120,7 +118,7 @@ async def test_closing_a_stream_early_cancels_the_job(client: AsyncClient, route
     assert [delta async for delta in stream] == []
 
 
-async def test_closing_a_stream_of_a_silent_service_is_not_a_made_up_result(
+async def test_closing_a_stream_of_a_silent_service_raises_an_error(
     router: ScriptedRouter,
 ) -> None:
     router.pauses_at = 1
@@ -132,7 +130,7 @@ async def test_closing_a_stream_of_a_silent_service_is_not_a_made_up_result(
             await stream.result()
 
 
-async def test_a_job_that_was_left_can_be_asked_for_again_at_once(client: AsyncClient, router: ScriptedRouter) -> None:
+async def test_an_abandoned_job_can_be_submitted_again_at_once(client: AsyncClient, router: ScriptedRouter) -> None:
     router.pauses_at = 0
     leaving = asyncio.create_task(client.complete("hello", job_id="a" * 32, seed=7))
     await asyncio.to_thread(until, lambda: bool(router.received_of(Submit)))

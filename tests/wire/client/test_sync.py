@@ -21,7 +21,7 @@ def client(router: ScriptedRouter) -> Iterator[Client]:
         yield client
 
 
-def test_every_call(client: Client) -> None:
+def test_every_method_works(client: Client) -> None:
     assert client.complete("hello", max_tokens=2).text == "hello w1"
     job_id = client.submit(messages=[{"role": "user", "content": "hi"}])
     assert client.result(job_id, timeout=60).text == "hi w1 w2 w3 w4"
@@ -30,7 +30,7 @@ def test_every_call(client: Client) -> None:
     assert client.scale(2) == 2
 
 
-def test_stream_then_result(client: Client) -> None:
+def test_a_stream_is_followed_by_its_result(client: Client) -> None:
     stream = client.stream("hello", seed=7)
     deltas = list(stream)
     assert [delta.index for delta in deltas] == [0, 1, 2, 3, 4]
@@ -38,7 +38,7 @@ def test_stream_then_result(client: Client) -> None:
     assert list(stream) == []
 
 
-def test_a_loop_that_is_left_cancels_the_job(client: Client, router: ScriptedRouter) -> None:
+def test_leaving_the_loop_of_a_stream_cancels_the_job(client: Client, router: ScriptedRouter) -> None:
     router.pauses_at = 1
     for _ in client.stream("hello"):
         break
@@ -60,14 +60,14 @@ def test_one_client_for_many_threads(client: Client) -> None:
     assert texts == [f"job {number} w1 w2 w3 w4" for number in range(64)]
 
 
-def test_errors_are_raised_where_the_call_is(client: Client) -> None:
+def test_errors_are_raised_by_the_call(client: Client) -> None:
     with pytest.raises(InvalidRequest, match="did you mean"):
         client.complete("hello", max_token=3)
     with pytest.raises(InvalidRequest):
         client.stream()
 
 
-def test_close_ends_the_thread_and_what_waits(router: ScriptedRouter) -> None:
+def test_close_ends_the_thread_and_waiting_calls(router: ScriptedRouter) -> None:
     others = set(threading.enumerate())
     router.pauses_at = 0
     client = Client(router.endpoint, router.stream_endpoint)
@@ -83,7 +83,7 @@ def test_close_ends_the_thread_and_what_waits(router: ScriptedRouter) -> None:
         client.complete("hello")
 
 
-def test_closing_in_many_threads_beside_calls_leaves_nobody_waiting(router: ScriptedRouter) -> None:
+def test_closing_in_many_threads_during_calls_leaves_no_call_waiting(router: ScriptedRouter) -> None:
     for _ in range(20):
         client = Client(router.endpoint, router.stream_endpoint, timeout=30.0)
         start = threading.Barrier(8)

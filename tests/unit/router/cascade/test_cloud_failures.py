@@ -65,7 +65,9 @@ def test_a_complete_local_answer_is_sent_at_once_with_the_error(router: RouterHa
     assert (handoff.local_text, handoff.local_finish_reason) == ("ab", "stop")
 
 
-def test_a_deadline_ends_a_job_whose_cloud_broke_off_with_what_there_is(router: RouterHarness, cloud: Worker) -> None:
+def test_a_deadline_ends_a_job_whose_cloud_broke_off_with_the_partial_answer(
+    router: RouterHarness, cloud: Worker
+) -> None:
     submit(router, timeout_ms=1000)
     router.subscribe(1)
     router.generate(1, "ab", entropy=UNSURE)
@@ -127,7 +129,7 @@ def test_a_cloud_that_takes_too_long_gives_the_local_answer() -> None:
     assert router.core.status(router.now).held.dispatches == 0
 
 
-def test_a_cloud_answer_that_was_seen_in_part_may_take_longer() -> None:
+def test_a_partly_seen_cloud_answer_may_take_longer() -> None:
     router = RouterHarness(max_handoff_wait_s=2.0)
     router.connect("w1")
     router.connect("cloud", kind="cloud", num_slots=1)
@@ -140,7 +142,7 @@ def test_a_cloud_answer_that_was_seen_in_part_may_take_longer() -> None:
     assert router.result(1).text == "slowly"
 
 
-def test_an_unseen_part_of_a_slow_answer_is_no_answer() -> None:
+def test_an_unseen_part_of_a_slow_cloud_answer_is_dropped() -> None:
     router = RouterHarness(max_handoff_wait_s=2.0)
     router.connect("w1")
     router.connect("cloud", kind="cloud", num_slots=1)
@@ -152,7 +154,7 @@ def test_an_unseen_part_of_a_slow_answer_is_no_answer() -> None:
     assert router.result(1).model == "letters"
 
 
-def test_a_cloud_that_breaks_off_unseen_gives_the_local_answer(router: RouterHarness, cloud: Worker) -> None:
+def test_an_unseen_broken_cloud_answer_gives_the_local_answer(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "ab", entropy=UNSURE)
     router.generate(1, "from the ", kind="cloud")
@@ -179,7 +181,7 @@ def test_a_lost_cloud_worker_is_a_failure(router: RouterHarness, cloud: Worker) 
     assert router.result(1).handoff.reason == "the cloud worker was lost"
 
 
-def test_a_lost_local_worker_does_not_disturb_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+def test_a_lost_local_worker_does_not_affect_the_cloud_answer(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "ab", entropy=UNSURE)
     router.lose(router.running(1)[0])
@@ -189,7 +191,7 @@ def test_a_lost_local_worker_does_not_disturb_the_cloud(router: RouterHarness, c
     assert not router.is_running(1)
 
 
-def test_cancel_and_deadline_reach_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+def test_cancel_and_deadline_abort_the_cloud_request(router: RouterHarness, cloud: Worker) -> None:
     submit(router, timeout_ms=1000)
     router.subscribe(1)
     router.generate(1, "ab", entropy=UNSURE)

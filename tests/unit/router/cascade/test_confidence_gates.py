@@ -31,31 +31,31 @@ def end(entropies: list[float], threshold: float = THRESHOLD) -> GateFailure | N
     return final_gate_failure(entropy_confidence, log_of(entropies), threshold)
 
 
-def test_the_first_token_is_a_gate() -> None:
+def test_the_first_token_has_a_gate() -> None:
     assert early([0.6]) == GateFailure("first token", 0.4)
     assert early([0.5]) is None
     assert early([0.1, 0.9]) is None
 
 
-def test_the_window_rolls_over_ten_tokens() -> None:
+def test_the_rolling_window_covers_ten_tokens() -> None:
     nine = [0.1, *[0.9] * 8]
     assert early(nine) is None
     assert early([*nine, 0.9]) == GateFailure("rolling window", pytest.approx(0.18))
     assert early([0.9, *[0.1] * 10]) is None  # the first one has left the window
 
 
-def test_the_end_is_a_gate_over_everything() -> None:
+def test_the_gate_at_the_end_covers_all_tokens() -> None:
     assert end([]) is None
     assert end([0.4, 0.4]) is None
     assert end([0.4, 0.8]) == GateFailure("end of generation", pytest.approx(0.4))
 
 
-def test_a_threshold_of_zero_is_never() -> None:
+def test_a_threshold_of_zero_never_fails() -> None:
     assert early([1.0] * 20, 0.0) is None
     assert end([1.0], 0.0) is None
 
 
-def test_reasons_why_a_job_stays_local() -> None:
+def test_an_unavailable_cloud_has_a_reason() -> None:
     assert unavailable_decision([]) == HandoffDecision("recommended", "no cloud worker is connected")
     assert unavailable_decision([], has_cloud=False) == HandoffDecision("recommended", NO_KEY)
     assert unavailable_decision([NO_KEY]) == HandoffDecision("recommended", NO_KEY)

@@ -15,7 +15,7 @@ from tests.support.router.core_harness import RouterHarness, job_id
 from tests.support.router.worker_messages import SURE, UNSURE, Worker, make_delta
 
 
-def test_a_sure_job_stays_here(router: RouterHarness, cloud: Worker) -> None:
+def test_a_confident_job_is_answered_locally(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.subscribe(1)
     router.generate(1, "nine long")
@@ -40,7 +40,7 @@ def test_without_a_threshold_nothing_is_buffered(router: RouterHarness, cloud: W
     assert (result.handoff.status, result.confidence, result.accepted) == ("none", 0.0, False)
 
 
-def test_an_unsure_first_token_goes_to_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+def test_a_first_token_of_low_confidence_hands_off(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.subscribe(1)
     router.generate(1, "a", entropy=UNSURE)
@@ -86,7 +86,7 @@ def test_an_unsure_first_token_goes_to_the_cloud(router: RouterHarness, cloud: W
     assert router.core.status(router.now).jobs.handoffs_completed == 1
 
 
-def test_a_rolling_window_goes_to_the_cloud_before_the_commit(router: RouterHarness, cloud: Worker) -> None:
+def test_a_rolling_window_of_low_confidence_hands_off_before_the_commit(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "a", entropy=SURE)
     for _ in range(9):
@@ -94,7 +94,7 @@ def test_a_rolling_window_goes_to_the_cloud_before_the_commit(router: RouterHarn
     assert router.is_running(1, "cloud")
 
 
-def test_an_unseen_job_may_go_at_its_end(router: RouterHarness, cloud: Worker) -> None:
+def test_an_unseen_job_can_be_handed_off_at_its_end(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "x" * 10, entropy=SURE)
     router.generate(1, "y" * 30, entropy=0.7, finish=STOP)
@@ -104,7 +104,7 @@ def test_an_unseen_job_may_go_at_its_end(router: RouterHarness, cloud: Worker) -
     assert (result.text, result.handoff.reason) == ("better", "end of generation")
 
 
-def test_a_short_unsure_answer_goes_at_its_end(router: RouterHarness, cloud: Worker) -> None:
+def test_a_short_answer_of_low_confidence_is_handed_off_at_its_end(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.subscribe(1)
     router.generate(1, "a", entropy=SURE)
@@ -114,7 +114,7 @@ def test_a_short_unsure_answer_goes_at_its_end(router: RouterHarness, cloud: Wor
     assert router.streamed_text(1) == router.result(1).text == "better"
 
 
-def test_token_ids_and_messages_are_understood_by_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+def test_token_ids_and_messages_are_converted_for_the_cloud(router: RouterHarness, cloud: Worker) -> None:
     options = Options(cloud_handoff_threshold=THRESHOLD)
     router.client(Submit(job_id=job_id(1), prompt=[1, 104, 105], options=options))
     router.generate(1, "a", entropy=UNSURE)
@@ -164,7 +164,7 @@ SURPRISED = Probe(bias=2.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0
         ("probe", "completed"),
     ],
 )
-def test_the_services_signal_decides(signal: str, status: str) -> None:
+def test_the_configured_signal_decides(signal: str, status: str) -> None:
     router = RouterHarness(probe=SURPRISED, confidence_signal=signal)
     router.connect("w1")
     router.connect("cloud", kind="cloud")
@@ -180,7 +180,7 @@ def test_the_services_signal_decides(signal: str, status: str) -> None:
     assert measures.probe == pytest.approx(SURPRISED([0.1], [-2.0]))
 
 
-def test_without_a_probe_there_is_no_such_measure(router: RouterHarness) -> None:
+def test_without_a_probe_the_probe_signal_is_missing(router: RouterHarness) -> None:
     generate_one_doubt(router)
     assert local_judgement(router.result(1))[1].probe is None
 
@@ -200,7 +200,7 @@ def test_a_seen_stream_is_never_retracted(router: RouterHarness, cloud: Worker) 
 
 @pytest.mark.parametrize("num_sure", [0, 4, 9, 10, 11, 15])
 @pytest.mark.parametrize("num_unsure", [1, 8, 14])
-def test_gates_do_not_depend_on_how_many_tokens_a_step_brings(num_sure: int, num_unsure: int) -> None:
+def test_gates_do_not_depend_on_the_number_of_tokens_per_step(num_sure: int, num_unsure: int) -> None:
     """Tokens of one step are judged one after another."""
     results = []
     for step in (1, 3, 50):
@@ -226,7 +226,7 @@ def test_a_replay_counts_as_seen(router: RouterHarness, cloud: Worker) -> None:
     assert router.result(1).handoff.status == "recommended"
 
 
-def test_asking_for_nothing_does_not_count_as_seen(router: RouterHarness, cloud: Worker) -> None:
+def test_a_replay_without_credit_does_not_count_as_seen(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "x" * 10, entropy=SURE)
     [replay] = router.client(Resume(job_id=job_id(1), credit=0))
@@ -242,9 +242,7 @@ def test_buffered_tokens_are_not_replayed(router: RouterHarness, cloud: Worker) 
     assert (replay.length, replay.deltas) == (0, [])
 
 
-def test_the_stream_of_a_cloud_answer_names_its_model_when_it_is_read_later(
-    router: RouterHarness, cloud: Worker
-) -> None:
+def test_a_replayed_cloud_answer_names_its_model(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.generate(1, "ab", entropy=UNSURE, finish=STOP)
     router.generate(1, "better", kind="cloud", finish=CLOUD_STOP)

@@ -19,7 +19,7 @@ from tests.support.router.worker_messages import UNSURE, Worker, make_delta
 
 
 @pytest.mark.parametrize("reason", [NO_KEY, None])
-def test_without_a_provider_the_local_answer_stands(router: RouterHarness, reason: str | None) -> None:
+def test_without_a_provider_the_local_answer_is_returned(router: RouterHarness, reason: str | None) -> None:
     if reason:
         router.report(router.connect("cloud", kind="cloud"), unavailable=reason)
     submit(router)
@@ -34,7 +34,7 @@ def test_without_a_provider_the_local_answer_stands(router: RouterHarness, reaso
     assert result.handoff.reason == reason or "no cloud worker" in str(result.handoff.reason)
 
 
-def test_a_private_job_never_leaves(router: RouterHarness, cloud: Worker) -> None:
+def test_a_private_job_is_never_handed_off(router: RouterHarness, cloud: Worker) -> None:
     submit(router, allow_cloud=False)
     router.subscribe(1)
     router.generate(1, "a", entropy=UNSURE)
@@ -61,7 +61,7 @@ KEPT = {"ann": KeyGrants(allow_cloud=False)}
     ],
 )
 @pytest.mark.parametrize("is_restarted", [False, True])
-def test_no_job_of_a_key_without_the_cloud_goes_there(
+def test_jobs_of_a_key_without_the_cloud_are_never_handed_off(
     caller: Caller, account: str, accounts: dict[str, KeyGrants], is_restarted: bool
 ) -> None:
     """This holds for any request, at every gate, and in the next router with any keys."""
@@ -96,7 +96,7 @@ def test_no_job_of_a_key_without_the_cloud_goes_there(
 
 
 @pytest.mark.parametrize("reason", ["circuit breaker open", "budget spent"])
-def test_an_unavailable_cloud_is_a_suppression(router: RouterHarness, cloud: Worker, reason: str) -> None:
+def test_an_unavailable_cloud_suppresses_the_handoff(router: RouterHarness, cloud: Worker, reason: str) -> None:
     router.report(cloud, unavailable=reason)
     submit(router)
     router.generate(1, "ab", entropy=UNSURE, finish=STOP)
@@ -104,7 +104,7 @@ def test_an_unavailable_cloud_is_a_suppression(router: RouterHarness, cloud: Wor
     assert (result.handoff.status, result.handoff.reason, result.text) == ("suppressed", reason, "ab")
 
 
-def test_jobs_wait_a_while_for_a_cloud_slot(router: RouterHarness, cloud: Worker) -> None:
+def test_jobs_wait_for_a_cloud_slot(router: RouterHarness, cloud: Worker) -> None:
     submit(router, 1)
     submit(router, 2)
     router.generate(1, "a", entropy=UNSURE, finish=STOP)
@@ -137,7 +137,7 @@ def test_waiting_ends_when_the_cloud_becomes_unavailable(router: RouterHarness, 
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
-def test_no_more_than_a_share_of_the_jobs_is_handed_off(share: float) -> None:
+def test_at_most_the_configured_share_of_jobs_is_handed_off(share: float) -> None:
     router = RouterHarness(max_handoff_share=share)
     router.connect("w1", num_slots=1)
     router.connect("cloud", kind="cloud", num_slots=1)
@@ -154,7 +154,7 @@ def test_no_more_than_a_share_of_the_jobs_is_handed_off(share: float) -> None:
     assert reasons == (set() if share == 1.0 else {"share spent"})
 
 
-def test_the_share_is_whole_again_where_a_budget_refuses(cloud: Worker) -> None:
+def test_handoffs_refused_by_a_budget_do_not_count_towards_the_share(cloud: Worker) -> None:
     router = RouterHarness(max_handoff_share=0.0)
     router.connect("w1", num_slots=64)
     worker = router.connect("cloud", kind="cloud", num_slots=64)
