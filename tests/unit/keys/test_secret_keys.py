@@ -13,7 +13,7 @@ import pytest
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.keys.key_pair import KeyPair, is_public_key
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from tests.support.house.sources import product, sources
+from tests.support.conventions.sources import product, sources
 
 OTHER_CODE = ("benchmarks", "examples")
 RUNS_WHAT_IT_READS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from statistics import median
 
-from tests.support.house.sources import product, sources, tracked
+from tests.support.conventions.sources import product, sources, tracked
 from tests.support.paths import ROOT
 
 CODE = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.mjs", "*.sh", "Makefile")

@@ -10,7 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.support.house.sources import Source, product, sources
+from tests.support.conventions.sources import Source, product, sources
 
 OF_NAMED_TUPLES = {"_", "_asdict", "_fields", "_make", "_replace"}
 """Public although they begin with an underscore."""
@@ -33,7 +33,7 @@ def reads_by_tests() -> list[str]:
     return [
         f"{source.path}:{line}: {name}"
         for source in sources("tests")
-        if not source.path.startswith("tests/support/house/")
+        if not source.path.startswith("tests/support/conventions/")
         for own in [set(_definitions(source))]
         for line, name in _reads(source)
         if name in owners and name not in own

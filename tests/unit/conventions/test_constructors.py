@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tests.support.house.constructors import large_constructors, num_arguments
+from tests.support.conventions.constructors import large_constructors, num_arguments
 
 MOST = 8
 

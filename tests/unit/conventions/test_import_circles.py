@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.house.imports import circles_of, circles_of_files, circles_of_folders
+from tests.support.conventions.imports import circles_of, circles_of_files, circles_of_folders
 
 
 def test_files_of_the_product_have_no_import_circle() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
-from tests.support.house.sources import product
+from tests.support.conventions.sources import product
 
 IN_EVERY_PACKAGE = {"__init__.py", "__main__.py"}
 

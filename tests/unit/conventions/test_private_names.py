@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.house.privates import reads_across_packages, reads_by_tests
+from tests.support.conventions.privates import reads_across_packages, reads_by_tests
 
 MOST_READS_BY_TESTS = 29
 """This limit may only be lowered, whenever such reads are removed."""

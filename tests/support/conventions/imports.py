@@ -6,7 +6,7 @@ import ast
 import graphlib
 from collections.abc import Iterator, Mapping
 
-from tests.support.house.sources import Source, product, sources
+from tests.support.conventions.sources import Source, product, sources
 
 
 def circles_of_files() -> list[str]:

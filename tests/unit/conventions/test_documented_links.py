@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house.sources import sources
+from tests.support.conventions.sources import sources
 from tests.support.paths import ROOT
 from tests.support.text.documents import DOCUMENTS
 

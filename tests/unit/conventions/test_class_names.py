@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.house.names import classes_of_one_name
+from tests.support.conventions.names import classes_of_one_name
 
 
 def test_public_class_names_are_unique() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.house.names import files_of_one_name
+from tests.support.conventions.names import files_of_one_name
 
 
 def test_file_names_of_a_package_are_unique() -> None:

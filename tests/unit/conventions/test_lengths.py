@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.house.lines import long_files, long_lines, median_lines
+from tests.support.conventions.lines import long_files, long_lines, median_lines
 
 
 def test_no_file_of_the_product_or_the_tests_has_more_than_four_hundred_lines() -> None:

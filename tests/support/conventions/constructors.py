@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from tests.support.house.sources import product
+from tests.support.conventions.sources import product
 
 
 def large_constructors(most: int) -> list[str]:

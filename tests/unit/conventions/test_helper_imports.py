@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.house.imports import imports_from_tests
+from tests.support.conventions.imports import imports_from_tests
 
 
 def test_test_files_and_conftests_are_not_imported() -> None:

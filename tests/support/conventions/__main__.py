@@ -1,8 +1,8 @@
-"""Print all violations of the project's conventions: `python -m tests.support.house`."""
+"""Print all violations of the project's conventions: `python -m tests.support.conventions`."""
 
 from __future__ import annotations
 
-from tests.support.house import constructors, imports, lines, names, privates
+from tests.support.conventions import constructors, imports, lines, names, privates
 
 FOLDERS = ("cactus_actors", "cactus_actors.router", "cactus_actors.workers", "cactus_actors.gateway")
 
