@@ -176,7 +176,7 @@ class RouterActor:
             raise
 
     def run(self) -> str:
-        """Serve until `stop`. Returns why it ended."""
+        """Serve until `stop`; returns the reason of the end."""
         return_large_blocks()
         poller = zmq.Poller()
         for source in (self._mailbox, *self._authenticator.sources):
@@ -212,7 +212,7 @@ class RouterActor:
         return self._health
 
     def worker_lost(self, worker_id: str) -> None:
-        """The process of that worker has ended: continue its jobs elsewhere at once."""
+        """Continue the jobs of that worker, whose process has ended, elsewhere at once."""
         self._mailbox.post(lambda: self._perform(self.core.on_worker_lost(worker_id, time.monotonic())))
 
     def drain(self, timeout_s: float) -> bool:
@@ -229,11 +229,11 @@ class RouterActor:
         self._mailbox.post(lambda: self._perform(self.core.on_prepared(job_id, outcome, time.monotonic())))
 
     def on_journaled(self, job_ids: Sequence[str]) -> None:
-        """The journal's thread holds these jobs."""
+        """Record, in the journal's thread, that the journal holds these jobs."""
         self._mailbox.post(lambda: self._perform(self.core.on_journaled(job_ids, time.monotonic())))
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
-        """The journal's thread could not write these jobs."""
+        """Record, in the journal's thread, that these jobs could not be written."""
         self._mailbox.post(lambda: self._perform(self.core.on_journal_failed(job_ids, reason)))
 
     def _on_results_written(self, job_ids: Sequence[str]) -> None:

@@ -103,7 +103,7 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_prepared(self, job_id: str, outcome: PreparedRequest | CactusError, now: float) -> list[Effect]:
-        """The request of a job is prepared, or refused with an error."""
+        """Handle the end of a preparation: the prepared request of a job, or the error that refuses it."""
         self._admission.on_prepared(job_id, outcome, now)
         self._client_messages.on_prepared(job_id, now)
         self._pump(now)
@@ -122,25 +122,25 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_result_loaded(self, job_id: str, result: StoredResult | None, now: float) -> list[Effect]:
-        """The journal was read; `result` is None if the job cannot be read there."""
+        """Handle a result from the journal; `result` is None if the job cannot be read there."""
         if result is not None and job_id in self.state.jobs.ended:
             self.state.results.add(job_id, result, is_written=True)
         self._client_messages.on_result_loaded(job_id, result, now)
         return self._outbox.drain()
 
     def on_results_written(self, job_ids: Sequence[str]) -> None:
-        """The journal holds the ends of these jobs."""
+        """Record that the journal holds the ends of these jobs."""
         self.state.results.on_written(job_ids)
 
     def on_journaled(self, job_ids: Sequence[str], now: float) -> list[Effect]:
-        """The journal holds these jobs, and can be written."""
+        """Accept these jobs: the journal holds them, and can be written."""
         self.state.storage_error = ""
         self._admission.on_journaled(job_ids)
         self._pump(now)
         return self._outbox.drain()
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
-        """The journal could not write these jobs, or the ends of others."""
+        """Refuse these jobs: the journal could not write them, or the ends of others."""
         self.state.storage_error = reason
         self._admission.on_journal_failed(job_ids, reason)
         return self._outbox.drain()
@@ -159,7 +159,7 @@ class RouterCore:
         self.state.counters.bad_frames["topic"] += 1
 
     def on_worker(self, identity: bytes, message: WorkerMessage, now: float) -> list[Effect]:
-        """A worker's message; any message shows that it is alive."""
+        """Handle a worker's message; any message shows that it is alive."""
         return self.on_workers([(identity, message)], now)
 
     def on_workers(self, messages: Sequence[tuple[bytes, WorkerMessage]], now: float) -> list[Effect]:
@@ -175,13 +175,13 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_worker_lost(self, worker_id: str, now: float) -> list[Effect]:
-        """The supervisor says that this worker's process is gone."""
+        """Handle the end of this worker's process, as the supervisor reports it."""
         self._worker_reports.on_worker_gone(self._dispatcher.workers.by_id(worker_id), "died", now)
         self._pump(now)
         return self._outbox.drain()
 
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
-        """A command could not be sent: the worker's connection has ended."""
+        """Handle the end of a worker's connection: a command could not be sent."""
         self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), "unreachable", now)
         self._pump(now)
         return self._outbox.drain()
@@ -191,12 +191,12 @@ class RouterCore:
         return self._subscribers.authorize(topic, caller, now), self._outbox.drain()
 
     def on_listener(self, topic: str, now: float, caller: Caller, refusal: str | None) -> list[Effect]:
-        """The edge process has subscribed a caller to a job, or refused that."""
+        """Record a subscription of a caller that the edge process granted or refused."""
         self._subscribers.record(topic, caller, refusal, now)
         return self._outbox.drain()
 
     def on_unsubscribed(self, topic: str, caller: Caller | None = None) -> None:
-        """Record the end of a subscription; `caller` is None where its connection has ended."""
+        """Record the end of a subscription; `caller` is None if its connection has ended."""
         self.state.topics.unsubscribe(topic, caller)
 
     def owners(self) -> Iterator[tuple[str, str]]:
@@ -204,7 +204,7 @@ class RouterCore:
         return self._admission.owners()
 
     def on_edge_lost(self) -> None:
-        """Every connection of a client has ended; clients that still listen subscribe again."""
+        """Record that every connection of a client has ended; clients that still listen subscribe again."""
         self.state.topics.clear()
         self.state.counters.num_lost_edges += 1
 

@@ -186,7 +186,7 @@ class CloudRequest(msgspec.Struct, frozen=True, array_like=True):
 class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Run one sequence: compute prompt + emitted, then sample on from position len(emitted_ids).
 
-    `dispatch_id` is never reused within an epoch, so that older attempts at the same job are recognised.
+    `dispatch_id` is never reused within an epoch, so that earlier dispatches of the same job are recognised.
     `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker. Cached prefixes
     are shared with dispatches of the same `cache_salt` only. `grammar` constrains the text, in llguidance's own
     serialised form, or is empty. `mirostat_mu` is the state after `emitted_ids`. `tenant` and `num_prompt_tokens`,

@@ -13,7 +13,7 @@ from cactus_actors.vision.qwen_vl import QwenPictures
 
 
 def processor_of(config: PictureConfig, tokens: TokenTexts) -> PictureProcessor:
-    """The processor for a model's pictures; ModelFileInvalid if its tokenizer lacks a token of theirs."""
+    """The processor of a model's pictures; raises ModelFileInvalid if the tokenizer lacks one of its tokens."""
     image_token = _text_of(config.image_token_id, tokens)
     match config.family:
         case "idefics3":
@@ -33,8 +33,8 @@ def _texts_around(config: PictureConfig, tokens: TokenTexts) -> tuple[str, str]:
 
 
 def _text_of(token_id: int | None, tokens: TokenTexts) -> str:
-    """The text of a control token: others could be written by clients, too."""
+    """The text of a control token; clients could write any other token themselves."""
     text = None if token_id is None else tokens.token_of(token_id)
     if token_id is None or not text or not tokens.is_special(token_id):
-        raise ModelFileInvalid(f"token {token_id}, which config.json names for pictures, is no control token")
+        raise ModelFileInvalid(f"token {token_id}, which config.json names for pictures, is not a control token")
     return text

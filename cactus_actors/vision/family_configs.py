@@ -22,13 +22,13 @@ _CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 _CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 _RESAMPLINGS: tuple[Resampling, ...] = get_args(Resampling)
 _LANCZOS, _BILINEAR, _BICUBIC = 1, 2, 3
-"""Pillow's numbers of its filters are their places in Resampling."""
+"""Pillow numbers its filters in this order."""
 _SOFT_TOKENS = (70, 140, 280, 560, 1120)
 _QWEN_IMAGE_IDS = {"lfm3_vl": 125030, "qwen3_5": 248056, "qwen3_5_moe": 248056}
 
 
 class _Files(NamedTuple):
-    """config.json, and what the model's processor says of pictures and of their text."""
+    """config.json, and the settings of the model's processor for pictures and for their text."""
 
     model: ConfigSection
     pictures: ConfigSection
@@ -36,9 +36,9 @@ class _Files(NamedTuple):
 
 
 def picture_config_of(directory: Path) -> PictureConfig | None:
-    """The treatment of pictures by the model in `directory`; None for a model of no known family.
+    """The picture settings of the model in `directory`; None for a model of another family.
 
-    Raises ModelFileInvalid for a value that is not supported, naming its key.
+    Raises ModelFileInvalid with the key of an unsupported value.
     """
     path = directory / "config.json"
     values = read_json_object(path)
@@ -67,7 +67,7 @@ def _idefics3(files: _Files) -> PictureConfig:
         raise pictures.refused("size", "expected longest_edge")
     tile_size = tiles.integer("longest_edge", 364)
     if tile_size % (patch_size * merge_size):
-        raise tiles.refused("longest_edge", f"no multiple of {patch_size} (a patch) * {merge_size} (scale_factor)")
+        raise tiles.refused("longest_edge", f"not a multiple of {patch_size} (a patch) * {merge_size} (scale_factor)")
     num_tokens = (tile_size // (patch_size * merge_size)) ** 2
     if text.has("image_seq_len") and text.integer("image_seq_len", num_tokens) != num_tokens:
         raise text.refused("image_seq_len", f"a tile of {tile_size} x {tile_size} pixels has {num_tokens} tokens")
@@ -94,7 +94,7 @@ def _lfm2_vl(files: _Files) -> PictureConfig:
     unit = patch_size * merge_size
     tile_size = pictures.integer("tile_size", 512)
     if tile_size % unit:
-        raise pictures.refused("tile_size", f"no multiple of {unit}, the side of a token")
+        raise pictures.refused("tile_size", f"not a multiple of {unit}, the side of a token")
     min_tiles, max_tiles = pictures.integer("min_tiles", 2), pictures.integer("max_tiles", 10)
     if not min_tiles <= max_tiles <= MAX_TILES:
         raise pictures.refused("max_tiles", f"expected {min_tiles} (min_tiles) to {MAX_TILES}")
@@ -154,7 +154,8 @@ def _gemma3(files: _Files) -> PictureConfig:
         raise text.refused("image_seq_length", f"mm_tokens_per_image of config.json is {num_tokens}")
     side = math.isqrt(num_tokens)
     if side**2 != num_tokens or image_size % (patch_size * side):
-        raise model.refused("mm_tokens_per_image", f"no square that divides {image_size // patch_size} patches a side")
+        why = f"not a square that divides {image_size // patch_size} patches per side"
+        raise model.refused("mm_tokens_per_image", why)
     return PictureConfig(
         family="gemma3",
         patch_size=patch_size,
@@ -196,7 +197,7 @@ def _values(
     *,
     normalises: bool = True,
 ) -> dict[str, Any]:
-    """The filter and the normalisation; the arguments are the family's defaults."""
+    """The settings of the filter and of the normalisation; the arguments are the family's defaults."""
     if pictures.has("resample"):
         resampling = pictures.choice("resample", range(len(_RESAMPLINGS)))
     is_normalised = pictures.flag("do_normalize", normalises)
@@ -228,4 +229,4 @@ _READERS: dict[str, Callable[[_Files], PictureConfig]] = {
     "gemma3": _gemma3,
     "gemma4": _gemma4,
 }
-"""By `model_type` of config.json."""
+"""Readers by `model_type` of config.json."""

@@ -1,4 +1,4 @@
-"""Pictures of Gemma 3: one square tile, whatever the picture's shape."""
+"""Pictures of Gemma 3: each is resized to one square tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of Gemma 4: one tile of about the picture's own shape, as large as its number of tokens allows."""
+"""Pictures of Gemma 4: one tile of nearly the picture's shape, as large as the number of tokens allows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Gemma4Pictures:
 
 
 def _size(width: int, height: int, config: PictureConfig) -> tuple[int, int]:
-    """The largest size in whole tokens within `max_pixels` that keeps the ratio of sides as far as it can."""
+    """The largest size in whole tokens within `max_pixels` with nearly the same ratio of sides."""
     unit = config.unit
     scale = math.sqrt(config.max_pixels / (width * height))
     columns, rows = math.floor(scale * width / unit), math.floor(scale * height / unit)

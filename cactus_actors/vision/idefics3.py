@@ -1,4 +1,4 @@
-"""Pictures of Idefics3 and SmolVLM: square tiles in rows, then a small copy of the whole."""
+"""Pictures of Idefics3 and SmolVLM: square tiles in rows, then a thumbnail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cactus_actors.vision.picture_processor import ProcessedPicture
 from cactus_actors.vision.tiles import cut, resized, tile_of
 
 MAX_SIDE = 4096
-"""The longest side after the first resizing, whatever the model's files say."""
+"""The longest side after the first resizing; larger values in the model's files are reduced to it."""
 
 
 class Idefics3Pictures:
@@ -72,7 +72,7 @@ def _first_size(width: int, height: int, longest: int) -> tuple[int, int]:
 
 
 def _whole_tiles(width: int, height: int, side: int) -> tuple[int, int]:
-    """The size in whole tiles: the longer side is rounded up, the other one after it keeps the ratio."""
+    """The size in whole tiles: the longer side is rounded up; the other one then follows from the ratio."""
     ratio = width / height
     if width >= height:
         width = math.ceil(width / side) * side

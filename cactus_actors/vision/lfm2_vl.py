@@ -64,7 +64,7 @@ class LFM2Pictures:
 
 
 def _grids(min_tiles: int, max_tiles: int) -> list[tuple[int, int]]:
-    """All grids of that many tiles as columns and rows, in rising order of tiles."""
+    """All grids with that many tiles, as columns and rows, ordered by the number of tiles."""
     # the order of equally many tiles is that of a set, as in Lfm2VlImageProcessor: it decides between equal distances
     found = {
         (columns, rows)

@@ -1,4 +1,4 @@
-"""A vision model's treatment of pictures, by the files of its directory."""
+"""A vision model's settings for pictures, as its files give them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ Resampling = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hammin
 """Filters of resizing, by Pillow's names."""
 
 SERVED_FAMILIES: frozenset[PictureFamily] = frozenset({"idefics3", "lfm2_vl"})
-"""The families whose encoder the workers compute; models of others answer text alone."""
+"""The families whose encoder the workers compute; models of other families accept only text."""
 
 
 class PictureConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes and normalisation of a model's pictures; a value of a pixel is (byte * rescale - mean) / std.
+    """Sizes and normalisation of a model's pictures; the value of a pixel is (byte * rescale - mean) / std.
 
-    The encoder makes an embedding of `merge_size` x `merge_size` patches of `patch_size` x `patch_size` pixels.
-    `image_token_id` is the placeholder of an embedding in the prompt; `start_token_id` and `end_token_id` stand
-    around a picture where the family has them. `tile_size` is the side of square tiles, 0 where pictures keep their
-    shape.
+    The encoder computes one embedding from `merge_size` x `merge_size` patches of `patch_size` x `patch_size` pixels.
+    `image_token_id` is the placeholder of an embedding in the prompt; `start_token_id` and `end_token_id`
+    enclose a picture if the family has them. `tile_size` is the side of square tiles, 0 if pictures keep their shape.
 
-    idefics3: the longer side becomes `longest_edge`; the picture `splits` into tiles, and a small copy follows them.
+    idefics3: the longer side becomes `longest_edge`; the picture `splits` into tiles, followed by a thumbnail.
     lfm2_vl: a picture of more than `max_pixels` * `tolerance` `splits` into `min_tiles` to `max_tiles` tiles, and a
     thumbnail follows if it `has_thumbnail`; any other gets `min_pixels` to `max_pixels`. Without `has_markers` only
     placeholders are written. qwen_vl: `min_pixels` to `max_pixels`. gemma4: at most `max_pixels`.

@@ -11,7 +11,7 @@ from cactus_actors.vision.picture_limits import LIMITS
 from cactus_actors.vision.webp_size import webp_size
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-"""The formats that are read; each other decoder of Pillow is one more way to attack it."""
+"""The accepted formats; each further decoder of Pillow would be one more target of attacks."""
 
 _STRIP_ROWS = 64
 _Transpose = Image.Transpose
@@ -24,15 +24,15 @@ _TURNS = {
     7: _Transpose.TRANSVERSE,
     8: _Transpose.ROTATE_90,
 }
-"""By EXIF's tag Orientation, what makes the picture upright."""
+"""The operation that makes a picture upright, by EXIF's tag Orientation."""
 
 
 def decoded(content: bytes, max_pixels: int = LIMITS.max_pixels) -> Image.Image:
     """The picture in `content`, in RGB.
 
-    Of an animation it is the first frame. Transparent pixels are laid on white; 16 bits become 8; the orientation of
-    EXIF is applied. The size is checked in the header, before anything is decoded. Raises MediaInvalid for a file of
-    another type or a damaged one, and MediaTooLarge.
+    An animation yields its first frame. Transparent pixels are blended with white, 16 bits are reduced to 8, and the
+    orientation of EXIF is applied. The size is checked in the header, before any pixel is decoded. Raises
+    MediaInvalid for a file of another type or a damaged one, and MediaTooLarge.
     """
     if (size := webp_size(content)) is not None:  # Pillow allocates all pixels to read the header
         _check_size(*size, max_pixels)
@@ -42,12 +42,12 @@ def decoded(content: bytes, max_pixels: int = LIMITS.max_pixels) -> Image.Image:
             turn = _TURNS.get(_orientation(picture))
             flat = _rgb(picture)
     except UnidentifiedImageError:
-        raise MediaInvalid("no PNG, JPEG, WebP, GIF or BMP") from None
+        raise MediaInvalid("not a PNG, JPEG, WebP, GIF or BMP file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise MediaTooLarge(f"more than {max_pixels} pixels") from None
     except (MediaInvalid, MediaTooLarge, MemoryError):
         raise
-    except Exception:  # Pillow's decoders raise errors of many types, which say nothing to a client
+    except Exception:  # Pillow's decoders raise errors of many types, which mean nothing to a client
         raise MediaInvalid("truncated or damaged") from None
     return flat if turn is None else flat.transpose(turn)
 
@@ -60,7 +60,7 @@ def _check_size(width: int, height: int, max_pixels: int) -> None:
 
 
 def _orientation(picture: Image.Image) -> int:
-    """EXIF's number of the orientation; 1, upright, if there is none that can be read."""
+    """The value of EXIF's tag Orientation; 1 (upright) if it is missing or unreadable."""
     try:
         value = picture.getexif().get(ExifTags.Base.Orientation, 1)
     except MemoryError:
@@ -74,14 +74,14 @@ def _rgb(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I;16"):  # grey of 16 bits; the upper 8 are kept, as of colours of 16 bits
         picture = picture.point(lambda value: value * (1 / 256)).convert("L")
     if picture.mode in ("I", "F"):
-        raise MediaInvalid("pixels of 32 bits are not read")
+        raise MediaInvalid("pixels of 32 bits are not supported")
     if "A" in picture.getbands() or "a" in picture.getbands() or picture.info.get("transparency") is not None:
         return _on_white(picture)
     return picture.convert("RGB")
 
 
 def _on_white(picture: Image.Image) -> Image.Image:
-    """The picture on a white background, strip by strip: whole copies would take several times its memory."""
+    """The picture on a white background, composed in strips: whole copies would take several times its memory."""
     picture.load()
     flat = Image.new("RGB", picture.size)
     for top in range(0, picture.height, _STRIP_ROWS):

@@ -24,14 +24,14 @@ class PictureDirectory:
         """The content of a file.
 
         `path` is relative to the root, or absolute below it. Raises MediaNotAllowed for a path outside, MediaInvalid
-        for no regular file, and MediaTooLarge.
+        for another kind of file, and MediaTooLarge.
         """
         names = self._names(path)
         try:
             with self._opened(names) as file:
                 status = os.fstat(file)
                 if not stat.S_ISREG(status.st_mode):
-                    raise MediaInvalid("no regular file")
+                    raise MediaInvalid("not a regular file")
                 if status.st_size > max_bytes:
                     raise MediaTooLarge(f"{status.st_size} bytes, {max_bytes} are allowed")
                 return _content(file, max_bytes)
@@ -51,7 +51,7 @@ class PictureDirectory:
 
     @contextlib.contextmanager
     def _opened(self, names: tuple[str, ...]) -> Iterator[int]:
-        """The descriptor of a file: each folder is opened in the one above, so that nothing changes in between."""
+        """The descriptor of a file: each folder is opened from its parent, so that no path changes in between."""
         if not names:
             raise FileNotFoundError
         with contextlib.ExitStack() as stack:

@@ -27,8 +27,8 @@ _REQUEST = (
 class PictureFetcher:
     """GET requests to allowed hosts.
 
-    All addresses of a host must be public, and the connection goes to one of those that were checked, so that a name
-    cannot get another address in between. Each redirect is checked like the first URL. Proxies of the environment are
+    All addresses of a host must be public, and the connection goes to one of the checked addresses: a name cannot
+    resolve to another address in between. Each redirect is checked like the first URL. Proxies of the environment are
     not used.
     """
 
@@ -102,7 +102,7 @@ class PictureFetcher:
 
 
 def _first_connection(addresses: Sequence[str], port: int, until: float) -> socket.socket:
-    """A connection to the first address that takes one."""
+    """A connection to the first address that accepts it."""
     for place, address in enumerate(addresses, 1):
         try:
             return socket.create_connection((address, port), max(until - time.monotonic(), 0.001))

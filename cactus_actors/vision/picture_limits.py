@@ -1,4 +1,4 @@
-"""The largest pictures that a request may bring."""
+"""Limits on the pictures of a request."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cactus_actors.protocol.pictures import MAX_PREPARED_BYTES
 
 
 class PictureLimits(NamedTuple):
-    """Pictures of a request, encoded bytes and pixels of each, and pixels of all together.
+    """Limits on the number of pictures, on the encoded bytes and the pixels of each, and on the pixels of all.
 
-    The limits on pixels keep decoding and resizing within the time and the memory of the preparation process,
-    `max_prepared_bytes`, of the tiles of a request, those of the messages between router and worker.
+    The limits on pixels bound the time and the memory of the preparation process; `max_prepared_bytes` bounds the
+    tiles of a request, and so the messages between router and worker.
     """
 
     max_pictures: int = 32

@@ -1,4 +1,4 @@
-"""The interface of the families: a decoded picture becomes tiles, and the text that stands for it in the prompt."""
+"""The interface of the families: a decoded picture becomes tiles, and text that represents it in the prompt."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class PictureProcessor(Protocol):
 
     @property
     def image_token(self) -> str:
-        """The text of the token that is the place of an embedding."""
+        """The text of the placeholder token of an embedding."""
 
     def process(self, picture: Image.Image) -> ProcessedPicture:
-        """The tiles of a picture in RGB, and its text; MediaInvalid for a shape that the model does not take."""
+        """The tiles of a picture in RGB, and its text; raises MediaInvalid for an unsupported shape."""
 
 
 class TokenTexts(Protocol):

@@ -26,7 +26,7 @@ _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 class PictureReader:
-    """Without a directory it reads no paths and no file URLs, without hosts it fetches nothing."""
+    """Reads pictures; without a directory paths and file URLs are refused, without hosts http(s) URLs."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ def _path_of_url(url: str) -> str:
     except ValueError:
         raise MediaInvalid("malformed URL") from None
     if parts.netloc not in ("", "localhost"):
-        raise MediaNotAllowed("a file URL names no host")
+        raise MediaNotAllowed("a file URL must not name a host")
     return unquote(parts.path)
 
 
 def _of_data_url(url: str, max_bytes: int) -> bytes:
-    """The content of a data URL (RFC 2397) in base64; its media type is not believed."""
+    """The content of a data URL (RFC 2397) in base64; its media type is ignored."""
     head, comma, body = url.partition(",")
     if not comma or not head.lower().endswith(";base64"):
         raise MediaInvalid("a data URL is data:image/TYPE;base64,CONTENT")
@@ -93,7 +93,7 @@ def _of_data_url(url: str, max_bytes: int) -> bytes:
     try:
         content = base64.b64decode(_BLANKS.sub("", unquote(body) if "%" in body else body), validate=True)
     except (binascii.Error, ValueError):
-        raise MediaInvalid("the data URL is no valid base64") from None
+        raise MediaInvalid("the data URL is not valid base64") from None
     if len(content) > max_bytes:
         raise MediaTooLarge(f"{len(content)} bytes, {max_bytes} are allowed")
     return content

@@ -14,7 +14,7 @@ _SAFE = "/%:@!$&'()*+,;=~-._?"
 
 
 class PictureURL(NamedTuple):
-    """Where to connect, and what to ask for: `path` includes the query."""
+    """The address to connect to, and the requested path with its query."""
 
     scheme: str
     host: str

@@ -23,7 +23,7 @@ def with_pictures(prompt: str, placeholder: str, pictures: Sequence[ProcessedPic
 
 
 def with_placeholders(ids: Sequence[int], image_token_id: int, pictures: Sequence[PreparedPicture]) -> list[int]:
-    """The ids with the image token, which stands once for each tile, as often as the tile has tokens.
+    """The ids in which each tile's single image token is repeated as often as the tile has tokens.
 
     Raises TemplateInvalid if there are more or fewer image tokens than tiles.
     """

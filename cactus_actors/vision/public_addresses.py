@@ -1,4 +1,4 @@
-"""Tells addresses of the public internet from those of this machine, its network, and reserved ones."""
+"""Distinguishes public addresses from those of this machine, of its network, and reserved ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052
 def is_public(address: str) -> bool:
     """True for an address of the public internet.
 
-    An IPv6 address that leads to an IPv4 address (mapped, 6to4, Teredo, NAT64) is as public as that one.
+    An IPv6 address that contains an IPv4 address (mapped, 6to4, Teredo, NAT64) is public if that one is.
     """
     try:
         number = ipaddress.ip_address(address)
@@ -31,7 +31,7 @@ def is_public(address: str) -> bool:
 
 
 def addresses_of(host: str, port: int, timeout_s: float) -> list[str]:
-    """The addresses of a host by the system's resolver; MediaInvalid if there is none in time."""
+    """The addresses of a host by the system's resolver; raises MediaInvalid if there is none in time."""
     found: list[str] = []
 
     def resolve() -> None:

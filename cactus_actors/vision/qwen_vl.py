@@ -1,4 +1,4 @@
-"""Pictures of Qwen's vision models and LFM3-VL: one tile of about the picture's own shape."""
+"""Pictures of Qwen's vision models and LFM3-VL: one tile of nearly the picture's shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cactus_actors.vision.picture_processor import ProcessedPicture
 from cactus_actors.vision.tiles import resized, tile_of
 
 MAX_RATIO = 200
-"""The largest ratio of a picture's sides that the models take."""
+"""The largest ratio of a picture's sides that the models accept."""
 
 
 class QwenPictures:

@@ -1,4 +1,4 @@
-"""Resizing and cutting of pictures by Pillow."""
+"""Resizes pictures and cuts them into tiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tile_of(picture: Image.Image, config: PictureConfig) -> PictureTile:
 
 
 def cut(picture: Image.Image, side: int) -> list[list[Image.Image]]:
-    """The rows of the squares that a picture consists of; its sides are multiples of `side`."""
+    """The squares of a picture, row by row; its sides are multiples of `side`."""
     return [
         [picture.crop((left, top, left + side, top + side)) for left in range(0, picture.width, side)]
         for top in range(0, picture.height, side)

@@ -1,4 +1,4 @@
-"""A connection that is over at a given time, however slowly the other side sends."""
+"""A connection with a deadline for all its reads and writes together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class TimedConnection:
     """Reads and writes a socket until the time `until` of the monotonic clock, and raises TimeoutError after it.
 
-    A timeout of a socket is that of each read alone: a server that sends a byte now and then would never end.
+    The timeout of a socket applies to each read alone: a server that sends a byte now and then would never reach it.
     """
 
     def __init__(self, connected: socket.socket, until: float) -> None:
@@ -27,13 +27,13 @@ class TimedConnection:
         self._connected.sendall(content)
 
     def answer(self) -> http.client.HTTPResponse:
-        """The answer to a GET request, its headers read."""
+        """The answer to a GET request, after its headers have been read."""
         answer = http.client.HTTPResponse(self, method="GET")  # type: ignore[arg-type]  # it only calls makefile
         answer.begin()
         return answer
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """A file of the answer's bytes."""
+        """The bytes of the answer as a file."""
         return io.BufferedReader(_TimedBytes(self._connected, self._until))
 
 
@@ -52,7 +52,7 @@ class _TimedBytes(io.RawIOBase):
 
 
 def time_left(until: float) -> float:
-    """Raises TimeoutError after the time."""
+    """The seconds left; raises TimeoutError after the deadline."""
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def webp_size(content: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels; None if `content` does not begin like a WebP file."""
+    """Width and height in pixels; None if `content` is not a WebP file."""
     if len(content) < 30 or content[:4] != b"RIFF" or content[8:12] != b"WEBP":
         return None
     kind = content[12:16]

@@ -16,7 +16,7 @@ from cactus_actors.router.state.worker import WorkerRecord
 
 @dataclass
 class PendingLoad:
-    """An adapter that jobs may name when every worker of `waiting` has it."""
+    """A load in progress: jobs may name the adapter when every worker of `waiting` has it."""
 
     name: str
     path: str
@@ -27,7 +27,7 @@ class PendingLoad:
 
 
 class AdapterRequests:
-    """A worker gets the list of all adapters with its Welcome, and again whenever the list changes."""
+    """Loads and unloads adapters: each worker gets their list with its Welcome and whenever the list changes."""
 
     def __init__(self, state: RouterState) -> None:
         self._state = state
@@ -37,12 +37,12 @@ class AdapterRequests:
         self._loads: dict[str, PendingLoad] = {}  # by name
 
     def on_welcome(self, identity: bytes) -> None:
-        """A worker's session begins; without adapters it gets no list."""
+        """Send the list of adapters to a worker whose session begins; an empty list is not sent."""
         if self._registry.is_used:
             self._outbox.command(identity, self._registry.command)
 
     def load(self, identity: bytes, request: LoadAdapter, encoding: Encoding) -> None:
-        """Have the workers load an adapter; raises InvalidRequest."""
+        """Let the workers load an adapter; raises InvalidRequest."""
         name, path = request.name, request.path
         if not is_adapter_name(name):
             raise InvalidRequest(f"{name[:80]!r} is no name of an adapter: {NAME_RULE}", param="name")
@@ -65,12 +65,12 @@ class AdapterRequests:
         self._complete(load)
 
     def unload(self, identity: bytes, request: UnloadAdapter, encoding: Encoding) -> None:
-        """Let no more jobs have an adapter; raises ModelNotFound."""
+        """Remove an adapter: later jobs cannot name it; raises ModelNotFound."""
         self._registry.remove(request.name)
         self._outbox.reply(identity, AdapterUnloaded(name=request.name, request_id=request.request_id), encoding)
 
     def on_loaded(self, worker: WorkerRecord, message: AdaptersLoaded) -> None:
-        """A worker has loaded its list, as far as it can."""
+        """Handle a worker's report about the adapters of its list: loaded, or failed."""
         for load in list(self._loads.values()):
             if load.key not in message.keys:
                 continue
@@ -83,7 +83,7 @@ class AdapterRequests:
             self._outbox.add(LogWarning(f"worker {worker.worker_id} has no adapter {name}: {reason}"))
 
     def on_tick(self) -> None:
-        """Wait no longer for workers that are gone, and forget removed adapters that no job has."""
+        """Stop waiting for workers that are gone, and forget removed adapters that no job has."""
         for load in list(self._loads.values()):
             load.waiting &= {worker.identity for worker in self._workers.local.values()}
             self._complete(load)

@@ -101,7 +101,7 @@ class Admission:
                 yield job.job_id, job.tenant
 
     def on_prepared(self, job_id: str, outcome: PreparedRequest | CactusError, now: float) -> None:
-        """A request is prepared, or cannot be prepared."""
+        """Pass a prepared request to the journal, or refuse one that cannot be prepared."""
         pending = self._state.pending.pop(job_id)
         self._state.dispatcher.queue.release(job_id)
         outcome = pending.refusal or outcome
@@ -123,7 +123,7 @@ class Admission:
         self._state.pending.clear()
 
     def on_journaled(self, job_ids: Sequence[str]) -> None:
-        """These jobs are on disk, which makes them accepted."""
+        """Accept these jobs, which are on disk."""
         for job_id in job_ids:
             self._state.dispatcher.queue.release(job_id)
             job = self._state.jobs.live.get(job_id)
@@ -131,7 +131,7 @@ class Admission:
                 self._admit(job)
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
-        """These jobs could not be written to disk: they are refused."""
+        """Refuse these jobs, which could not be written to disk."""
         error = StorageFailure(f"the journal cannot be written: {reason}", retry_after=5.0)
         for job_id in job_ids:
             self._state.dispatcher.queue.release(job_id)

@@ -66,12 +66,12 @@ class ClientMessages:
             self._handle(DeferredMessage(identity, message, encoding, caller), now)
 
     def on_prepared(self, job_id: str, now: float) -> None:
-        """The preparation of a request has ended: handle the messages that waited for that."""
+        """Handle the messages that waited for the preparation of this job."""
         for message in self._unprepared.take(job_id):
             self._handle(message, now)
 
     def on_result_loaded(self, job_id: str, result: StoredResult | None, now: float) -> None:
-        """The journal was read; `result` is None if the job cannot be read there."""
+        """Handle the messages that waited for a result; it is None if the journal does not have it."""
         with self._state.results.loaded(job_id, result):
             for message in self.loader.waiting.take(job_id):
                 self._handle(message, now)

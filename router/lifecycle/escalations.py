@@ -117,7 +117,7 @@ class Escalations:
             self._waiting.pop(job_id, None)
 
     def _give_up_late(self, now: float) -> None:
-        """Return jobs to their local answers after max_handoff_wait_s, unless a client has seen the cloud's."""
+        """Return jobs to their local answers after max_handoff_wait_s, unless a client has seen the cloud's in part."""
         while self._asked:
             job_id, job = next(iter(self._asked.items()))
             assert job.cloud is not None

@@ -15,7 +15,7 @@ from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 
 def handoff_of(job: Job, ending: JobEnding, signal: SignalName, local_measures: Measures | None) -> Handoff:
-    """The decision, its reason and the cloud's cost; with the local answer if a cloud's replaced it."""
+    """The decision, its reason and the cloud's cost; with the local answer if a cloud's answer replaced it."""
     threshold = job.prepared.policy.cloud_handoff_threshold
     decision, gate_failure = job.handoff.decision, job.handoff.gate_failure
     if decision is None:
@@ -33,7 +33,7 @@ def handoff_of(job: Job, ending: JobEnding, signal: SignalName, local_measures: 
 
 
 def local_usage(job: Job) -> Usage:
-    """The tokens that were computed here."""
+    """The tokens that local workers computed."""
     log = job.local.log
     return Usage(
         prompt_tokens=len(job.prepared.prompt_ids),

@@ -23,7 +23,7 @@ from cactus_actors.router.state.token_log import TokenLog
 
 
 class JournalWriter:
-    """Hands jobs to the journal, if there is one, and their results to the result store."""
+    """Passes jobs to the journal, if there is one, and their results to the result store."""
 
     def __init__(self, state: RouterState) -> None:
         self._outbox = state.outbox

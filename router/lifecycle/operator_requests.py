@@ -22,7 +22,7 @@ class OperatorRequests:
     def answer(
         self, request: StatusRequest | Scale | Restart, caller: Caller, now: float
     ) -> Status | Scaling | Restarting:
-        """Raises PermissionDenied, InvalidRequest."""
+        """The answer to a request; raises PermissionDenied, InvalidRequest."""
         if isinstance(request, StatusRequest):
             status = self.status(request, now)
             return status if caller.role == "operator" else _without_tenants(status)

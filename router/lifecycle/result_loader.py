@@ -27,7 +27,7 @@ class ResultLoader:
         self._load_next()
 
     def on_loaded(self, job_id: str) -> None:
-        """The journal was read for a job, and the messages about it were handled."""
+        """Record that the journal was read for a job, and that the messages about it were handled."""
         self._loading.discard(job_id)
         self._load_next()
 

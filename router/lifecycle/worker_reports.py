@@ -14,7 +14,7 @@ from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
 
 MAX_BROKEN_LINKS = 20
-"""Attempts that a job may lose to its workers' connections without a token in between."""
+"""Successive dispatches of a job that may end with the connection of their worker, without a token in between."""
 
 _OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconnected": "cut"}
 
@@ -39,7 +39,7 @@ class WorkerReports:
         for delta in report.deltas:
             assignment = assignments.get(delta.dispatch_id)
             if assignment is None:
-                # An older attempt that still runs.
+                # An ended dispatch that its worker still runs.
                 self._counters.on_late([delta])
                 if delta.finish is None:
                     self._outbox.command(worker.identity, Abort(delta.dispatch_id))
@@ -106,7 +106,7 @@ class WorkerReports:
             delta.cuts,
             tops,
         ):
-            # Tokens are missing, so this attempt's stream cannot be continued.
+            # Tokens are missing, so the stream of this dispatch cannot be continued.
             self._dispatcher.abort(assignment)
             self._move_on(assignment, "broken", now)
             return

@@ -42,9 +42,9 @@ class HandoffState(msgspec.Struct, eq=False, gc=False):
 
 @dataclass(slots=True, eq=False)
 class CloudAttempt:
-    """A job's escalation; `dispatch_id` is None while it waits for a slot at a cloud worker.
+    """The handoff of a job to a cloud worker; `dispatch_id` is None while it waits for a slot there.
 
-    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` before a client
+    The stream is the cloud's from its first chunk on (`log` is not empty), unless the handoff `failed` before a client
     saw a part. If the cloud's answer `broke` off after a client saw a part, the job ends with that error and the
     complete local answer. `finish` is the cloud worker's finish.
     """

@@ -1,4 +1,4 @@
-"""The run of a job on local workers: the attempts, and the answer that they gave so far."""
+"""The local run of a job: its dispatches, and the answer that local workers generated so far."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ class JobEnding:
 
 
 class Attempts(msgspec.Struct, eq=False, gc=False):
-    """The attempts of a job: the running one (`dispatch_id` is None without one), and how the others ended.
+    """The dispatches of a job: the current one (`dispatch_id` is None without one), and how the others ended.
 
-    `started_at` is when the first one began. `worker` is the last worker that was given the job, or the cloud
-    worker that completed it. A job that is a retry lost its worker; one that is contended took the last free slot.
+    `num_started` counts them, as `attempts` of the result; `started_at` is the time of the first one. `worker` is the
+    last worker that was given the job, or the cloud worker that completed it. A job that is a retry lost its worker;
+    one that is contended took the last free slot.
     """
 
     num_started: int = 0
@@ -46,9 +47,9 @@ class Attempts(msgspec.Struct, eq=False, gc=False):
 class LocalAnswer(msgspec.Struct, eq=False, gc=False):
     """The tokens of the local answer, and its state.
 
-    Since the last token, `num_broken_links` attempts ended with the connection of their worker. `ending` is kept
-    while an answer of the cloud is awaited. `mirostat_mu` is the sampler's state after the last
-    token, from which another worker continues.
+    Since the last token, `num_broken_links` dispatches ended with the connection of their worker. `ending` is kept
+    while an answer of the cloud is awaited. `mirostat_mu` is the sampler's state after the last token, from which
+    another worker continues.
     """
 
     log: TokenLog

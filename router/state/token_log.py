@@ -17,7 +17,7 @@ class TokenLog:
     """Grows by deltas that carry their position, so that repeats are dropped and gaps are refused.
 
     The log has one text per token, so that any cut between tokens is also a cut of the text, and the same one in every
-    attempt. `tail` is text that came without a token; it follows the last token.
+    dispatch. `tail` is text that came without a token; it follows the last token.
 
     With `tokenizer` it keeps likely tokens, too, and with `prompt_ids` those of the prompt. `reasoning` is set once the
     model has reasoned; `texts` and `text` are the answer's. `model` is the cloud model that generated the tokens, None

@@ -40,8 +40,8 @@ class Engine:
     """Runs the sequences of many dispatches together, one step at a time; not thread-safe.
 
     On one machine and model, the deltas of a dispatch depend on its prompt, parameters, seed and choice alone:
-    not on other sequences, chunked prefill, prefix cache, drafts, or the token at which an earlier attempt
-    ended. Drafts change only the number of tokens in a delta.
+    not on other sequences, chunked prefill, prefix cache, drafts, or the token at which an earlier dispatch
+    of the job ended. Drafts change only the number of tokens in a delta.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ class Engine:
         return deltas
 
     def _finish_before(self, sequence: Sequence) -> Finish | None:
-        """The finish of a sequence that ended in an earlier attempt, or None."""
+        """The finish of a sequence that ended in an earlier dispatch, or None."""
         if sequence.pooler is not None or sequence.num_completion_tokens == 0:
             return None
         return self._stop_conditions.finish_for(sequence, int(sequence.token_ids[-1]))

@@ -36,7 +36,7 @@ class SequenceState:
 class Sequence:
     """Prompt and completion tokens of one dispatch, and the number of computed tokens.
 
-    `token_ids` holds the prompt, then tokens emitted by earlier attempts, then tokens sampled here. A sequence
+    `token_ids` holds the prompt, then tokens emitted by earlier dispatches, then tokens sampled here. A sequence
     with one uncomputed token decodes, one with more prefills; there is no other difference.
 
     `uses_mirostat`: mirostat keeps a state from token to token.

@@ -35,7 +35,7 @@ class SequenceFactory:
         self._encoder = model.encoder
 
     def create(self, dispatch: Dispatch) -> Sequence:
-        """The sequence of a dispatch, after the tokens of earlier attempts; raises InvalidRequest."""
+        """The sequence of a dispatch, after the tokens of earlier dispatches; raises InvalidRequest."""
         self._check(dispatch)
         sequence = Sequence(
             dispatch,
@@ -48,7 +48,7 @@ class SequenceFactory:
             adapter_slot=self._adapters.slot_of(dispatch.adapter),
         )
         sequence.pictures = self._pictures_of(dispatch)
-        for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
+        for token_id in dispatch.emitted_ids:  # their text was sent in an earlier dispatch
             self._stop_conditions.advance(sequence, token_id)
         return sequence
 

@@ -13,7 +13,7 @@ class TokenConstraint(Protocol):
     """Allows tokens one after another in one sequence; used by one thread.
 
     The engine reads `bitmask` after the forward pass of each token, then calls `accept` with the sampled token.
-    Tokens of an earlier attempt are accepted first. An exception ends this sequence only.
+    Tokens of earlier dispatches are accepted first. An exception ends this sequence only.
     """
 
     def accept(self, token_id: int) -> None:

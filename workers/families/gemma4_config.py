@@ -20,7 +20,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 ROPES = {FULL: 0, SLIDING: 1}  # index of the rope of each kind
 PERIOD = 6  # of layers, the last of which has no window, where the files do not say
 ABSENT = "absent"
-# What Gemma4TextConfig of transformers assumes where a key is missing.
+# Defaults of Gemma4TextConfig of transformers for missing keys.
 DEFAULTS = {
     "vocab_size": 262_144,
     "hidden_size": 2304,

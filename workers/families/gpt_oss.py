@@ -27,7 +27,7 @@ from cactus_actors.workers.spec.sliding_window import (
     windows_from_json,
 )
 
-# What GptOssConfig of transformers assumes where a key is missing.
+# Defaults of GptOssConfig of transformers for missing keys.
 DEFAULTS = {
     "vocab_size": 201088,
     "hidden_size": 2880,

@@ -102,7 +102,7 @@ class PackedFormat:
         return self.layout.row_bytes(num_columns)
 
     def packed_by(self, pack: Pack) -> PackedFormat:
-        """The same format with another choice of scales."""
+        """A copy of this format whose scales are chosen by `pack`."""
         return replace(self, _pack=pack)
 
     def pack(self, weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:

@@ -23,9 +23,9 @@ _RADIUS_OF_ALL = np.float32(90.0)  # a logit further than ln(2^126) below the la
 def keep_typical_ranks(
     values: Logits, typical_p: Scalar, kept: Ids, weights: Reals, num_kept: Scalar, order: Ids
 ) -> Scalar:
-    """The same rule over the first `num_kept` ids and their weights, which move up; how many are kept.
+    """Keep the typical ids among the first `num_kept`, with their weights, at the front; returns their number.
 
-    The first weight is 1; `order` is room for as many places.
+    The first weight is 1; `order` has room for `num_kept` places.
     """
     total = 0.0
     below = 0.0

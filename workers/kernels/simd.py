@@ -56,12 +56,12 @@ def index(value: int) -> ir.Constant:
 
 
 def constant(llvm_type: ir.VectorType, value: float) -> ir.Constant:
-    """The same constant in every lane."""
+    """A vector with this constant in every lane."""
     return ir.Constant(llvm_type, [value] * llvm_type.count)
 
 
 def splat(builder: ir.IRBuilder, scalar: ir.Value, count: int) -> ir.Value:
-    """The same scalar in every one of `count` lanes."""
+    """A vector with the scalar in each of `count` lanes."""
     wide = ir.VectorType(scalar.type, count)
     first = builder.insert_element(ir.Constant(wide, ir.Undefined), scalar, ir.Constant(I32, 0))
     return builder.shuffle_vector(
@@ -225,7 +225,7 @@ def fetch(typing: Any, array: Any, index: Any) -> Any:
 
 @_operation(types.float32)
 def broadcast(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """The same float in every lane."""
+    """A vector with the float in every lane."""
     return splat(builder, value, LANES)
 
 

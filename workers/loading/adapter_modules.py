@@ -20,7 +20,7 @@ from cactus_actors.workers.spec.model_config import ModelConfig
 
 @dataclass(frozen=True)
 class AdapterModules:
-    """What an adapter's reader knows of the model: shapes (outputs, inputs) by canonical name."""
+    """The part of a model that readers of adapters need: shapes (outputs, inputs) by canonical name."""
 
     family: Family
     config: ModelConfig

@@ -50,7 +50,7 @@ UNUSED = frozenset(
 
 
 class PeftConfig(NamedTuple):
-    """What adapter_config.json says about ranks and scales."""
+    """Ranks and scales of adapter_config.json."""
 
     keys: ConfigKeys
     rank: int

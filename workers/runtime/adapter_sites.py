@@ -23,7 +23,7 @@ HEAD = "lm_head"
 
 
 class LowRank(NamedTuple):
-    """What an adapter adds to one module: up @ down, with its scale in `up`."""
+    """The product that an adapter adds to one module: up @ down, with its scale in `up`."""
 
     down: NDArray[np.float32]  # (rank, inputs)
     up: NDArray[np.float32]  # (outputs, rank)

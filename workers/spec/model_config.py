@@ -114,10 +114,10 @@ class ModelConfig:
     logit_softcap: float = 0.0
     query_growth: QueryGrowth | None = None
     embedding_scale: float = 1.0
-    residual_scale: float = 1.0  # of what a part of a layer adds
+    residual_scale: float = 1.0  # of the output of each part of a layer
     logit_scale: float = 1.0
-    has_norms_after: bool = False  # if what a part of a layer adds is normed, in families that may do without
-    has_head_gates: bool = False  # if heads of the attention are gated, in families that may do without
+    has_norms_after: bool = False  # norms on the output of each part of a layer, if the family leaves it open
+    has_head_gates: bool = False  # gates on the heads of attention, if the family leaves it open
     num_taps: int = 0  # of the short convolutions
     conv_bias: bool = False  # of the convolutions of recurrent layers
     experts: Experts | None = None
@@ -126,7 +126,7 @@ class ModelConfig:
     vision: VisionConfig | None = None  # of the encoder of pictures
 
     def served_for(self, max_context: int) -> ModelConfig:
-        """The same model with sequences of at most `max_context` tokens."""
+        """A copy of this model for sequences of at most `max_context` tokens."""
         ropes = tuple(rope.served_for(max_context) for rope in self.ropes)
         return replace(self, max_context=max_context, ropes=ropes)
 

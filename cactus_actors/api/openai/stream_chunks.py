@@ -47,7 +47,7 @@ class Chunks(ABC):
         self._held: dict[int, Accepted] = {}
 
     def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
-        """The service accepted the job of that choice.
+        """The chunks for the acceptance of that choice's job.
 
         The first chunk of a choice that may be handed off is held back until its model is known.
         """
@@ -56,18 +56,18 @@ class Chunks(ABC):
         return [] if options.cloud_handoff_threshold or options.max_entropy else self._begin(choice)
 
     def delta(self, choice: int, delta: Delta) -> list[Chunk]:
-        """The stream of that choice has a new delta."""
+        """The chunks for a new delta of that choice."""
         self._note_model(delta.model)
         return [*self._begin(choice), *self._grow(choice, delta)]
 
     def finished(self, choice: int, result: Result) -> list[Chunk]:
-        """A choice ended: the chunks held back, and the one with its finish reason."""
+        """The chunks for the end of a choice: those held back, and the one with its finish reason."""
         self._note_model(result.model if result.cloud_handoff else None)
         self._results[choice] = result
         return [*self._begin(choice), *self._last(choice, result)]
 
     def usage(self) -> list[Chunk]:
-        """The chunk of the token counts, if the request wants one."""
+        """The chunk with the token counts, if the request asks for one."""
         if not self._request.include_usage:
             return []
         results = [self._results[choice] for choice in sorted(self._results)]
@@ -75,7 +75,7 @@ class Chunks(ABC):
         return [chunk | extensions_of(results[0]) if len(results) == 1 else chunk]
 
     def _note_model(self, model: str | None) -> None:
-        """If a cloud answers, chunks name its model from now on, without a fingerprint."""
+        """Let later chunks name the model of the cloud, if one answers, without a fingerprint."""
         if model is not None:
             self._tail["model"] = model
             self._tail.pop("system_fingerprint", None)
@@ -219,7 +219,7 @@ class ChatChunks(Chunks):
         return chunks
 
     def _whole_call(self, choice: int) -> list[Chunk]:
-        """The last call, for clients that accept no call in parts."""
+        """The chunk of the last call, for clients that accept no call in parts."""
         begun = self._begun.pop(choice, None)
         return [] if begun is None else self._call(choice, begun)
 
@@ -228,7 +228,7 @@ class ChatChunks(Chunks):
         return self._delta(choice, {"content": (self._written[choice].end() if text else "") + text}, likely)
 
     def _call(self, choice: int, fields: dict[str, Any]) -> list[Chunk]:
-        """More of the last call; nothing for a second one if only one is allowed."""
+        """The chunk with more of the last call; none for a second call if only one is allowed."""
         place = self._num_calls[choice] - 1
         if place and self._request.submits[choice].options.parallel_tool_calls is False:
             return []

@@ -141,7 +141,7 @@ def test_the_memory_of_pictures_counts_towards_the_limit(model: TextModel) -> No
 @pytest.mark.parametrize(
     ("sources", "kind", "param", "message"),
     [
-        ([url(9, 9), "data:;base64,AAAA"], MediaInvalid, "messages[0].content[1]", "picture 1: no PNG, JPEG"),
+        ([url(9, 9), "data:;base64,AAAA"], MediaInvalid, "messages[0].content[1]", "picture 1: not a PNG, JPEG"),
         (["/etc/passwd"], MediaNotAllowed, "messages[0].content[0]", "picture 0: this service reads no pictures"),
         (["http://127.0.0.1/"], MediaNotAllowed, "messages[0].content[0]", "picture 0: this service fetches no"),
         ([url(9, 9)] * 33, MediaTooLarge, "messages", "33 pictures, 32 are allowed"),
