@@ -25,7 +25,7 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.sdk.local_backend import LocalBackend
-from training.corpus.registry import examination
+from training.corpus.registry import evaluation_samples
 from training.evaluate import NOT_ANSWERABLE, SEED, WITHOUT_ONE_ANSWER
 from training.questions import labelled
 
@@ -74,7 +74,7 @@ def main() -> None:
     options = parser.parse_args()
     examples = [
         msgspec.convert(labelled(sample), Example)
-        for sample in examination(SEED, options.per_kind)
+        for sample in evaluation_samples(SEED, options.per_kind)
         if sample.kind not in (NOT_ANSWERABLE, WITHOUT_ONE_ANSWER)
     ]
     sprout = resolve_model("cactus-sprout")

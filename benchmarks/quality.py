@@ -27,7 +27,7 @@ from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.loading.load_model import load_model
-from training.corpus.registry import examination
+from training.corpus.registry import evaluation_samples
 
 BLOCK_SIZE = 16
 STEP_TOKENS = 128
@@ -136,7 +136,7 @@ def held_out_conversations(text: TextModel, per_kind: int) -> list[Document]:
     """Conversations in wordings that training does not use, in the model's own template."""
     return [
         text.chat_prompt(sample.messages, sample.tools, add_generation_prompt=False).ids[: text.max_context]
-        for sample in examination(SEED, per_kind)
+        for sample in evaluation_samples(SEED, per_kind)
     ]
 
 

@@ -16,19 +16,19 @@ from cactus_actors.models.confidence_probe import probe_beside
 from cactus_actors.protocol.confidence import Probe, Signal, answer_prob, entropy_confidence, min_token_prob
 from training.answering import Answer, Backend, Question
 from training.chat import MODEL_DIRECTORY
-from training.corpus.curriculum import reworded_examination
+from training.corpus.curriculum import reworded_evaluation_samples
 from training.corpus.facts import FACT_KINDS
-from training.corpus.registry import examination
+from training.corpus.registry import evaluation_samples
 from training.corpus.sample import Sample
 from training.judging import is_right
 
 SEED = 7
-# A hedge is a correct reply and yet no answer: confidence must separate answered from not answered.
+# A hedge is a correct reply but not an answer: confidence must separate answered from unanswered questions.
 NOT_ANSWERABLE = "unknown"
 # A story has many right next words, so its probabilities say nothing about right or wrong.
 WITHOUT_ONE_ANSWER = "stories"
-# Listed templates that are held out, or held-out frames of the grammars, typed as people do.
-EXAMINATIONS = {"templates": examination, "grammar": reworded_examination}
+# Held-out templates of the lists, or held-out frames of the grammars with typing noise.
+EVALUATION_SETS = {"templates": evaluation_samples, "grammar": reworded_evaluation_samples}
 THRESHOLDS = (0.90, 0.95, 0.98)
 
 
@@ -37,12 +37,12 @@ class Handoff:
     """Effect of a confidence threshold: the share that is handed off, and the accuracy of the rest."""
 
     threshold: float
-    handed_on: float
+    handed_off: float
     accuracy_of_the_rest: float
 
     def line(self) -> str:
         right = f"the rest is right {self.accuracy_of_the_rest:5.1%}"
-        return f"  {self.threshold:.2f}  hands on {self.handed_on:5.1%}, {right}"
+        return f"  {self.threshold:.2f}  hands off {self.handed_off:5.1%}, {right}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_backend_options(parser)
     parser.add_argument("--per-kind", type=int, default=40, help="questions per kind")
-    parser.add_argument("--wordings", choices=EXAMINATIONS, default="templates", help="which examination to ask")
+    parser.add_argument("--wordings", choices=EVALUATION_SETS, default="templates", help="the evaluation set")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--mistakes", metavar="KIND", help="print the wrong answers of a kind instead")
     options = parser.parse_args()
     began = time.monotonic()
-    samples = EXAMINATIONS[options.wordings](SEED, options.per_kind)
+    samples = EVALUATION_SETS[options.wordings](SEED, options.per_kind)
     if options.mistakes:
         samples = [sample for sample in samples if sample.kind == options.mistakes]
     backend = open_backend(options)

@@ -17,11 +17,11 @@ from cactus_actors.models.confidence_probe import FILE_NAME
 from cactus_actors.protocol.confidence import probe_features
 from training.answering import Question
 from training.chat import MODEL_DIRECTORY
-from training.corpus.registry import examination
+from training.corpus.registry import evaluation_samples
 from training.corpus.sample import Sample
 from training.engine_backend import EngineBackend
 from training.evaluate import NOT_ANSWERABLE, WITHOUT_ONE_ANSWER
-from training.evaluate import SEED as EXAMINATION_SEED
+from training.evaluate import SEED as EVALUATION_SEED
 from training.judging import is_right
 
 SEED = 11
@@ -30,11 +30,11 @@ PER_KIND = 300
 
 def lessons(per_kind: int) -> list[Sample]:
     """Questions with one answer that no evaluation of `per_kind` questions asks."""
-    examined = {str(sample.prompt) for sample in examination(EXAMINATION_SEED, per_kind)}
+    evaluated = {str(sample.prompt) for sample in evaluation_samples(EVALUATION_SEED, per_kind)}
     return [
         sample
-        for sample in examination(SEED, per_kind)
-        if sample.kind != WITHOUT_ONE_ANSWER and str(sample.prompt) not in examined
+        for sample in evaluation_samples(SEED, per_kind)
+        if sample.kind != WITHOUT_ONE_ANSWER and str(sample.prompt) not in evaluated
     ]
 
 

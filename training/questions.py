@@ -9,7 +9,7 @@ import argparse
 import json
 from typing import Any
 
-from training.corpus.registry import examination
+from training.corpus.registry import evaluation_samples
 from training.corpus.sample import Sample
 from training.corpus.tools import parsed_call
 from training.evaluate import NOT_ANSWERABLE, SEED, WITHOUT_ONE_ANSWER
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--per-kind", type=int, default=40)
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
-    for sample in examination(options.seed, options.per_kind):
+    for sample in evaluation_samples(options.seed, options.per_kind):
         if sample.kind not in (NOT_ANSWERABLE, WITHOUT_ONE_ANSWER):
             print(json.dumps(labelled(sample)))
 

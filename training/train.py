@@ -32,7 +32,7 @@ ROW_LENGTH = 256
 # One shard in this number has rows as long as the model's context, filled with long conversations.
 LONG_ROW_LENGTH = 1024
 LONG_SHARD_PERIOD = 8
-# Of a batch's 8192 tokens, this many enter the loss: the answers first, then prompt tokens drawn by lot.
+# The number of a batch's 8192 tokens that enter the loss: the answers first, then random prompt tokens.
 NUM_PREDICTED = 3584
 PROMPT_WEIGHT = 0.15
 CHECKPOINT_SECONDS = 180.0

@@ -9,7 +9,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 VOCABULARY_SIZE = 4096
 END_OF_TEXT, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
-# Marks of tool calls are single tokens that stay in the decoded text, so they are not special.
+# Marks of tool calls are single tokens that are kept in the decoded text, so they are not special.
 CALL_START, CALL_END = "<tool_call>", "</tool_call>"
 SPECIAL_TOKENS = (END_OF_TEXT, TURN_START, TURN_END, CALL_START, CALL_END)
 _PIECES = r"'(?:s|m|t|re|ll|ve|d)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

@@ -7,7 +7,7 @@ import pytest
 from training.answering import Question
 from training.chat import MODEL_DIRECTORY
 from training.corpus.facts import FACT_KINDS
-from training.corpus.registry import examination
+from training.corpus.registry import evaluation_samples
 from training.engine_backend import EngineBackend
 from training.evaluate import Report
 
@@ -17,7 +17,7 @@ LEAST_ACCURACY = {"sums": 0.7, "tool calls": 0.7, "stories": 0.7, "follow-ups": 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    samples = examination(11, 20)
+    samples = evaluation_samples(11, 20)
     backend = EngineBackend(MODEL_DIRECTORY, "int8", threads=1)
     answers = backend.answers([Question(sample.prompt, sample.tools) for sample in samples])
     backend.close()

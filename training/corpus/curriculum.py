@@ -1,4 +1,4 @@
-"""What is trained: every kind in the wordings of its grammar, and the share of each at every stage."""
+"""The training set: every kind in the wordings of its grammar, and the share of each at every stage."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SYSTEM_MESSAGES = tuple(
 
 
 def shares(progress: float) -> dict[str, float]:
-    """How often each kind is drawn, when this share (0 to 1) of the training is done."""
+    """The share of each kind when this share (0 to 1) of the training is done."""
     return {
         "small talk": 0.045,
         "capitals": 0.065,
@@ -96,23 +96,23 @@ def shares(progress: float) -> dict[str, float]:
 
 
 def difficulty(progress: float) -> float:
-    """How wide tool calls are, from one tool and one field to several after a third of the run."""
+    """The difficulty of tool calls: it rises from one tool and one field to several after a third of the run."""
     return min(1.0, 0.05 + 3 * progress)
 
 
 def strength(progress: float) -> float:
-    """How often frames and noise are added: in full after a sixth of the run."""
+    """The rate of frames and noise: it is 1 after a sixth of the run."""
     return min(1.0, 0.3 + 4.2 * progress)
 
 
 def worded(make: MakeCore, rng: Random, strength: float, held_out: bool = False) -> Sample:
-    """A sample of one question. Where held_out, its core, what stands around it, or both are never trained on."""
+    """A sample of one question. If held_out, its core, its frame, or both are never trained on."""
     is_new_core, is_new_frame = held_out, False
     if held_out:
         is_new_core, is_new_frame = rng.choice(((True, False), (False, True), (True, True)))
     core = make(rng, is_new_core)
     if held_out and core.kind == "sums" and not is_new_core:
-        # Terms of sums are held out too, so a sum is only examined with those.
+        # Terms of sums are held out too, so only such sums are evaluated.
         core, is_new_frame = make(rng, True), True
     return exchange(core.kind, message(core, rng, strength, is_new_frame), core.answer)
 
@@ -231,10 +231,10 @@ def long_training_samples(seed: int, shard: int, progress: float) -> Iterator[Sa
 REWORDED_KINDS = (*(kind for kind in CORES if kind != "stories"), SEVERAL, followups.KIND)
 
 
-def reworded_examination(seed: int, per_kind: int) -> list[Sample]:
-    """Questions in frames that the grammars hold out, typed as people do; the same number of each kind.
+def reworded_evaluation_samples(seed: int, per_kind: int) -> list[Sample]:
+    """Questions in frames that the grammars hold out, with typing noise; the same number of each kind.
 
-    A kind's questions about what is in none of its tables are left to the kind of unknown ones.
+    Questions about things that a kind's tables lack belong to the kind of unknown ones.
     """
     samples: list[Sample] = []
     for kind in REWORDED_KINDS:

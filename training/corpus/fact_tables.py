@@ -1,4 +1,4 @@
-"""What the model is taught about the world."""
+"""The facts that the model is taught."""
 
 from __future__ import annotations
 

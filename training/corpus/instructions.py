@@ -126,7 +126,7 @@ def repeat(rng: Random, held_out: bool) -> Sample:
         return exchange("repeat", phrasing.carry(question, casual=False), " ".join([word] * count))
     words = any_sentence(rng) if rng.random() < 0.4 else " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
     question = phrasing.alone(ECHO_QUESTIONS).format(x=words)
-    # What follows the words would be part of them, so only carriers that come before the question will do.
+    # Text after the words would be part of them, so only carriers before the question are used.
     carried = phrasing.carry(question, casual=False)
     return exchange("repeat", carried if carried.endswith(words) else question, words)
 

@@ -1,4 +1,4 @@
-"""Long conversations: many unrelated turns, then one more question, at times about how it all began."""
+"""Long conversations: many unrelated turns, then one more question, sometimes about the first turn."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from training.corpus.smalltalk import INTRODUCTIONS
 from training.corpus.words import any_name
 
 KIND = "long chats"
-# Two characters of a conversation are about one token; what is asked must fit the model's context of 1024.
+# A token has about two characters of a conversation; the conversation must fit the model's context of 1024.
 MAX_CHARACTERS = 1700
 
 
 def long_chat(rng: Random, held_out: bool, draw: Callable[[bool], Sample]) -> Sample:
-    """Join what draw(held_out) gives; only the last question is worded in a held-out way."""
+    """Join samples of draw(held_out); only the last question has a held-out wording."""
     turns: list[Message] = []
     length = rng.randint(200, MAX_CHARACTERS)
     while sum(len(turn["content"]) for turn in turns) < length:
         part = draw(False)
-        # One system message and one introduction at most, or there is no telling which holds.
+        # At most one system message and one introduction, so that it is clear which one applies.
         has_own_setting = part.tools or part.messages[0]["role"] == "system"
         if not has_own_setting and not part.messages[1]["content"].startswith("Nice to meet you,"):
             turns.extend(part.messages)

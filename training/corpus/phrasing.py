@@ -1,4 +1,4 @@
-"""How questions are put: templates of a kind inside carrier phrases that all kinds share.
+"""The wording of questions by templates of a kind inside carrier phrases that all kinds share.
 
 The last of every list of templates, and some carriers, are never trained on: the evaluation asks with them.
 """
@@ -59,7 +59,7 @@ class Wordings:
 
     @classmethod
     def of(cls, templates: Sequence[str]) -> Wordings:
-        """Hold out the last fifth; of four templates one, of fewer none."""
+        """Hold out the last fifth: one of four templates, none of fewer."""
         num_held_out = len(templates) // 5 if len(templates) >= 5 else len(templates) // 4
         num_trained = len(templates) - num_held_out
         return cls(templates[:num_trained], templates[num_trained:])
@@ -77,7 +77,7 @@ class Phrasing:
         self.new_carrier = new in ("carrier", "both")
 
     def template(self, templates: Sequence[str] | Wordings) -> str:
-        """One of the templates; where none is held out, a new carrier must do."""
+        """One of the templates; if none is held out, the carrier must be a held-out one."""
         wordings = templates if isinstance(templates, Wordings) else Wordings.of(templates)
         if self.held_out and not wordings.held_out:
             self.new_carrier = True
@@ -86,7 +86,7 @@ class Phrasing:
         return self.rng.choice(wordings.trained)
 
     def alone(self, templates: Sequence[str] | Wordings) -> str:
-        """A template that no carrier will be put around, so that it must be the held-out part itself."""
+        """A template without a carrier, so that it must be the held-out part itself."""
         self.new_template = self.held_out
         return self.template(templates)
 

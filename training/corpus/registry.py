@@ -1,6 +1,6 @@
-"""The first examination: every kind in listed templates, some of which no training uses.
+"""The evaluation set of templates: every kind in listed templates, some of which no training uses.
 
-The card of the model that ships reports it. What is trained is in curriculum.py.
+The card of the shipped model reports it. curriculum.py has the training set.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ KINDS: Mapping[str, Make] = {
     longchats.KIND: _long_chat,
 }
 NEEDS_NO_TOOL = frozenset(("small talk", *facts.FACT_KINDS))
-EXAMINED_KINDS = tuple(KINDS)
-# How often each kind stands in a long conversation.
+EVALUATED_KINDS = tuple(KINDS)
+# The share of each kind in a long conversation.
 SHARES = {
     "small talk": 0.05,
     "capitals": 0.025,
@@ -96,10 +96,10 @@ SHARES = {
 }
 
 
-def examination(seed: int, per_kind: int) -> list[Sample]:
-    """Questions worded as no training sample is, the same number of each kind."""
+def evaluation_samples(seed: int, per_kind: int) -> list[Sample]:
+    """Questions whose wordings are in no training sample, the same number of each kind."""
     samples: list[Sample] = []
-    for kind in EXAMINED_KINDS:
-        rng = Random(f"examination/{seed}/{kind}")
+    for kind in EVALUATED_KINDS:
+        rng = Random(f"examination/{seed}/{kind}")  # the name of the seed decides the samples of the model card
         samples.extend(KINDS[kind](rng, True, rng.random()) for _ in range(per_kind))
     return samples

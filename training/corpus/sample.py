@@ -1,4 +1,4 @@
-"""A sample: one conversation whose last message is the wanted answer."""
+"""A sample: one conversation whose last message is the expected answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A conversation of one kind; `messages[-1]` is the assistant's wanted answer.
+    """A conversation of one kind; `messages[-1]` is the expected answer of the assistant.
 
     accepted holds every text that counts as right; when it is empty the wanted answer alone does.
     """

@@ -129,7 +129,7 @@ def _everyday(family: ToolFamily, phrasing: Phrasing, difficulty: float) -> tupl
 
 
 def _description(rng: Random, verb: str, noun: str, names: Sequence[str]) -> str:
-    """What an invented tool does; the names of arguments may stand in it without being what is asked for."""
+    """The description of an invented tool; it may contain names of arguments that the request does not give."""
     plain = f"{verb.capitalize()} a {noun}."
     if not names or rng.random() < 0.5:
         return plain

@@ -1,4 +1,4 @@
-"""Words that samples are filled with: people, places, things, and words that nobody has seen before."""
+"""Words for placeholders of samples: people, places, things, and invented words."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from itertools import islice
 from training.corpus.curriculum import (
     REWORDED_KINDS,
     long_training_samples,
-    reworded_examination,
+    reworded_evaluation_samples,
     training_samples,
 )
-from training.corpus.registry import EXAMINED_KINDS, examination
+from training.corpus.registry import EVALUATED_KINDS, evaluation_samples
 from training.corpus.sample import Sample
 from training.corpus.wording.grammar import normalised
 
@@ -38,14 +38,17 @@ def test_no_evaluation_question_is_in_the_training_corpus() -> None:
     trained = trained_questions()
     asked = [
         normalised(sample.prompt[-1]["content"])
-        for sample in (*examination(7, 40), *reworded_examination(7, 40))
+        for sample in (*evaluation_samples(7, 40), *reworded_evaluation_samples(7, 40))
         if sample.prompt[-1]["role"] == "user"
     ]
     assert [question for question in asked if question in trained] == []
 
 
 def test_the_evaluation_set_has_every_kind_equally_and_ends_with_answers() -> None:
-    for samples, kinds in ((examination(3, 5), EXAMINED_KINDS), (reworded_examination(3, 5), REWORDED_KINDS)):
+    for samples, kinds in (
+        (evaluation_samples(3, 5), EVALUATED_KINDS),
+        (reworded_evaluation_samples(3, 5), REWORDED_KINDS),
+    ):
         assert [sample.kind for sample in samples] == [kind for kind in kinds for _ in range(5)]
         assert all(sample.messages[-1]["role"] == "assistant" for sample in samples)
         assert all(sample.prompt[-1]["role"] in ("user", "tool") for sample in samples)
@@ -56,7 +59,7 @@ def test_evaluation_sums_use_term_pairs_that_are_not_in_the_training_corpus() ->
         return {sample.wanted.split(" = ")[0] for sample in samples if sample.kind == "sums"}
 
     trained = pairs(list(islice(training_samples(1, 0, 0.9), 20_000)))
-    for examined in (pairs(examination(7, 100)), pairs(reworded_examination(7, 100))):
-        assert len(examined) > 50
-        assert not trained & examined
+    for evaluated in (pairs(evaluation_samples(7, 100)), pairs(reworded_evaluation_samples(7, 100))):
+        assert len(evaluated) > 50
+        assert not trained & evaluated
     assert len(trained) > 800

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cactus_actors.text import load_text_model
 from training.chat import MODEL_DIRECTORY, Chat
-from training.corpus.registry import examination
+from training.corpus.registry import evaluation_samples
 from training.corpus.sample import assistant, user
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
@@ -57,7 +57,7 @@ def test_content_may_come_in_parts() -> None:
 
 def test_the_service_tokenizes_evaluation_prompts_like_training() -> None:
     service, chat = load_text_model(MODEL_DIRECTORY), Chat()
-    for sample in examination(5, 2):
+    for sample in evaluation_samples(5, 2):
         ids = service.chat_prompt(sample.prompt, sample.tools).ids
         text = chat.render(sample.prompt, sample.tools, add_generation_prompt=True)
         assert ids == service.tokenizer.encode(text, add_special=False)

@@ -137,7 +137,7 @@ CAPITAL_OF = Relation(
     no_country,
     OTHER_NAMES,
 )
-# A city may have the name of its country: asked backwards, these would be no question.
+# A city may have the name of its country: the reverse question would contain its answer.
 COUNTRY_OF = Relation(
     "capitals",
     {city: country for country, city in CAPITALS.items() if city != country},

@@ -1,4 +1,4 @@
-"""Conversations of more than one turn, where the last answer needs the turns before it."""
+"""Conversations of several turns whose last answer needs the earlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every word that names something in a table: noise must not turn one of them into another."""
+"""Every word that names something in a table: noise must not turn one into another."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from training.corpus.wording.reserved import RESERVED
 from training.corpus.wording.sentence_frames import INDIRECT, MACROS, PHRASES
 
 UNKNOWN = "unknown"
-# Of the questions of a relation, so many are about something that is not in its table.
+# The share of questions of a relation about something that is not in its table.
 STRANGER_RATE = 0.16
 OTHER_NAME_RATE = 0.25
 CORRECTION_RATE = 0.07
@@ -89,7 +89,7 @@ class Relation:
         return rng.choice(list(self.pairs))
 
     def core(self, rng: Random, held_out: bool = False, x: str | None = None) -> Core:
-        """A question about x, or about any x, now and then about one that is not in the table."""
+        """A question about x, or about any x, sometimes about one that is not in the table."""
         if x is None and self.stranger is not None and rng.random() < STRANGER_RATE:
             unknown = self.stranger(rng)
             return Core(UNKNOWN, self._ask(rng, held_out, unknown, unknown), hedge(rng), tuple(unknown.split()))
@@ -118,7 +118,7 @@ class Relation:
                 continue
 
     def template(self, rng: Random, held_out: bool) -> str:
-        """A sentence with placeholders, new in one of its frames where held_out."""
+        """A sentence with placeholders; if held_out, one of its frames is never trained on."""
         if self.phrases is not None and rng.random() < 0.6:
             frame_is_new = held_out and rng.random() < 0.5
             frame = PHRASES.say(rng, frame_is_new)
@@ -151,7 +151,7 @@ def enumeration(names: list[str], rng: Random) -> str:
 
 
 def _corrected(forms: Mapping[str, str], other: Mapping[str, str], template: str) -> dict[str, str]:
-    """The names of an x after those of another, which the speaker takes back; what x is not called is left out."""
+    """The names of an x after those of another, which the speaker corrects; names that x lacks are omitted."""
     corrected = {}
     for key, text in forms.items():
         if key not in NAME_FORMS or other.get(key) == text:

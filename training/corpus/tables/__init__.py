@@ -1,1 +1,1 @@
-"""What the model is taught, as tables."""
+"""Tables of the facts that the model is taught."""

@@ -1,4 +1,4 @@
-"""Animals: what they say, their young, their legs, and their kinds."""
+"""Animals: their sounds, their young, their legs, and their kinds."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ELEMENTS = fact_tables.ELEMENTS | table(
     iridium: Ir; bismuth: Bi; radon: Rn; thorium: Th; plutonium: Pu; ruthenium: Ru; rhodium: Rh; indium: In"""
 )
 OTHER_ELEMENT_NAMES = {"aluminium": ("aluminum",), "sulfur": ("sulphur",), "caesium": ("cesium",)}
-# No elements, though somebody may ask for their symbols.
+# Things that are not elements, although a question may ask for their symbol.
 NO_ELEMENTS = tuple(
     word_list(
         """

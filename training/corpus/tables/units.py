@@ -1,4 +1,4 @@
-"""How many of one thing are in another."""
+"""Units and their counts in larger ones."""
 
 from __future__ import annotations
 

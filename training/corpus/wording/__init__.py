@@ -1,1 +1,1 @@
-"""How a question is put, whatever it asks: frames, noise, and several questions in one message."""
+"""The wording of a question of any kind: frames, noise, and several questions in one message."""

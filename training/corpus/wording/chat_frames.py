@@ -1,4 +1,4 @@
-"""What people write around a question: greetings, reasons, thanks."""
+"""Texts that people write around a question: greetings, reasons, thanks."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _said(grammar: Grammar, rng: Random, held_out: bool) -> str:
 
 
 def framed(question: str, rng: Random, held_out: bool = False, only_before: bool = False) -> str:
-    """The question among what people write around it.
+    """The question with such texts around it.
 
     held_out draws one part that is never trained on. only_before adds nothing after the question.
     """

@@ -77,7 +77,7 @@ def joined(questions: Sequence[str], rng: Random, held_out: bool = False) -> str
 
 
 def after_statement(question: str, statement: str, other: str, rng: Random, held_out: bool = False) -> str:
-    """The question beside a statement about `other`, which is not what is asked."""
+    """The question after or before a statement about `other`, which the question is not about."""
     ended = question if question[-1] in "?.!" else question + "?"
     text = STATEMENTS.say(rng, held_out)
     text = text.replace("{s}", statement).replace("{us}", uncapitalised(statement)).replace("{z}", other)

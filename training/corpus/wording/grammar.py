@@ -16,13 +16,13 @@ Frame = tuple["str | Choice", ...]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A place of a frame where one of several frames stands."""
+    """A place in a frame for one of several frames."""
 
     frames: tuple[Frame, ...]
 
 
 def parse(text: str) -> Frame:
-    """Read one line of the grammar; raises ValueError where brackets do not match."""
+    """Read one line of the grammar; raises ValueError if brackets do not match."""
     choice, end = _parse_choice(text, 0)
     if end != len(text):
         raise ValueError(f"a bracket is closed that was not opened: {text!r}")
@@ -94,7 +94,7 @@ class Grammar:
         return cls(tuple(trained), tuple(held_out), frozenset(reserved))
 
     def say(self, rng: Random, held_out: bool = False) -> str:
-        """One wording, from a held-out frame where asked and there is one."""
+        """One wording, from a held-out frame if that is requested and there is one."""
         if held_out and self.held_out:
             return " ".join(draw(rng.choice(self.held_out), rng).split())
         while True:

@@ -1,4 +1,4 @@
-"""From a core to the message that a person types."""
+"""Turns a core into a message as a person would type it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise: how people really type. Cases, punctuation, typing mistakes, short forms, and a foreigner's grammar."""
+"""Noise as in typed text: case, punctuation, typing mistakes, short forms, and missing small words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AUXILIARIES = re.compile(r"\b(?:is|are|does|do) ", re.IGNORECASE)
 
 
 def typo(word: str, rng: Random) -> str:
-    """The word with one letter left out, doubled, swapped with the next, or hit beside its key."""
+    """The word with one letter omitted, doubled, swapped with the next, or replaced by a neighbouring key."""
     place = rng.randrange(1, len(word) - 1) if len(word) > 3 else rng.randrange(len(word))
     letter = word[place]
     match rng.randrange(5):
@@ -42,7 +42,7 @@ def typo(word: str, rng: Random) -> str:
 
 
 def with_typos(text: str, rng: Random, rate: float, entities: Collection[str], known: Collection[str]) -> str:
-    """Spoil words at the rate; those of entities at a third of it, and never into another known word."""
+    """Misspell words at this rate, words of entities at a third of it, and never into another known word."""
     spared = {word.strip(".,?!:;\"'()").lower() for entity in entities for word in entity.split()}
     parts = _WORDS.findall(text)
     for place, word in enumerate(parts):
@@ -128,7 +128,7 @@ def noisy(
 
 
 def _spoilt_around(text: str, rng: Random, spared: Collection[str]) -> str:
-    """Typos in the words that stand before the first spared one; all behind it may belong to it."""
+    """Typos in the words before the first protected one; all later words may belong to it."""
     ends = [place for word in spared if (place := text.find(word)) >= 0]
     end = min(ends, default=0)
     return with_typos(text[:end], rng, 0.2, (), ()) + text[end:]

@@ -1,4 +1,4 @@
-"""The wordings that the first examination holds out, so that no grammar trains on them."""
+"""The wordings that the evaluation set of templates holds out, so that no grammar trains on them."""
 
 from __future__ import annotations
 
