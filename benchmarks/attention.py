@@ -88,7 +88,7 @@ class Case:
     first: int
 
     def cache_shape(self, num_layers: int) -> CacheShape:
-        """So many equal layers."""
+        """`num_layers` equal layers."""
         return CacheShape(cached_layers([self.shape[1:]] * num_layers))
 
     def prepare(self) -> tuple[Callable[[int, int], None], KVCache]:

@@ -1,4 +1,4 @@
-"""How often the bound of `grant` is broken, and how much of the answers an oracle keeps it keeps.
+"""Measures how often the bound of `grant` is violated, and the answers that it keeps as a share of an oracle's.
 
 python -m benchmarks.escalation_bound                  four synthetic shapes of scores
 python -m benchmarks.escalation_bound --embedded       and the hand-written questions, answered by the embedded model
@@ -63,7 +63,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Draw]] = {
 
 
 class Population:
-    """Answers with their errors above each score, and the share of errors that is promised."""
+    """Answers with their errors above each score, and the bound on the share of errors."""
 
     def __init__(self, scores: Floats, right: Bools, max_error: float = 0.05) -> None:
         self.max_error = max_error

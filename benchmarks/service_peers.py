@@ -131,7 +131,7 @@ def ask_http(root: str, vocab_size: int) -> Ask:
 
 
 def ask_engine(side: Side) -> Ask:
-    """The same closed loop in the process of the engine."""
+    """The closed loop of callers, in the process of the engine."""
 
     def ask(at_once: int, in_all: int, seed: int) -> dict[str, Any]:
         return side.ask(

@@ -44,7 +44,7 @@ class Optimisation:
                 self.average[name].lerp_(value, 1 - min(AVERAGE_DECAY, number / (number + 10)))
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The state that a checkpoint holds."""
         return {
             "model": self._model.state_dict(),
             "average": self.average,

@@ -36,7 +36,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class BoundReport:
-    """What is granted by one signal: for all answers, or for each group if examples name groups."""
+    """The grants of one signal: for all answers, or for each group if examples name groups."""
 
     signal: SignalName
     num_answers: int

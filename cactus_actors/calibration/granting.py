@@ -1,4 +1,4 @@
-"""Thresholds with a bound: kept answers are wrong at most as often as promised, with a confidence.
+"""Thresholds with a bound on the share of wrong answers among the kept ones, at a confidence level.
 
 The method is Learn then Test (Angelopoulos et al., arXiv 2110.01052) with fixed-sequence testing and exact binomial
 tails, as in selective evaluation with a guarantee (Jung et al., arXiv 2407.18370).
@@ -28,7 +28,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What can be promised of the answers whose score is at least `threshold`.
+    """The bound that holds for the answers whose score is at least `threshold`.
 
     threshold: None if nothing can be granted. Keep an answer exactly if `score >= threshold`.
     kept: the share of the labelled answers that is kept, 0 if nothing can be granted.
@@ -59,7 +59,7 @@ def grant(
 ) -> Grant:
     """The lowest threshold whose kept answers are wrong with a probability of at most `max_error`.
 
-    The promise holds with probability `confidence` over the draw of the labelled answers. It needs that they are
+    The bound holds with probability `confidence` over the draw of the labelled answers. It requires that they are
     drawn independently, like the answers that it is made for, and that a higher score is not a worse one: as the
     threshold falls, the error of kept answers passes `max_error` once. The scores must not have been fitted to these
     labels, and of several signals one must be chosen before the labels are seen.
@@ -103,7 +103,7 @@ def grant_by_group(
 ) -> dict[Hashable, Grant]:
     """A grant for each group by its own answers, in the order of first occurrence.
 
-    Each promise holds with `confidence` by itself. Raises ValueError as `grant` does.
+    Each bound holds with `confidence` by itself. Raises ValueError as `grant` does.
     """
     if not len(scores) == len(correct) == len(groups):
         raise ValueError("scores, correct and groups must have the same length")

@@ -88,7 +88,7 @@ class ChatSession:
             self._opening.append({"role": "system", "content": system})
         self._turns = list(self._opening)
         self._images: list[str] = []
-        """Those of the next question, as data URLs."""
+        """The pictures of the next question, as data URLs."""
         self._options = options
         self._shows_reasoning = shows_reasoning
 

@@ -1,4 +1,4 @@
-"""Where the pictures of requests may be read from."""
+"""The directory and the hosts from which pictures of requests may be read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class PictureAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """Where pictures are read from beside data URLs; `root` and `hosts` are `image_root` and `image_hosts`."""
+    """The permitted sources of pictures besides data URLs: the settings `image_root` and `image_hosts`."""
 
     root: str | None = None
     hosts: list[str] = []

@@ -59,7 +59,7 @@ def shown(value: Any) -> str:
 
 
 def always(changes: Changes) -> Change:
-    """The same changes of any config.json."""
+    """Changes that apply to any config.json."""
     return lambda _values, _config: changes
 
 

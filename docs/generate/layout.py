@@ -10,7 +10,7 @@ WIDTH = 120
 
 
 def page(title: str, introduction: str, *parts: str) -> str:
-    """A generated page; it says so, so that nobody edits it."""
+    """A generated page, with a note that it must not be edited."""
     made = "<!-- Written by `make docs` from the code; edit the texts there. -->"
     return "\n\n".join([f"# {title}", made, introduction, *parts]) + "\n"
 

@@ -1,4 +1,4 @@
-"""Loads and unloads adapters for operators, and tells workers which ones they must have."""
+"""Loads and unloads adapters for operators, and sends workers the list of adapters that they must have."""
 
 from __future__ import annotations
 

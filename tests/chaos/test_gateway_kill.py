@@ -86,7 +86,7 @@ def documented(page: str) -> dict[tuple[str, str], int]:
 
 
 def heard_of(service: RestartableService) -> dict[tuple[str, str], int]:
-    """The same table, measured on a running service."""
+    """The listening ports per process and address, measured on a running service."""
     found: Counter[tuple[str, str]] = Counter()
     for (name, address), count in listening(service.pids()).items():
         found[name, address if address in ("*", "127.0.0.1") else "the machine's own"] += count

@@ -173,7 +173,7 @@ async def test_a_killed_private_ray_cluster_is_restarted_and_the_service_continu
         assert [path for path in directories if path.exists()] == []
 
 
-async def test_a_private_ray_cluster_that_dies_during_its_start_is_started_again(tmp_path: Path) -> None:
+async def test_a_private_ray_cluster_that_ends_during_its_start_is_started_again(tmp_path: Path) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="cactus-") as directory,
         killing_the_first(f"/ray/raylet/raylet\0--raylet_socket_name={directory}") as killed,

@@ -32,7 +32,7 @@ def narrow_url(service: RealService) -> str:
 
 @pytest.fixture
 def full_url(narrow_url: str) -> Iterator[str]:
-    """That gateway while a request is open."""
+    """The gateway while a request is open."""
     with httpx.stream("POST", f"{narrow_url}/v1/completions", json=ENDLESS, timeout=30) as response:
         assert response.status_code == 200
         yield narrow_url

@@ -60,7 +60,7 @@ def answer(client: Client, **asked: Any) -> list[int]:
 
 
 def lora(service: Running, *words: str) -> Any:
-    """What `cactus lora` says in JSON."""
+    """The JSON output of `cactus lora`."""
     command = [sys.executable, "-m", "cactus_actors.cli.main", "lora", *words, "--json"]
     ended = subprocess.run(
         [*command, "--endpoint", service.endpoints.jobs], capture_output=True, text=True, check=False, timeout=120

@@ -10,7 +10,7 @@ from cactus_actors.protocol.pictures import PreparedPicture
 from tests.support.models.random_pictures import TileSize, prompt_with, random_picture
 
 PROCESSOR = {"image_mean": [0.5, 0.45, 0.4], "image_std": [0.5, 0.25, 0.3], "rescale_factor": 1 / 255}
-"""What preprocessor_config.json says beside each encoder."""
+"""The preprocessor_config.json of each encoder."""
 
 NAMES_OF_MERGING = {"idefics3": "scale_factor", "smolvlm": "scale_factor", "lfm2_vl": "downsample_factor"}
 """The key with the side of merged patches, by type of model; these models are compared with pictures."""

@@ -23,7 +23,7 @@ def quantised(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 def dequantised(blocks: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """What blocks stand for, (..., inputs)."""
+    """The values of blocks, (..., inputs)."""
     codes = np.stack([blocks & 15, blocks >> 4], axis=-1).reshape(*scales.shape, BLOCK_SIZE)
     values = np.where(codes & 8, -1, 1) * LEVELS[codes & 7] * 2.0 ** (scales[..., None].astype(np.float64) - 127)
     return values.reshape(*scales.shape[:-1], -1).astype(np.float32)

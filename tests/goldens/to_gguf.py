@@ -206,7 +206,7 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
 
 
 def write_gemma4(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
-    """What differs between layers: arrays, and keys that end in `_swa` for layers with a window."""
+    """The settings that differ between layers: arrays, and keys that end in `_swa` for layers with a window."""
     slides = [kind == "sliding_attention" for kind in config["layer_types"]]
     writer.add_sliding_window_pattern(slides)
     writer.add_key_length(config["global_head_dim"])

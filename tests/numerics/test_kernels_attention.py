@@ -173,7 +173,7 @@ class Case:
         return out[:, : num_heads * self.head_dim].reshape(last - first, num_heads, self.head_dim)
 
     def exact(self, *, window=0, softcap=0.0, sinks=None, ends=None):
-        """The same in float64, as the formula is written."""
+        """Attention in float64, by the formula."""
         queries = self.queries.astype(np.float64)
         keys = np.repeat(self.keys, self.group, axis=1).astype(np.float64)
         values = np.repeat(self.values, self.group, axis=1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The same functions against a running service: its router over ZeroMQ, its gateway over HTTP."""
+"""The SDK's functions against a running service: its router over ZeroMQ, its gateway over HTTP."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ async def test_a_cloud_that_accepts_no_connection_times_out(asker_of: MakeAsker)
         assert (await asker.fail()).message == "cloud_unavailable: breaker open"
 
 
-async def test_a_connection_that_dies_within_an_answer_is_detected(asker_of: MakeAsker) -> None:
+async def test_a_connection_that_breaks_within_an_answer_is_detected(asker_of: MakeAsker) -> None:
     """Neither side closes the connection: no more bytes arrive."""
 
     async def goes_on(connection: Connection) -> None:

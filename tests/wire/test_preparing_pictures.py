@@ -45,7 +45,7 @@ def prepared(process: PreparerProcess, *images: str) -> PreparedRequest:
     return process.prepare(msgspec.msgpack.encode(asking(*images)))
 
 
-def test_the_process_makes_of_pictures_what_this_one_would(process: PreparerProcess) -> None:
+def test_the_preparation_process_gives_the_same_pictures_as_this_process(process: PreparerProcess) -> None:
     content = io.BytesIO()
     sample_picture(60, 40, seed=1).save(content, "PNG")
     url = f"data:;base64,{base64.b64encode(content.getvalue()).decode()}"

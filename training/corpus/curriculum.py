@@ -174,7 +174,7 @@ def sample_of(kind: str, rng: Random, progress: float, exclusion: Exclusion = TE
 
 
 def _is_reserved(sample: Sample) -> bool:
-    """True for a wording of the first examination, which noise may make of another."""
+    """True for a wording of the held-out templates, which noise may make of another one."""
     asked = (message["content"] for message in sample.messages if message["role"] == "user")
     return any(normalised(str(text)) in RESERVED for text in asked)
 

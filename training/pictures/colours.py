@@ -55,5 +55,5 @@ def shade(colour: str, rng: Random) -> RGB:
 
 
 def distance(first: RGB, second: RGB) -> float:
-    """How far apart two shades are, 0 to 441."""
+    """The Euclidean distance of two shades in RGB, 0 to 441."""
     return math.dist(first, second)

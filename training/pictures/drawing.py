@@ -1,4 +1,4 @@
-"""Draws scenes, clean or as a camera or a scanner would spoil them."""
+"""Draws scenes, clean or with the noise, blur and compression of a camera or a scanner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Point = tuple[float, float]
 
 
 def draw(scene: Scene, rng: Random, noise: float = 1.0) -> Image.Image:
-    """The scene in RGB; `noise` is the share of pictures that are spoilt, times two thirds."""
+    """The scene in RGB; two thirds of `noise` is the share of pictures with such damage."""
     scale = rng.choice((1, 2, 2))  # drawn larger and made smaller: smooth edges
     picture = Image.new("RGB", (scene.width * scale, scene.height * scale), scene.background_shade)
     canvas = ImageDraw.Draw(picture)

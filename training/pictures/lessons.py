@@ -1,4 +1,4 @@
-"""What is trained and what is evaluated: a picture with several questions about it."""
+"""The samples of training and evaluation: a picture with several questions about it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KNOWN_WORDS = frozenset({*KINDS, *PLURALS.values(), *COLOURS, *word_list("left r
 class Lesson:
     """A picture and questions about it; without one, a single question that asks for it.
 
-    The questions do not know of one another, unless `is_chat` makes them turns of one conversation.
+    The questions do not attend to one another, unless `is_chat` makes them turns of one conversation.
     """
 
     picture: Image.Image | None

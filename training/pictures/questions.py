@@ -97,7 +97,7 @@ def count(scene: Scene, rng: Random, held_out: bool) -> Question | None:
 
 
 def presence(scene: Scene, rng: Random, held_out: bool) -> Question | None:
-    """Whether there is a shape of a kind and a colour."""
+    """The presence of a shape of a kind and a colour."""
     if not scene.items:
         return None
     item = rng.choice(scene.items)
@@ -129,7 +129,7 @@ def colours(scene: Scene, rng: Random, held_out: bool) -> Question | None:
 
 
 def place(scene: Scene, rng: Random, held_out: bool) -> Question | None:
-    """Where in the picture a shape is, if it is clearly in one of nine fields."""
+    """The place of a shape, if it is clearly in one of nine fields of the picture."""
     item = _only(scene, rng)
     if item is None:
         return None
@@ -142,7 +142,7 @@ def place(scene: Scene, rng: Random, held_out: bool) -> Question | None:
 
 
 def relation(scene: Scene, rng: Random, held_out: bool) -> Question | None:
-    """Whether a shape is left of, right of, above or below another one."""
+    """The relation of a shape to another one: left of, right of, above or below."""
     pairs = [item for item in scene.items if _is_only(scene, item)]
     if len(pairs) < 2:
         return None
@@ -206,7 +206,7 @@ def absent(scene: Scene, rng: Random, held_out: bool) -> Question | None:
 
 
 def unknown(_scene: Scene, rng: Random, held_out: bool) -> Question | None:
-    """What no picture of shapes tells."""
+    """A fact that no picture of shapes shows."""
     return _worded(UNKNOWN, hedge(rng), rng, held_out)
 
 
@@ -234,7 +234,7 @@ ASKS: Mapping[str, tuple[float, Ask]] = {
     "absent": (0.3, absent),
     UNKNOWN: (0.5, unknown),
 }
-"""How often each kind is asked where it can be, and the function that asks it."""
+"""For each kind, the relative frequency where it is possible, and the function that makes a question."""
 
 
 def ask(scene: Scene, rng: Random, held_out: bool = False) -> Question:
@@ -285,7 +285,7 @@ def _only(scene: Scene, rng: Random) -> Item | None:
 
 
 def _name(scene: Scene, item: Item, rng: Random) -> str:
-    """The shape's kind where that is enough to tell it, now and then with its colour."""
+    """The shape's kind if that identifies it, sometimes with its colour."""
     is_enough = sum(other.kind == item.kind for other in scene.items) == 1
     return item.kind if is_enough and rng.random() < 0.6 else _full(item)
 

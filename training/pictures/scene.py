@@ -1,4 +1,4 @@
-"""What a picture shows: coloured shapes on a background, or a number or a word."""
+"""The content of a picture: coloured shapes on a background, or a number or a word."""
 
 from __future__ import annotations
 

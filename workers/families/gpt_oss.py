@@ -55,7 +55,7 @@ DEFAULT_ROPE = {
     "original_max_position_embeddings": 4096,
 }
 PERIOD = 2
-"""Of so many layers, the last sees all positions."""
+"""Every PERIOD-th layer attends to all positions."""
 
 SOFTMAX_OF_CHOSEN = 3
 """llama.cpp's number of a softmax over the chosen experts."""

@@ -37,7 +37,7 @@ VISION_DEFAULTS = {
     "layer_norm_eps": 1e-6,
 }
 NORM_EPS = 1e-5
-"""That of the projector's LayerNorm, by torch's default."""
+"""The epsilon of the projector's LayerNorm: torch's default."""
 
 
 def encode(g: Graph, c: VisionConfig) -> None:

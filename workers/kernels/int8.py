@@ -112,5 +112,5 @@ def _make_kernels(instructions: InstructionSet) -> Kernels:
 
 INT8 = make_formats("int8", LAYOUT, _pack_int8, _make_kernels)
 INT8_IN_POWERS = {instructions: chosen.packed_by(_pack_in_powers) for instructions, chosen in INT8.items()}
-"""The same with powers of two as scales. They keep weights in MXFP4 exactly, where the scales of the two blocks in a
-group of 64 differ by a factor of 8 at most; else weights of the smaller scale are rounded."""
+"""int8 with powers of two as scales. Weights in MXFP4 are exact if the scales of the two blocks in a group of 64 differ
+by a factor of 8 at most; else weights of the smaller scale are rounded."""

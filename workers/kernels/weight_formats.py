@@ -17,7 +17,7 @@ FORMATS_OF_MXFP4 = FORMATS | {
     "int8": INT8_IN_POWERS,
     "int4": {instructions: replace(chosen, name="int4") for instructions, chosen in MXFP4.items()},
 }
-"""The same for weights whose files have them in MXFP4: in 4 bits they stay in it, in 8 bits they have its scales."""
+"""The formats of weights that the files have in MXFP4: int4 keeps MXFP4, int8 has scales that are powers of two."""
 
 
 def weight_format(name: str, *, is_mxfp4: bool = False) -> PackedFormat:

@@ -107,7 +107,7 @@ class SafetensorsTensor(NamedTuple):
         return [self._replace(part=part.entry._replace(shape=self.shape[1:])) for part in parts]
 
     def split(self, num_parts: int) -> list[SafetensorsTensor]:
-        """So many parts along the first axis; itself if they would not be equal."""
+        """`num_parts` equal parts along the first axis; the tensor itself if they would not be equal."""
         dtype, shape, offset = self.entry
         if not shape or shape[0] % max(num_parts, 1):
             return [self] * num_parts

@@ -34,7 +34,7 @@ def new_workspace(
 
 
 def new_choices(experts: Experts | None, num_tokens: int) -> ExpertChoices:
-    """Room for the experts that so many tokens choose; empty without experts."""
+    """Memory for the experts that `num_tokens` tokens choose; empty without experts."""
     num_choices = num_tokens * experts.num_chosen if experts else 0
     return ExpertChoices(
         num_chosen=experts.num_chosen if experts else 0,

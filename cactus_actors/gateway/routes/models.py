@@ -44,7 +44,7 @@ async def _adapters(gateway: GatewayContext) -> list[AdapterStatus]:
 
 
 def _adapter_card(gateway: GatewayContext, adapter: AdapterStatus) -> dict[str, Any]:
-    """The card of the model with the fields by which vLLM tells an adapter."""
+    """The card of the model with the fields by which vLLM marks an adapter."""
     return _card(gateway) | {"id": adapter.name, "root": adapter.name, "parent": gateway.model}
 
 

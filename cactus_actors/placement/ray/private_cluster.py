@@ -51,7 +51,7 @@ class AddedNode:
         self._reaper = Reaper(self._process.pid, directory)
 
     def _join(self, num_nodes: int) -> None:
-        """Wait until Ray has so many nodes; start this one again when it ends, which Ray does after 30 s."""
+        """Wait until Ray has `num_nodes` nodes; start this one again when it ends, which Ray does after 30 s."""
         give_up_at = time.monotonic() + START_TIMEOUT_S
         while ray_session.num_nodes() < num_nodes:
             if self._process.poll() is not None:

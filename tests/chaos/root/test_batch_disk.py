@@ -49,7 +49,7 @@ def ids_of_whole_lines(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kilobytes", [0, 4, 12, 64, 200])
-def test_a_full_disk_ends_the_run_and_free_space_lets_it_resume(
+def test_a_full_disk_ends_the_run_and_it_resumes_with_free_space(
     batch: Callable[..., subprocess.CompletedProcess[str]], small_disk: Callable[[int], Path], kilobytes: int
 ) -> None:
     """There is no room for the journal, for the files, or for all results."""

@@ -15,7 +15,7 @@ def circles_of_files() -> list[str]:
 
 
 def circles_of_folders(parent: str) -> list[str]:
-    """The same for the folders and files directly in a package, each taken as a unit."""
+    """The imports between the folders and files directly in a package, each taken as a unit."""
     graph: dict[str, set[str]] = {}
     for importer, imported in _imports_of_files().items():
         for other in imported:

@@ -8,7 +8,7 @@ from numba import njit
 
 
 def for_python(internal: Any) -> Any:
-    """The same function, compiled with the same options and with a wrapper."""
+    """The function, compiled with the same options and with a wrapper."""
     options = {name: value for name, value in internal.targetoptions.items() if not name.startswith("no_c")}
     options.pop("nopython", None)
     return njit(**options)(internal.py_func)

@@ -41,7 +41,7 @@ def accepts(grammar: str, text: str) -> bool:
 
 
 def accepted(grammar: str, texts: Iterable[str]) -> list[str]:
-    """Those of `texts` that are complete under `grammar`."""
+    """The members of `texts` that are complete under `grammar`."""
     matcher = LLMatcher(BYTES, grammar, log_level=0)
     assert not matcher.is_error(), matcher.get_error()
     return [text for text in texts if _reads(matcher.deep_copy(), text.encode())]
@@ -52,7 +52,7 @@ def _reads(matcher: LLMatcher, text: bytes) -> bool:
 
 
 class NoControlTokens(Names):
-    """The same vocabulary without any control token."""
+    """The vocabulary without its control tokens."""
 
     def is_special(self, token_id: int) -> bool:
         return False

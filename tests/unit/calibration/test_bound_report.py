@@ -98,7 +98,7 @@ def test_each_group_has_a_bound_of_its_own() -> None:
     assert rows["no group"].startswith("no group none the least bound here is ")
 
 
-def test_the_report_says_the_promise_in_a_sentence() -> None:
+def test_the_report_states_the_bound_in_a_sentence() -> None:
     lines = list(bound_lines(BoundReport.of(outcomes(), BOUND), BOUND))
     assert lines[0] == "With 95.0% confidence, at most 5.0% of the answers that stay are wrong,"
     assert lines[1] == "if those with a min_token_prob below the threshold are handed off:"

@@ -1,4 +1,4 @@
-"""Thresholds with a bound: the promise, its tests, and the edges of its input."""
+"""Thresholds with a bound: the guarantee, its statistical tests, and invalid input."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_promise_is_kept_where_every_answer_is_wrong_a_little_too_often() ->
     assert granted <= 1000 * 0.05 + 2 * math.sqrt(1000 * 0.05 * 0.95)
 
 
-def test_most_of_what_an_oracle_keeps_is_kept() -> None:
+def test_most_answers_that_an_oracle_keeps_are_kept() -> None:
     kept = {
         name: calibrate_often(Population(*shape(np.random.default_rng(5), 100_000)), 1000, 100, seed=5)
         for name, shape in SHAPES.items()
@@ -61,7 +61,7 @@ def test_most_of_what_an_oracle_keeps_is_kept() -> None:
     assert kept["two normals"].kept > 0.96 * kept["two normals"].limit
 
 
-def test_the_threshold_keeps_the_answers_that_it_says() -> None:
+def test_the_threshold_keeps_the_reported_answers() -> None:
     scores, right = answers(1000)
     granted = grant(scores, right)
     assert granted.threshold is not None
@@ -106,7 +106,7 @@ def test_infinite_scores_are_scores() -> None:
     assert grant(scores, [True] * 120).threshold == -math.inf
 
 
-def test_a_refusal_says_what_would_be_granted() -> None:
+def test_a_refusal_has_the_smallest_bound_that_would_be_granted() -> None:
     scores, right = answers(60, seed=2)
     refused = grant(scores, right)
     assert (refused.threshold, refused.kept, refused.num_kept) == (None, 0.0, 0)

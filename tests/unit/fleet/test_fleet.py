@@ -52,7 +52,7 @@ def test_a_long_lived_worker_resets_the_backoff() -> None:
     assert fleet.on_died("worker-3", 2.0 + STABLE_AFTER_S) == 0.0
 
 
-def test_a_draining_worker_that_dies_is_not_replaced() -> None:
+def test_a_draining_worker_that_ends_is_not_replaced() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
     fleet.desired = 0
@@ -101,7 +101,7 @@ def test_scaling_down_during_a_replacement_drains_old_workers_first() -> None:
     assert [member.worker_id for member in fleet.members.values() if member.state == "running"] == ["worker-4"]
 
 
-def test_an_old_worker_that_dies_is_replaced() -> None:
+def test_an_old_worker_that_ends_is_replaced() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
     fleet.replace_all()

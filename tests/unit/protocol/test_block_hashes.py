@@ -1,4 +1,4 @@
-"""Blocks of tokens are told apart by the pictures within them."""
+"""Hashes of blocks with equal tokens differ if the pictures in them differ."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_a_stop_ends_jobs_that_are_not_durable(leaves_jobs: bool) -> None:
     assert error.status == 503
 
 
-def test_the_status_tells_whether_the_journal_can_be_written(disk: Disk) -> None:
+def test_the_status_reports_whether_the_journal_can_be_written(disk: Disk) -> None:
     router = RouterHarness(disk=disk)
     router.client(submit(1))
     router.fail_to_write("disk full")

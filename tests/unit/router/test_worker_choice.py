@@ -122,7 +122,7 @@ def test_block_hashes_are_equal_up_to_the_first_different_block(left: list[int],
     assert equal == [block < common // BLOCK_SIZE for block in range(len(equal))]
 
 
-def test_the_index_knows_leading_blocks_of_each_worker() -> None:
+def test_the_index_finds_leading_blocks_of_each_worker() -> None:
     index = prefixes(a=3, b=1)
     assert index.longest([1, 2, 9]) == (2, ["a"])
     assert index.longest([1, 8, 9]) == (1, ["a", "b"])

@@ -1,4 +1,4 @@
-"""How questions are worded: the grammar, the frames that all kinds share, noise, and what no wording may change."""
+"""Wordings of questions: the grammar, the frames that all kinds share, noise, and the words that noise must keep."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_several_questions_are_answered_in_their_order() -> None:
 
 
 def test_known_and_unknown_things_have_the_same_sentence_frames() -> None:
-    """The frame alone must not tell whether an answer is known."""
+    """The frame alone does not show whether there is an answer."""
     texts: dict[bool, set[str]] = {True: set(), False: set()}
     for sample, _ in zip(training_samples(2, 0, 0.0), range(4000), strict=False):
         words = str(sample.prompt[-1]["content"]).split()

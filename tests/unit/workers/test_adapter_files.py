@@ -30,7 +30,7 @@ TARGETS = ["q_proj", "v_proj", "down_proj"]
 
 
 def files_of(config: ModelConfig) -> ModelFiles:
-    """A model of this config, whose weights nobody reads."""
+    """A model of this config; its weights are not used."""
     family = family_named(config.family)
     return ModelFiles(family, config, build_graph(family, config), TensorSource({}))
 

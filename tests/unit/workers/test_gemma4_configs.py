@@ -1,4 +1,4 @@
-"""What Gemma 4 reads from config.json and GGUF files, what it refuses, and what its layers keep in the cache."""
+"""Gemma 4's keys of config.json and GGUF files, supported and refused ones, and the cache of its layers."""
 
 from __future__ import annotations
 

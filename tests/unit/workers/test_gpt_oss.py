@@ -1,4 +1,4 @@
-"""What gpt-oss reads from config.json and GGUF files, how its experts are read, and what it refuses."""
+"""gpt-oss's keys of config.json and GGUF files, supported and refused ones, and the reading of its experts."""
 
 from __future__ import annotations
 

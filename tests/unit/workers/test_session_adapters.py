@@ -46,7 +46,7 @@ class Bench:
         assert self.session.on_command(Adapters(files), self.now) == []
 
     def tick(self) -> list[Any]:
-        """What the session says about adapters."""
+        """The session's messages about adapters."""
         self.now += 0.01
         return [message for message in self.session.on_tick(self.now) if isinstance(message, AdaptersLoaded)]
 

@@ -52,7 +52,7 @@ def test_every_key_that_a_family_refuses_is_in_the_table() -> None:
 LLAMA = reader_of_json(llama.FAMILY)
 
 
-def test_an_outcome_lists_what_is_read_and_what_is_refused() -> None:
+def test_an_outcome_lists_supported_and_refused_keys() -> None:
     activations = trial("hidden_act", "silu", "gelu", ABSENT)
     assert outcome_of(LLAMA, activations) == Outcome(("`silu`", "absent"), ("`gelu`",))
     assert outcome_of(LLAMA, trial("no_such_key", 1, 2)) is None
