@@ -225,7 +225,7 @@ def test_attention_of_all_positions_to_all(cache_format):
         assert (case.attend(rows=rows, ends=ends) == together).all()
 
 
-def test_positions_that_see_each_other_among_others_that_see_only_those_before():
+def test_bidirectional_positions_among_causal_ones():
     case = Case(head_dim=16)
     ends = np.arange(case.length)
     ends[30:75] = 74

@@ -78,12 +78,12 @@ def test_examples_without_an_answer_are_handed_off() -> None:
         BoundReport.of(failed, BOUND)
 
 
-def test_everything_stays_below_a_threshold_of_0() -> None:
+def test_a_threshold_of_0_keeps_all_answers() -> None:
     report = BoundReport.of([judged(True, 0.5 + place / 1000) for place in range(100)], BOUND)
     assert (report.grants[""].threshold, report.grants[""].kept) == (0.0, 1.0)
 
 
-def test_each_group_has_a_bound_of_its_own() -> None:
+def test_each_group_has_its_own_bound() -> None:
     answers = outcomes(group="easy") + [judged(place % 2 == 0, place / 100, "hard") for place in range(100)]
     report = BoundReport.of([*answers, judged(True, 0.7)], BOUND)
     assert list(report.grants) == ["", "easy", "hard"]

@@ -37,15 +37,15 @@ def test_critical_sizes_are_the_least_that_pass_the_exact_test(max_error: float,
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("num_labels", [200, 500, 1000])
-def test_the_promise_is_kept(shape: str, num_labels: int) -> None:
-    """At most 5 % of calibrations may break it; 300 of them, so the limit is 5 % and two standard deviations."""
+def test_the_bound_holds(shape: str, num_labels: int) -> None:
+    """At most 5 % of calibrations may violate it; 300 of them, so the limit is 5 % and two standard deviations."""
     population = Population(*SHAPES[shape](np.random.default_rng(7), 100_000))
     outcome = calibrate_often(population, num_labels, 300, seed=7)
     assert outcome.broken <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 300)
 
 
-def test_the_promise_is_kept_where_every_answer_is_wrong_a_little_too_often() -> None:
-    """The hardest case: no threshold is allowed, and the scores say nothing."""
+def test_the_bound_holds_if_answers_at_every_score_are_wrong_slightly_too_often() -> None:
+    """The hardest case: no threshold is allowed, and the scores carry no information."""
     draw = np.random.default_rng(3)
     granted = sum(grant(draw.random(500), draw.random(500) < 0.949).threshold is not None for _ in range(1000))
     assert granted <= 1000 * 0.05 + 2 * math.sqrt(1000 * 0.05 * 0.95)

@@ -88,7 +88,7 @@ def test_without_fingerprints_the_names_of_models_are_compared() -> None:
     assert refused.reason == "its model is another, the service's letters"
 
 
-def test_when_all_workers_have_gone_the_next_one_is_the_first() -> None:
+def test_after_the_loss_of_all_workers_the_next_one_sets_the_kernels() -> None:
     router = RouterHarness()
     hello(router, "w1")
     assert isinstance(hello(router, "w2", kernels="portable")[0], Refused)

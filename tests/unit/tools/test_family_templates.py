@@ -250,7 +250,7 @@ def test_an_answer_is_reasoning_and_a_call(shape: Shape) -> None:
     assert parse_calls(shape.tools, text, TOOLS).calls == [ToolCall("add", {"a": 1})]
 
 
-def test_results_stand_beside_the_calls_that_they_are_of() -> None:
+def test_results_follow_the_calls_that_they_belong_to() -> None:
     other = {"id": "b", "function": {"name": "now", "arguments": {}}}
     messages: list[dict[str, Any]] = [
         {"role": "tool", "content": "of nothing"},

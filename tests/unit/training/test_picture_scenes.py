@@ -81,7 +81,7 @@ def test_a_shape_that_is_not_there_has_no_colour() -> None:
     assert all(is_hedge(answer) for answer in answers(UNKNOWN, THREE).values())
 
 
-def test_numbers_and_words_are_read_as_they_stand() -> None:
+def test_answers_about_texts_have_the_drawn_number_or_word() -> None:
     scene = Scene(120, 120, "white", WHITE, text="407", ink=RED, text_colour="red")
     assert answers("number", scene) == {"": "It is 407."}
     assert answers("word", scene) == {}

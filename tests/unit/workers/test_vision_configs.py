@@ -83,7 +83,7 @@ def test_defaults_are_those_of_transformers(tmp_path: Path) -> None:
         ("vision_config", [], "vision_config"),
     ],
 )
-def test_others_are_refused_by_their_key(tmp_path: Path, key: str, value: Any, named: str) -> None:
+def test_unsupported_values_are_refused_with_their_key(tmp_path: Path, key: str, value: Any, named: str) -> None:
     with pytest.raises(ModelFileInvalid, match=named):
         read(tmp_path, **{key: value})
 
@@ -92,7 +92,7 @@ def test_others_are_refused_by_their_key(tmp_path: Path, key: str, value: Any, n
     ("key", "value"),
     [("image_mean", [0.5]), ("image_std", [0.5, 0.0, 0.5]), ("image_mean", ["a", 1, 2]), ("rescale_factor", 0)],
 )
-def test_odd_numbers_of_the_processor_are_refused(tmp_path: Path, key: str, value: Any) -> None:
+def test_invalid_numbers_of_the_processor_are_refused(tmp_path: Path, key: str, value: Any) -> None:
     with pytest.raises(ModelFileInvalid, match=key):
         read(tmp_path, processor=PROCESSOR | {key: value})
 
