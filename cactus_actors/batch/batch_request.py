@@ -44,6 +44,7 @@ class BatchRequest:
     `options` fill in missing options of lines; `form` None is detected; `raw` bypasses the chat template for plain
     lines; `system` precedes conversations without a system message. `resume` continues a run, `retry_failed` runs
     its failed lines again. Without `one_model` a resumed run may use another model. `account` is that of its jobs.
+    Relative paths of pictures are below the directory `pictures` of this machine; without it the service reads them.
     """
 
     source: Path
@@ -58,6 +59,7 @@ class BatchRequest:
     overwrite: bool = False
     one_model: bool = True
     account: str = ""
+    pictures: Path | None = None
     limits: BatchLimits = DEFAULT_LIMITS
 
     @property

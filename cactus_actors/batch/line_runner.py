@@ -67,6 +67,7 @@ class LineRunner:
         self._run = run
         self._round = round_
         self._system = request.system
+        self._pictures = request.pictures
         self._model = model
         self._account = request.account
         self._limits = request.limits
@@ -96,7 +97,15 @@ class LineRunner:
         """The outcome of `line`; raises NotSupported for one `as_chat` if the model has no template."""
         job_id_of = partial(self._job_id, line, as_chat=as_chat)
         try:
-            request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat, system=self._system)
+            request = request_of_line(
+                line,
+                job_id_of,
+                self._options,
+                self._model,
+                as_chat=as_chat,
+                system=self._system,
+                pictures=self._pictures,
+            )
             with errors_name_fields_as_given(request.field_names):
                 results = await self._results(request.submits, job_id_of)
             fingerprint = await self._system_fingerprint()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from cactus_actors.api.option_rules import with_defaults, with_seed
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, RawLine
+from cactus_actors.client.picture_files import with_read_pictures
 from cactus_actors.client.submit import make_submit
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 from cactus_actors.protocol.messages import Submit
@@ -71,11 +73,13 @@ def request_of_line(
     *,
     as_chat: bool = False,
     system: str | None = None,
+    pictures: Path | None = None,
 ) -> BodyRequest:
     """The jobs of a line, one per choice; raises InvalidRequest.
 
     `defaults` fill in missing options. A plain line is a user message with `as_chat`, otherwise a prompt. `system`
-    precedes conversations without a system message.
+    precedes conversations without a system message. Paths of pictures are of files on this machine, relative ones below
+    the directory `pictures`; without it they are left to the service.
     """
     if line.error is not None:
         raise line.error
@@ -84,6 +88,8 @@ def request_of_line(
             f"a prompt file is for one model: the first line that names one says {only_model!r}",
             param="model",
         )
+    if pictures is not None:
+        line = _with_pictures(line, pictures)
     if line.is_batch_line:
         request = _request_of_batch_line(line.value, job_id_of, defaults, system)
     else:
@@ -94,6 +100,18 @@ def request_of_line(
         msgspec.structs.replace(submit, options=with_seed(submit.options, submit.job_id)) for submit in request.submits
     ]
     return msgspec.structs.replace(request, submits=seeded)
+
+
+def _with_pictures(line: PromptLine, directory: Path) -> PromptLine:
+    """The line with the files of its messages' pictures inside; errors name the line and the picture."""
+    fields = line.value.get("body") if line.is_batch_line else line.value
+    if not isinstance(fields, dict) or "messages" not in fields:
+        return line
+    try:
+        fields = {**fields, "messages": with_read_pictures(fields["messages"], directory)}
+    except InvalidRequest as error:
+        raise type(error)(f"line {line.number}: {error.message}", param=error.param) from None
+    return replace(line, value={**line.value, "body": fields} if line.is_batch_line else fields)
 
 
 def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: str | None) -> Submit:

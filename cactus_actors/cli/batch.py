@@ -77,6 +77,9 @@ def batch(
     and with --raw, it is text to continue. {"prompt": ...} is always text to continue, {"messages": ...} is a
     chat, and an OpenAI batch line is a request to its url. Options apply to lines that leave them out.
 
+    Pictures of messages are files of this machine: their paths are relative to the folder of IN (to the current one
+    for standard input), and the files are sent inside the requests.
+
     Standard input (-) is kept in OUT.input; --resume and --retry-failed read it from there.
 
     Results are written to OUT.partial as they finish, which becomes OUT when all are there. Failed lines are
@@ -99,6 +102,7 @@ def batch(
         given["json_schema"] = shared.schema_of(json_schema)
     options = Options(**given)
     check_for_all(options, system)  # before a pipe is read
+    pictures = Path() if str(source) == "-" else source.parent
     if str(source) == "-":
         source = keep_input(sys.stdin.buffer, output, overwrite=overwrite)
     request = BatchRequest(
@@ -112,6 +116,7 @@ def batch(
         resume=resume,
         retry_failed=retry_failed,
         overwrite=overwrite,
+        pictures=pictures,
     )
     run = _Run(request, endpoint, stream_endpoint, key_file)
     try:

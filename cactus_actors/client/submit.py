@@ -12,6 +12,7 @@ import msgspec
 from cactus_actors.api.option_rules import with_seed
 from cactus_actors.api.params import resolve_options
 from cactus_actors.api.profiles import PROFILES
+from cactus_actors.client.picture_files import with_given_pictures
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import Seed
 from cactus_actors.protocol.messages import ChatMessage, Submit
@@ -71,7 +72,9 @@ def make_submit(
 ) -> Submit:
     """Build a Submit; raises InvalidRequest with `param` set.
 
-    A caller that chooses the `job_id` may send the job again: the service knows it for a day after its end.
+    A caller that chooses the `job_id` may send the job again: the service knows it for a day after its end. In the
+    `images` of messages, bytes and path objects are pictures of this machine, which are sent inside the request; texts
+    are for the service to read.
     """
     if (prompt is None) == (messages is None):
         raise InvalidRequest("give exactly one of prompt and messages", param="prompt")
@@ -87,7 +90,7 @@ def make_submit(
     return Submit(
         job_id=job_id,
         prompt=_convert(prompt, str | list[int | str] | None, "prompt"),
-        messages=_convert(messages, list[ChatMessage] | None, "messages"),
+        messages=_convert(with_given_pictures(messages), list[ChatMessage] | None, "messages"),
         tools=_convert(tools, list[dict[str, Any]] | None, "tools"),
         model=_convert(model, str | None, "model"),
         options=make_options(options),

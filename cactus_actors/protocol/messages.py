@@ -79,7 +79,8 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     for the prompt's embedding instead of a completion. `traceparent` names the trace that the job belongs to, as
     W3C's header does; it is not part of the content. `account` is the unguessable name of an API key: the job uses
     its share of the service, and has its weight. The id of a `keyed` job is derived from an idempotency key, and is
-    known for a day after its end; the field is not part of the content.
+    known for a day after its end; the field is not part of the content. `images` are the pictures of a `prompt` that is
+    text, which has `<__media__>` in the place of each.
     """
 
     job_id: str
@@ -94,6 +95,7 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     traceparent: str | None = None
     account: str = ""
     keyed: bool = False
+    images: list[str] | None = None
 
 
 class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):

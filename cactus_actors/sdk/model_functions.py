@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.client.picture_files import with_read_pictures
 from cactus_actors.config import HandoffSettings, WeightFormat
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.options import Options
@@ -70,7 +71,8 @@ def cactus_complete(
     """The model's answer to a conversation, as a JSON object.
 
     `callback(token, token_id)` is called with each token as it arrives; an exception of it cancels the generation
-    and is raised here. Unknown options are listed in `ignored_options`.
+    and is raised here. Unknown options are listed in `ignored_options`. The `images` of a message are paths of files
+    here, or data URLs; a service may also fetch http and https URLs.
     """
     result, ignored = _completed(model, messages, options, tools, callback, {})
     return render(result, ignored)
@@ -166,7 +168,7 @@ def _completed(
             ignored = [name for name in wanted if name not in Options.__struct_fields__]
             known = {name: value for name, value in wanted.items() if name in Options.__struct_fields__}
             result = checked.complete(
-                _decoded(messages, list[dict[str, Any]], "messages") or [],
+                with_read_pictures(_decoded(messages, list[dict[str, Any]], "messages") or [], Path()),
                 _decoded(tools, list[dict[str, Any]], "tools"),
                 {**known, **forced_options},
                 callback,

@@ -45,6 +45,8 @@ with Client("tcp://127.0.0.1:5555") as client:
     embedding = client.run(Submit(job_id=secrets.token_hex(16), prompt="a cat", task="embed")).embedding
 ```
 
+- In the `images` of a message, path objects and bytes are pictures of this machine and sent inside the request; texts
+  are data URLs, or paths and URLs that the service reads ([pictures](../guide/pictures.md)).
 - `Prompt` is a text, or a list of token ids and texts. `Messages` is a list of messages as dicts
   (`{"role": ..., "content": ...}`), or that as JSON text. `Tools` is a list of tools as dicts ([tools.md](tools.md)).
 - `**options` are the fields of a request, such as `temperature=0` ([options.md](options.md)).

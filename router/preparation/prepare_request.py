@@ -22,6 +22,7 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.preparation.conversation import prepare_conversation
 from cactus_actors.router.preparation.length_limits import check_length
 from cactus_actors.router.preparation.logit_bias import logit_bias
+from cactus_actors.router.preparation.media_prompts import check_images, media_prompt
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
 from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
@@ -140,6 +141,7 @@ def _question(
 ) -> _Question:
     if submit.prompt is not None and submit.messages is not None:
         raise InvalidRequest("prompt and messages were both given; send one", param="messages")
+    check_images(submit)
     if submit.messages is not None:
         return _chat_question(submit, given, profile, model, reader)
     if submit.tools is not None:
@@ -149,6 +151,14 @@ def _question(
     # A call that is forced needs tools.
     tool_offer_of(None, "", given, structure=structure_of(given), default_top_k=profile.tool_rag_top_k)
     check_prompt(given)
+    if submit.images:
+        shown = media_prompt(submit.prompt, submit.images, model, reader)
+        return _Question(
+            ChatPrompt(shown.ids, "answer"),
+            CloudRequest(prompt=shown.text),
+            prompt_text=shown.text if given.get("echo", False) else None,
+            pictures=shown.pictures,
+        )
     is_filled_in = "suffix" in given
     ids = filling_ids(submit.prompt, given["suffix"], model) if is_filled_in else prompt_ids(submit.prompt, model)
     text = submit.prompt

@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from cactus_actors.client.submit import make_submit
 from cactus_actors.config import GatewaySettings, ServeConfig
-from cactus_actors.protocol.messages import ChatMessage
 from tests.goldens.sample_pictures import sample_picture
 from tests.support.models.served_pictures import write_served_model
 from tests.support.services.running_service import Running, running_service
@@ -70,9 +72,9 @@ def url(seed: int) -> str:
     return f"data:image/png;base64,{base64.b64encode(png(seed)).decode()}"
 
 
-def tokens_of(service: Running, *images: str, question: str = "What is it?") -> list[int]:
-    message = ChatMessage(role="user", content=question, images=list(images) or None)
-    return service.client.complete(messages=[message], **OPTIONS).token_ids
+def tokens_of(service: Running, *images: Any, question: str = "What is it?", **options: Any) -> list[int]:
+    message = {"role": "user", "content": question, **({"images": list(images)} if images else {})}
+    return service.client.complete(messages=[message], **(OPTIONS | options)).token_ids
 
 
 def test_answers_are_those_of_transformers(service: Running, name: str) -> None:
@@ -80,11 +82,13 @@ def test_answers_are_those_of_transformers(service: Running, name: str) -> None:
         assert tokens_of(service, *images) == expected
 
 
-def test_answers_depend_on_the_picture_and_not_on_how_it_is_sent(service: Running) -> None:
+def test_answers_depend_on_the_picture_and_not_on_how_it_is_sent(service: Running, tmp_path: Path) -> None:
     first, second, none = tokens_of(service, url(0)), tokens_of(service, url(1)), tokens_of(service)
     assert len({tuple(first), tuple(second), tuple(none)}) == 3
     assert tokens_of(service, "0.png") == first
     assert tokens_of(service, url(1)) == second
+    (tmp_path / "of the client.png").write_bytes(png(0))
+    assert tokens_of(service, tmp_path / "of the client.png") == tokens_of(service, png(0)) == first
     assert tokens_of(service, "0.png", "1.png") != tokens_of(service, "1.png", "0.png")
 
 
@@ -113,3 +117,24 @@ def test_parts_of_openai_are_answered_over_http(service: Running) -> None:
     error = ask({"type": "image_url", "image_url": {"url": "/etc/passwd"}})["error"]
     assert (error["type"], error["param"]) == ("media_not_allowed", "messages[0].content[0]")
     assert error["message"].startswith("picture 0: ")
+
+
+def test_media_of_llama_cpp_are_answered_at_its_markers(service: Running) -> None:
+    def ask(path: str, *media: str) -> dict[str, Any]:
+        prompt = {"prompt_string": "<|turn|><__media__>What is it?<|turn|>", "multimodal_data": list(media)}
+        body = {"prompt": prompt, "return_tokens": True, "return_raw_tokens": True, "repeat_penalty": 1.0, **OPTIONS}
+        answer: dict[str, Any] = httpx.post(f"http://{service.http}{path}", json=body, timeout=60).json()
+        return answer
+
+    content = base64.b64encode(png(0)).decode()
+    expected = tokens_of(service, url(0), repeat_penalty=1.0)
+    submit = make_submit("<|turn|><__media__>What is it?<|turn|>", options=OPTIONS | {"repeat_penalty": 1.0})
+    assert service.client.run(msgspec.structs.replace(submit, images=[url(0)])).token_ids == expected
+    assert ask("/completion", content)["tokens"] == expected
+    assert ask("/v1/completions", content)["choices"][0]["tokens"] == expected
+    for path in ("/completion", "/v1/completions"):
+        error = ask(path, "AAAA")["error"]
+        assert (error["type"], error["param"]) == ("media_invalid", "prompt.multimodal_data[0]")
+        assert error["message"].startswith("picture 0: ")
+    [model] = httpx.get(f"http://{service.http}/v1/models").json()["data"]
+    assert model["capabilities"]["vision"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cactus_actors.ffi import build as building
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.sdk import CactusModel, cactus_destroy, cactus_init
 
@@ -27,3 +28,9 @@ def weights_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "weights").mkdir()
     (directory / "weights" / "lfm2-1.2b").symlink_to(resolve_model(MODEL))
     return directory
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the C library and its headers."""
+    return building.build(tmp_path_factory.mktemp("ffi")).parent

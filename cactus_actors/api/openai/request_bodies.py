@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.conversion import converted
-from cactus_actors.api.field_names import errors_name_fields_as_given
+from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given
 from cactus_actors.api.openai.body_request import BodyRequest, Endpoint
 from cactus_actors.api.openai.prompt_field import prompts_of
 from cactus_actors.api.openai.reasoning_fields import ReasoningFields, reasoning_format, with_spelled_options
@@ -30,6 +30,9 @@ NO_DEFAULTS = Options()
 
 JobIds = Callable[[int], str]
 """The job id of each choice of a request."""
+
+IMAGE_NAMES: FieldNames = {"images": "prompt.multimodal_data"}
+"""Where a body has the pictures of a job's prompt."""
 
 # field -> its values without effect; any other value requests a feature that is not supported
 _NEUTRAL: dict[str, tuple[object, ...]] = {
@@ -148,11 +151,13 @@ def request_from_completion(
         raise NotSupported("tools need messages, not a prompt", param="tools")
     completion = converted(fields, _Completion)
     options = _options(fields, profile, defaults)
+    job = Submit(job_id="", model=completion.model, options=options, profile=profile)
     jobs = [
-        Submit(job_id="", prompt=prompt, model=completion.model, options=options, profile=profile)
-        for prompt in prompts_of(completion.prompt)
+        msgspec.structs.replace(job, prompt=given.prompt, images=given.images)
+        for given in prompts_of(completion.prompt)
     ]
-    return _request("completion", jobs, completion, job_id_of, ignored)
+    request = _request("completion", jobs, completion, job_id_of, ignored)
+    return msgspec.structs.replace(request, field_names=IMAGE_NAMES) if any(job.images for job in jobs) else request
 
 
 def _known_fields(

@@ -47,13 +47,17 @@ _TYPES = (
 )
 _ID: Schema = {"type": "integer"}
 _PROMPT_LIST: Schema = {"type": "array", "items": {"anyOf": [_ID, TEXT]}, "minItems": 1}
+_MEDIA_PROMPT = object_of(
+    {"prompt_string": TEXT, "multimodal_data": or_null({"type": "array", "items": TEXT})}, ["prompt_string"]
+)
 _PROMPT: Schema = {
     "anyOf": [
         TEXT,
         _PROMPT_LIST,
+        _MEDIA_PROMPT,
         {
             "type": "array",
-            "items": {"anyOf": [TEXT, _PROMPT_LIST, record_of(prompt_string=TEXT)]},
+            "items": {"anyOf": [TEXT, _PROMPT_LIST, _MEDIA_PROMPT]},
             "minItems": 1,
         },
     ]

@@ -98,7 +98,9 @@ def inputs_of(value: object) -> list[Prompt]:
         prompts = prompts_of(value)
     if len(prompts) > MAX_INPUTS:
         raise InvalidRequest(f"{len(prompts)} inputs, at most {MAX_INPUTS} are taken at once", param="input")
-    return prompts
+    if any(given.images for given in prompts):
+        raise NotSupported("pictures have no embedding here", param="input")
+    return [given.prompt for given in prompts]
 
 
 def _written(embedding: list[float], form: EncodingFormat) -> list[float] | str:

@@ -47,7 +47,8 @@ async def complete(
         profile, strict = settings.completions_profile, settings.strict
         with errors_name_fields_as_given(names):
             body = with_model(gateway, with_native_fields(body))
-            return request_from_completion(body, identity.job_id, profile=profile, strict=strict), names
+            asked = request_from_completion(body, identity.job_id, profile=profile, strict=strict)
+        return asked, {**names, **asked.field_names}
 
     jobs = await read_jobs(gateway, request, identity, convert)
     asked = jobs.asked

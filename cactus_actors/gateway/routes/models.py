@@ -68,7 +68,7 @@ def _card(gateway: GatewayContext) -> dict[str, Any]:
             "function_calling": text.tool_markup is not None,
             "completion_fim": text.fill_tokens is not None,
             "fine_tuning": False,
-            "vision": False,
+            "vision": text.pictures is not None,
         },
         "max_context_length": text.max_context,
     }

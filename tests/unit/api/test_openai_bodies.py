@@ -186,6 +186,7 @@ def test_content_of_every_kind_is_kept_and_unknown_fields_of_answers_are_dropped
         (["a", "b"], ["a", "b"]),
         ([[1], [2, "b"]], [[1], [2, "b"]]),
         ([[1], "a", {"prompt_string": "c"}], [[1], "a", "c"]),
+        ({"prompt_string": "c", "multimodal_data": []}, ["c"]),
     ],
 )
 def test_every_prompt_shape_is_accepted(given: Any, expected: Any) -> None:
@@ -204,13 +205,25 @@ def test_every_prompt_shape_is_accepted(given: Any, expected: Any) -> None:
         ([True], r"prompt\[0\] is not a prompt"),
         ([1, [2]], r"prompt\[1\] must be a token id"),
         (["a", [1.5]], r"prompt\[1\]\[0\] must be a token id"),
-        ([{"prompt_string": "a", "multimodal_data": ["x"]}], "holds media"),
+        ([{"prompt_string": "a", "multimodal_data": [1]}], r"prompt\[0\].multimodal_data must be a list of strings"),
+        ({"prompt_string": "a", "multimodal_data": "x"}, r"prompt.multimodal_data must be a list of strings"),
+        ({"prompt_string": 1}, "prompt is not a prompt"),
     ],
 )
 def test_an_invalid_prompt_is_reported_by_its_position(prompt: Any, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message) as caught:
         prompts(prompt)
     assert caught.value.param == "prompt"
+
+
+def test_media_of_prompts_are_data_urls() -> None:
+    given = [{"prompt_string": "<__media__>", "multimodal_data": ["AAAA"]}, "b"]
+    request = completion(prompt=given)
+    assert [(one.prompt, one.images) for one in request.submits] == [
+        ("<__media__>", ["data:;base64,AAAA"]),
+        ("b", None),
+    ]
+    assert request.field_names == {"images": "prompt.multimodal_data"}
 
 
 def test_jobs_of_one_request_share_the_seed() -> None:

@@ -20,6 +20,7 @@ from cactus_actors.protocol.errors import (
     NotSupported,
 )
 from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
+from cactus_actors.protocol.options import Options
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.queue_load import load_of_request
@@ -28,6 +29,7 @@ from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.text.picture_parts import takes_strings
 from cactus_actors.text.text_model import TextModel
 from cactus_actors.vision.picture_reader import PictureReader
+from cactus_actors.vision.prompt_pictures import with_placeholders
 from tests.goldens.sample_pictures import sample_picture
 from tests.support.models.vision_models import PICTURE_MODELS, vision_model
 from tests.support.router.core_harness import job_id
@@ -211,3 +213,41 @@ def test_a_model_without_a_supported_encoder_is_a_text_model() -> None:
 )
 def test_the_form_of_message_contents_is_found_by_rendering(source: str, takes: bool) -> None:
     assert takes_strings(ChatTemplate.compile(source, Path("template"), {})) == takes
+
+
+def media_job(model: TextModel, prompt: Any, *images: str, **fields: Any) -> PreparedRequest:
+    return prepare(Submit(job_id=job_id(1), prompt=prompt, images=list(images), **fields), model)
+
+
+def test_a_prompt_has_its_pictures_at_its_markers(model: TextModel) -> None:
+    assert model.pictures is not None
+    first, second = url(60, 40), url(30, 90, 1)
+    job = media_job(model, "a<__media__>b<__media__>c", first, second)
+    shown = [model.pictures.process(sample_picture(*one)) for one in ((60, 40, 0), (30, 90, 1))]
+    text = f"a{shown[0].text}b{shown[1].text}c"
+    pictures = [one.picture for one in shown]
+    ids = model.tokenizer.encode(text, add_special=True)
+    assert job.prompt_ids == with_placeholders(ids, model.pictures.config.image_token_id, pictures)
+    assert job.pictures == pictures
+    assert [span.digest for span in job.picture_spans] == [one.digest for one in pictures]
+    assert not job.policy.allow_cloud
+    assert job.block_hashes != media_job(model, "a<__media__>b<__media__>c", second, first).block_hashes
+
+
+def test_prompts_whose_pictures_have_no_place_are_refused(model: TextModel) -> None:
+    picture = url(9, 9)
+    turns = [ChatMessage(role="user", content="a")]
+    for prompt, images, fields, kind, param in (
+        ("a", [picture], {}, InvalidRequest, "prompt"),
+        ("<__media__><__media__>", [picture], {}, InvalidRequest, "prompt"),
+        ([1, 2], [picture], {}, InvalidRequest, "images"),
+        (None, [picture], {"messages": turns}, InvalidRequest, "images"),
+        ("<__media__>", [picture], {"task": "embed"}, NotSupported, "images"),
+        ("<__media__>", [picture], {"options": Options(suffix="b")}, InvalidRequest, "images"),
+        ("<__media__><__media__>", [picture, "data:;base64,AAAA"], {}, MediaInvalid, "images[1]"),
+    ):
+        with pytest.raises(kind) as caught:
+            media_job(model, prompt, *images, **fields)
+        assert (caught.value.param, type(caught.value)) == (param, kind)
+    with pytest.raises(NotSupported, match="gemma4 is a text model"):
+        media_job(load_text_model(PICTURE_MODELS / "gemma4"), "<__media__>", picture)

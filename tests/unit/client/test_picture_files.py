@@ -1,0 +1,70 @@
+"""Pictures of a client: which are read here, and which are left to the service."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.client.picture_files import MAX_PICTURE_BYTES, with_read_pictures
+from cactus_actors.client.submit import make_submit
+from cactus_actors.protocol.errors import MediaInvalid, MediaTooLarge
+
+CONTENT = b"\x89PNG"
+URL = f"data:;base64,{base64.b64encode(CONTENT).decode()}"
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "a picture.png"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def asking(*images: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": "What is it?", "images": list(images)}]
+
+
+def test_bytes_and_path_objects_are_sent_inside_the_request_and_texts_are_the_services(picture: Path) -> None:
+    given = [picture, CONTENT, bytearray(CONTENT), str(picture), "https://example.com/a.png", URL]
+    messages = [*asking(*given), {"role": "user", "content": [{"type": "image_url", "image_url": {"url": picture}}]}]
+    submit = make_submit(messages=messages, options={})
+    assert submit.messages is not None
+    assert submit.messages[0].images == [URL, URL, URL, str(picture), "https://example.com/a.png", URL]
+    assert isinstance(submit.messages[1].content, list)
+    assert submit.messages[1].content[0].image_url == {"url": URL}
+    assert messages[0]["images"] == given, "the caller's messages are as before"
+
+
+def test_paths_are_relative_to_a_directory_where_texts_are_read(picture: Path) -> None:
+    name = picture.name
+    sources = [name, str(picture), picture.as_uri(), "https://example.com/a.png", URL, CONTENT]
+    parts = [{"type": "input_image", "image_url": name}, {"type": "text", "text": "x"}]
+    first, second = with_read_pictures([*asking(*sources), {"role": "user", "content": parts}], picture.parent)
+    assert first["images"] == [URL, URL, URL, "https://example.com/a.png", URL, URL]
+    assert second["content"] == [{"type": "input_image", "image_url": URL}, {"type": "text", "text": "x"}]
+
+
+@pytest.mark.parametrize("messages", [None, "text", [1], {}, [{"role": "user", "images": None, "content": "a"}]])
+def test_other_values_are_left_to_the_checks_of_types(messages: Any, tmp_path: Path) -> None:
+    assert with_read_pictures(messages, tmp_path) == messages
+
+
+def test_errors_have_the_index_of_the_picture_and_its_field(picture: Path) -> None:
+    large = picture.with_name("large.png")
+    large.write_bytes(bytes(MAX_PICTURE_BYTES + 1))
+    for bad, kind, reason in (
+        (picture.with_name("missing.png"), MediaInvalid, "No such file"),
+        (picture.parent, MediaInvalid, "[Dd]irectory|no regular file"),
+        (large, MediaTooLarge, "larger than the 3145728 bytes"),
+        (bytes(MAX_PICTURE_BYTES + 1), MediaTooLarge, "larger than the 3145728 bytes"),
+    ):
+        messages = [*asking(CONTENT, CONTENT), *asking(bad)]
+        with pytest.raises(kind, match=f"picture 2: .*({reason})") as caught:
+            make_submit(messages=messages, options={})
+        assert caught.value.param == "messages[1].images[0]"
+    for name in ("missing.png", "", "/dev/null", "a\0b"):
+        with pytest.raises(MediaInvalid, match="picture 0: "):
+            with_read_pictures(asking(name), picture.parent)
