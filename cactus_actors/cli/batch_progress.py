@@ -38,7 +38,7 @@ def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgres
 
 
 def show_reasons(reasons: Sequence[Reason]) -> None:
-    """The reasons of failed lines: a line with their number and kind each, and the message of the first below it."""
+    """Print the reasons of failed lines: for each a line with number and kind, and the message of the first failure."""
     from rich.padding import Padding
     from rich.text import Text
 

@@ -229,7 +229,7 @@ class JobFollower:
         self.outbox.append(Resume(job_id=self.job_id, next_index=self._next_index, credit=credit))
 
     def _on_epoch(self, epoch: int, now: float) -> None:
-        """A changed epoch means a restarted router, which may not know the job: submit it again."""
+        """Submit the job again if the epoch has changed: a restarted router may not have it."""
         if self._epoch is not None and epoch != self._epoch:
             self._reopen(now)
         else:

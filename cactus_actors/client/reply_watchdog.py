@@ -37,7 +37,7 @@ class ReplyWatchdog:
         return now - self._since > self._timeout_s + self._num_bytes / MIN_LINK_BYTES_PER_S
 
     def on_reconnected(self, now: float) -> None:
-        """The client reconnected and repeats its requests."""
+        """Record that the client reconnected and repeats its requests."""
         self._since = now
         self._num_bytes = 0
         self._timeout_s *= 2

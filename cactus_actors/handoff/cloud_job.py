@@ -42,6 +42,6 @@ class CloudJob:
         )
 
     def delivered(self) -> None:
-        """The last `delta` was sent."""
+        """Record that the last `delta` was sent."""
         self.num_reported += len(self.chunks)
         self.chunks.clear()

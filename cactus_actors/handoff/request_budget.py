@@ -26,7 +26,7 @@ class RequestBudget:
         return max(0, min(free, left))
 
     def start(self) -> None:
-        """A job starts; requires a free slot."""
+        """Record that a job starts; requires a free slot."""
         assert self.free_slots > 0
         self.num_running += 1
         self.num_started += 1

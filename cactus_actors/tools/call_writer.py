@@ -49,7 +49,7 @@ class CallWriter:
         return None if self._offered is None else self._offered.get(name)
 
     def begin(self, name: str) -> None:
-        """A call begins; raises Malformed if no such tool is offered, or there are too many calls."""
+        """Begin a call; raises Malformed if no such tool is offered, or there are too many calls."""
         is_far = self._source.num_read > MAX_HEAD
         if not self.is_offered(name) or is_far or self.num_calls >= MAX_CALLS:
             raise Malformed
@@ -75,7 +75,7 @@ class CallWriter:
             self._pieces.append(ArgumentsText(text))
 
     def finish(self) -> None:
-        """The arguments of the call are complete."""
+        """End the call: its arguments are complete."""
         text = "".join(self._arguments)
         self.is_open = False
         self._source.drop()
@@ -92,7 +92,7 @@ class CallWriter:
         self._source.drop()
 
     def break_off(self) -> None:
-        """The text ended within the arguments."""
+        """End the call at the end of the text, within its arguments."""
         self.is_open = False
         self._source.drop()
         text = "".join(self._arguments)

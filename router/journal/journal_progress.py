@@ -59,5 +59,5 @@ class ProgressWriter:
         return progress
 
     def commit(self, progress: JournalProgress) -> None:
-        """The transaction is on disk."""
+        """Record that the transaction is on disk."""
         self._last = progress

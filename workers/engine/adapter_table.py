@@ -39,7 +39,7 @@ class AdapterTable:
         self._slots[key] = slot
 
     def fail(self, key: str, error: Exception) -> None:
-        """The adapter cannot be loaded here: sequences that ask for it end with the error."""
+        """Record that the adapter cannot be loaded here: sequences that request it end with the error."""
         self._failures[key] = error
 
     def drop(self, key: str) -> None:

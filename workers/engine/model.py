@@ -23,7 +23,7 @@ class TileEncoder(Protocol):
         """The token in whose places embeddings of pictures stand."""
 
     def check(self, tile: PictureTile) -> None:
-        """Raise InvalidRequest for a tile that is none of this model."""
+        """Raise InvalidRequest for a tile that does not fit this model."""
 
     def begin(self, tile: PictureTile) -> None:
         """Begin a tile; the one before it is dropped."""

@@ -1,7 +1,7 @@
 """Encodes the pictures of sequences that wait for them, beside the steps of running sequences.
 
 A picture is encoded tile by tile, and a tile in parts of about one layer. While other sequences run, parts take as
-much time as their steps do, one part at a time: a token is late by one part at most.
+much time as their steps do, one part at a time: a token is delayed by at most one part.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class PictureQueue:
         return True
 
     def remove(self, sequence: Sequence) -> bool:
-        """Forget a sequence; returns False if it does not wait here. Others may still wait for its pictures."""
+        """Remove a sequence; returns False if it does not wait here. Others may still wait for its pictures."""
         if sequence not in self._waiting:
             return False
         self._waiting.remove(sequence)
@@ -74,7 +74,7 @@ class PictureQueue:
         return True
 
     def on_step(self, seconds: float) -> None:
-        """A step of other sequences took `seconds`: encoding may take as long."""
+        """Record that a step of other sequences took `seconds`: encoding may take as long."""
         self._seconds_left = min(self._seconds_left, 0.0) + seconds
 
     def advance(self, *, is_alone: bool) -> list[Sequence]:

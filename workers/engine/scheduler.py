@@ -116,7 +116,7 @@ class Scheduler:
             self.step_cost.on_step(num_rows, seconds)
 
     def commit(self, chunk: SequenceChunk, num_accepted: int = 0) -> None:
-        """The keys and values of a chunk are in the cache: publish the blocks that it filled.
+        """Publish the blocks that a chunk filled: its keys and values are in the cache.
 
         The first `num_accepted` drafts are tokens of the sequence now; the others are dropped. Accepted drafts of
         a model with recurrences are computed again.

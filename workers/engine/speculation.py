@@ -25,7 +25,7 @@ class StepCost:
         self._seconds = [0.0] * (max_rows + 1)  # 0 if unknown
 
     def on_step(self, num_rows: int, seconds: float) -> None:
-        """A step of `num_rows` rows took `seconds`; outliers are clipped."""
+        """Record that a step of `num_rows` rows took `seconds`; outliers are clipped."""
         known = self._seconds[num_rows]
         self._seconds = [0.998 * other for other in self._seconds]
         change = min(seconds, 2 * known) - known

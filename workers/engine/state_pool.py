@@ -80,7 +80,7 @@ class StatePool:
         return state.save_slot is not None
 
     def commit(self, state: SequenceState, hashes: Sequence[BlockHash]) -> None:
-        """A step has advanced the state; what it saved is the state after the blocks of `hashes`."""
+        """Record that a step has advanced the state; a saved state is that after the blocks of `hashes`."""
         self._stop_reading(state.source)
         state.source = state.slot
         if state.save_slot is None:

@@ -22,7 +22,7 @@ class StepTimeLimiter:
         self.token_budget = self._bounded(SLOW_CORE_MULTIPLIES_PER_S * max_step_s / num_weights)
 
     def on_step(self, num_tokens: int, seconds: float) -> None:
-        """A step of `num_tokens` tokens took `seconds`."""
+        """Record that a step of `num_tokens` tokens took `seconds`."""
         if seconds > self._max_step_s:
             self.token_budget = self._bounded(num_tokens * self._max_step_s / seconds)
         elif seconds < self._max_step_s / 4 and num_tokens >= self.token_budget:

@@ -69,11 +69,11 @@ class PatchEncoder:
 
     @property
     def image_token_id(self) -> int:
-        """The token in whose places embeddings of pictures stand."""
+        """The placeholder token, whose embeddings those of pictures replace."""
         return self._vision.image_token_id
 
     def check(self, tile: PictureTile) -> None:
-        """Raise InvalidRequest for a tile that is none of this model."""
+        """Raise InvalidRequest for a tile that does not fit this model."""
         size = f"a tile of {tile.width} x {tile.height} pixels"
         num_tokens = self._vision.num_tokens(tile.width, tile.height)
         if num_tokens is None:
@@ -129,7 +129,7 @@ class PatchEncoder:
         return self._workspace.floats[start : start + width * num_rows].reshape(num_rows, width)
 
     def _make_room(self, num_patches: int) -> None:
-        """Memory for a tile of so many patches; it grows and never shrinks."""
+        """Provide memory for a tile of `num_patches` patches; it grows and never shrinks."""
         if num_patches <= self._max_patches:
             return
         self._max_patches = num_patches

@@ -19,7 +19,7 @@ UP_START, UP_BLOCKS, UP_FIRST_BLOCK, UP_COLUMN, UP_PAIRS = range(5)
 
 
 class ModelShape(NamedTuple):
-    """The numbers of a ModelConfig that compiled code reads and that are no operation's own."""
+    """The numbers of a ModelConfig that compiled code reads and that no single operation has."""
 
     norm_eps: float
 

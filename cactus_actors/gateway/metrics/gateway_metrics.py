@@ -72,7 +72,7 @@ class Metrics:
         self._gone.inc()
 
     def note_resumed(self) -> None:
-        """A stream is resumed."""
+        """Count a resumed stream."""
         self._resumed.inc()
 
     def note_first_token(self, seconds: float) -> None:

@@ -68,7 +68,7 @@ def _page() -> bytes:
     schemas = _document()["components"]["schemas"]
     parts = [f"<!doctype html><title>cactus-actors</title><style>{_STYLE}</style><h1>cactus-actors</h1>"]
     parts.append(f"<p>{escape(WHAT_THIS_IS)}")
-    parts.append('<p>The same for programs: <a href="openapi.json">openapi.json</a></p>')
+    parts.append('<p>The document for programs: <a href="openapi.json">openapi.json</a></p>')
     for group, operations in OPERATIONS.items():
         parts.append(f"<h2>{escape(group)}</h2>")
         for one in operations:

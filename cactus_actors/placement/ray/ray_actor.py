@@ -110,7 +110,7 @@ class RayActor:
             return ActorExit(failure.message, failure)
 
     def terminate(self) -> None:
-        """A call that Ray lost looks like a dead process: the actor is killed in any case."""
+        """Kill the actor in any case: a call that Ray lost looks like a dead process."""
         if not self._has_ended():
             with contextlib.suppress(RayError):
                 ray.kill(self._actor)

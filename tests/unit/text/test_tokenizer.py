@@ -36,7 +36,7 @@ CONTROL_FRAGMENTS = ["<|end|>", "<|", "end", "|>", "<s>", "</s>", "<unk>", " ", 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
-    """The same three kinds of tokenizer that real models have."""
+    """The three kinds of tokenizer that real models have."""
     directory = tmp_path_factory.mktemp("tokenizers")
     return {
         "sentencepiece": tokenizer_from_gguf(open_gguf(write_sentencepiece(directory / "s.gguf"))),
