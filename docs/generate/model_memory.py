@@ -24,7 +24,7 @@ A prefix in the prefix cache takes blocks of 16 tokens, and for models with recu
 - **A block** has the keys and values of 16 tokens, for each layer with attention that stores its own:
   2 · `num_key_value_heads` · `head_dim` numbers a token, of 4 bytes in float32, 2 in float16, 1 in int8 (and 8 bytes of
   scales for each head). Each short convolution of LFM2, LFM2 MoE and LFM3 has its input in it: `hidden_size` numbers of
-  4 bytes a token, in every format of the cache. Head sizes of values and widths of convolutions are rounded up to 16.
+  4 bytes per token, in every format of the cache. Head sizes of values and widths of convolutions are rounded up to 16.
 - **A checkpoint** has the state of all recurrences at one position, in numbers of 4 bytes. A delta net (Qwen3.5) has
   `linear_num_value_heads` · `linear_key_head_dim` · `linear_value_head_dim`, a Mamba-2 layer (Granite 4)
   `mamba_n_heads` · `mamba_d_state` · `mamba_d_head`; sizes of value heads are rounded up to 32. The convolution before

@@ -60,7 +60,7 @@ class AdapterRequests:
             key = self._registry.prepare(path)
             waiting = {worker.identity for worker in self._workers.local.values()}
             load = self._loads[name] = PendingLoad(name, path, key, waiting, len(waiting), {})
-            self._tell_workers()
+            self._send_to_workers()
         load.requesters[identity] = request, encoding
         self._complete(load)
 
@@ -90,7 +90,7 @@ class AdapterRequests:
         if self._registry.has_removed:
             jobs = (*self._state.pending.values(), *self._state.jobs.live.values())
             if self._registry.forget(job.submission.adapter for job in jobs):
-                self._tell_workers()
+                self._send_to_workers()
 
     def _complete(self, load: PendingLoad) -> None:
         if load.waiting:
@@ -104,13 +104,13 @@ class AdapterRequests:
     def _fail(self, load: PendingLoad, reason: str) -> None:
         del self._loads[load.name]
         self._registry.discard(load.key)
-        self._tell_workers()
+        self._send_to_workers()
         error = InvalidRequest(reason, param="path")
         for identity, (request, encoding) in load.requesters.items():
             self._state.counters.rejected[error.type] += 1
             self._outbox.reject(identity, error, encoding, request_id=request.request_id)
 
-    def _tell_workers(self) -> None:
+    def _send_to_workers(self) -> None:
         for worker in self._workers:
             if worker.is_local:
                 self._outbox.command(worker.identity, self._registry.command)

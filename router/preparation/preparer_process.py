@@ -65,8 +65,8 @@ class PreparerProcess:
         pictures: PictureAccess = DATA_URLS_ALONE,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
-        told = PreparerModel(str(model), corpus_path, overrides, pictures)
-        self._argument = msgspec.json.encode(told).decode()
+        preparer_model = PreparerModel(str(model), corpus_path, overrides, pictures)
+        self._argument = msgspec.json.encode(preparer_model).decode()
         self._limit_s = limit_s
         self._cpu_s = cpu_s
         self._child: _Child | None = None

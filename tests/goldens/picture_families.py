@@ -34,7 +34,7 @@ LLAMA = {
 PICTURE_FAMILIES = (
     PictureFamily(
         name="smolvlm",
-        stands_for="SmolVLM, SmolVLM2: nine patches merged, two query heads a key-value head, untied",
+        stands_for="SmolVLM, SmolVLM2: pixel shuffle of nine patches, two query heads per key-value head, untied",
         storage="bfloat16",
         config={
             "architectures": ["SmolVLMForConditionalGeneration"],
@@ -68,7 +68,7 @@ PICTURE_FAMILIES = (
     ),
     PictureFamily(
         name="idefics3",
-        stands_for="Idefics3: tied, tiles smaller than the grid of positions, an encoder with the exact GELU",
+        stands_for="Idefics3: tied, tiles smaller than the grid of learned positions, exact GELU in the encoder",
         storage="float16",
         config={
             "architectures": ["Idefics3ForConditionalGeneration"],
@@ -108,7 +108,7 @@ PICTURE_FAMILIES = (
     ),
     PictureFamily(
         name="smolvlm-large",
-        stands_for="tiles of more patches than go through a run together, one key-value head, patches not merged",
+        stands_for="tiles of more patches than one part of the encoder computes, one key-value head, no pixel shuffle",
         storage="bfloat16",
         config={
             "architectures": ["Idefics3ForConditionalGeneration"],
@@ -143,7 +143,7 @@ PICTURE_FAMILIES = (
     ),
     PictureFamily(
         name="lfm2vl",
-        stands_for="LFM2-VL: tiles of any shape, positions between learned ones, a projector with a norm",
+        stands_for="LFM2-VL: tiles of any shape, interpolated positions, a projector with a LayerNorm",
         storage="bfloat16",
         config={
             "architectures": ["Lfm2VlForConditionalGeneration"],

@@ -36,8 +36,8 @@ def expert_tensors(
         parts = [name[: name.index(stack)] + part for part in family.interleaved_names[stack]]
         is_mxfp4 = name.endswith((BLOCKS, SCALES))
         if is_mxfp4 != experts.is_mxfp4 and not stack.endswith("_bias"):
-            told = f"tensor {tensor.name!r} is {'' if is_mxfp4 else 'not '}in MXFP4"
-            raise invalid(tensor.file.path, f"{told}, unlike what quantization_config in config.json says")
+            found = f"tensor {tensor.name!r} is {'' if is_mxfp4 else 'not '}in MXFP4"
+            raise invalid(tensor.file.path, f"{found}, unlike what quantization_config in config.json says")
         if not is_mxfp4:
             yield from _plain_parts(tensor, parts, experts.num_experts)
         elif name.endswith(BLOCKS):
@@ -61,8 +61,8 @@ def _mxfp4_parts(
     """Of a stack of blocks (experts, outputs, blocks, bytes) and their scales (experts, outputs, blocks)."""
     _, num_outputs, num_blocks, num_bytes = _checked_shape(blocks, 4, 1, parts, num_experts)
     if scales is None or scales.shape != blocks.shape[:3] or num_bytes != mxfp4_blocks.BLOCK_BYTES:
-        told = "no scales" if scales is None else f"scales of the shape {list(scales.shape)}"
-        raise invalid(blocks.file.path, f"tensor {blocks.name!r} has the shape {list(blocks.shape)} and {told}")
+        found = "no scales" if scales is None else f"scales of the shape {list(scales.shape)}"
+        raise invalid(blocks.file.path, f"tensor {blocks.name!r} has the shape {list(blocks.shape)} and {found}")
     if {blocks.entry.dtype, scales.entry.dtype} != {"U8"}:
         raise invalid(blocks.file.path, f"tensor {blocks.name!r} and its scales must have the type U8")
     shape = (num_outputs // len(parts), mxfp4_blocks.BLOCK_SIZE * num_blocks)
@@ -78,8 +78,8 @@ def _checked_shape(
     """The shape of a stack, whose outputs are along `axis`."""
     shape = tensor.shape
     if len(shape) != num_dims or shape[0] != num_experts or shape[axis] % len(parts):
-        told = f"tensor {tensor.name!r} has the shape {list(shape)}"
-        raise invalid(tensor.file.path, f"{told}, not that of a stack of {num_experts} experts")
+        found = f"tensor {tensor.name!r} has the shape {list(shape)}"
+        raise invalid(tensor.file.path, f"{found}, not that of a stack of {num_experts} experts")
     return shape
 
 
