@@ -21,7 +21,7 @@ _FILE_URL = re.compile(r"file:", re.IGNORECASE)
 
 
 def data_url(content: bytes) -> str:
-    """A picture as a data URL without a media type, which services do not believe anyway."""
+    """A picture as a data URL without a media type: the service detects the type from the content."""
     return f"data:;base64,{base64.b64encode(content).decode()}"
 
 

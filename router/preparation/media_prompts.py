@@ -1,4 +1,4 @@
-"""Prompts of text with pictures, without a chat template: a marker stands in the place of each picture."""
+"""Prompts of text with pictures, without a chat template: a marker takes the place of each picture."""
 
 from __future__ import annotations
 

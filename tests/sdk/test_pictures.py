@@ -20,7 +20,7 @@ OPTIONS = {"temperature": 0.0, "max_tokens": 8, "ignore_eos": True}
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with two pictures and a model that sees."""
+    """A directory with two pictures and a vision model."""
     directory = tmp_path_factory.mktemp("pictures")
     for seed in range(2):
         sample_picture(40, 30, seed).save(directory / f"{seed}.png")
@@ -55,7 +55,7 @@ def test_images_are_files_of_this_machine(model: CactusModel, directory: Path, m
     assert "picture 1: " in missing["error"]
 
 
-def test_a_text_model_says_so(shared_model: CactusModel, directory: Path) -> None:
+def test_a_text_model_refuses_pictures(shared_model: CactusModel, directory: Path) -> None:
     refused = answer(shared_model, str(directory / "0.png"))
     assert not refused["success"]
     assert "cactus-sprout is a text model" in refused["error"]

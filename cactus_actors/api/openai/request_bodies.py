@@ -32,7 +32,7 @@ JobIds = Callable[[int], str]
 """The job id of each choice of a request."""
 
 IMAGE_NAMES: FieldNames = {"images": "prompt.multimodal_data"}
-"""Where a body has the pictures of a job's prompt."""
+"""The field of a body with the pictures of a job's prompt."""
 
 # field -> its values without effect; any other value requests a feature that is not supported
 _NEUTRAL: dict[str, tuple[object, ...]] = {

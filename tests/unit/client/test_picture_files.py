@@ -1,4 +1,4 @@
-"""Pictures of a client: which are read here, and which are left to the service."""
+"""Pictures of a client: those that the client reads, and those that it leaves to the service."""
 
 from __future__ import annotations
 

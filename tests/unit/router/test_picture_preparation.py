@@ -234,7 +234,7 @@ def test_a_prompt_has_its_pictures_at_its_markers(model: TextModel) -> None:
     assert job.block_hashes != media_job(model, "a<__media__>b<__media__>c", second, first).block_hashes
 
 
-def test_prompts_whose_pictures_have_no_place_are_refused(model: TextModel) -> None:
+def test_pictures_without_a_matching_prompt_are_refused(model: TextModel) -> None:
     picture = url(9, 9)
     turns = [ChatMessage(role="user", content="a")]
     for prompt, images, fields, kind, param in (
