@@ -13,7 +13,11 @@ from cactus_actors.vision.webp_size import webp_size
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 """The accepted formats; each further decoder of Pillow would be one more target of attacks."""
 
+MAX_SCANS = 100
+"""Scans of a progressive JPEG; encoders write about ten. Each takes as long as a whole picture, and few bytes."""
+
 _STRIP_ROWS = 64
+_SCAN = b"\xff\xda"
 _Transpose = Image.Transpose
 _TURNS = {
     2: _Transpose.FLIP_LEFT_RIGHT,
@@ -36,11 +40,18 @@ def decoded(content: bytes, max_pixels: int = LIMITS.max_pixels) -> Image.Image:
     """
     if (size := webp_size(content)) is not None:  # Pillow allocates all pixels to read the header
         _check_size(*size, max_pixels)
+    flat, turn = _opened(content, max_pixels)  # the picture that Pillow decoded is freed before a copy is turned
+    return flat if turn is None else flat.transpose(turn)
+
+
+def _opened(content: bytes, max_pixels: int) -> tuple[Image.Image, Image.Transpose | None]:
+    """The picture in RGB, and the transposition that makes it upright, if it needs one."""
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             _check_size(*picture.size, max_pixels)
-            turn = _TURNS.get(_orientation(picture))
-            flat = _rgb(picture)
+            if picture.format in ("JPEG", "MPO") and content.count(_SCAN) > MAX_SCANS:
+                raise MediaInvalid(f"a JPEG of more than {MAX_SCANS} scans")
+            return _rgb(picture), _TURNS.get(_orientation(picture))
     except UnidentifiedImageError:
         raise MediaInvalid("not a PNG, JPEG, WebP, GIF or BMP file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -49,7 +60,6 @@ def decoded(content: bytes, max_pixels: int = LIMITS.max_pixels) -> Image.Image:
         raise
     except Exception:  # Pillow's decoders raise errors of many types, which mean nothing to a client
         raise MediaInvalid("truncated or damaged") from None
-    return flat if turn is None else flat.transpose(turn)
 
 
 def _check_size(width: int, height: int, max_pixels: int) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 from cactus_actors.protocol.errors import MediaInvalid, MediaNotAllowed, MediaTooLarge
 from cactus_actors.vision.picture_url import PictureURL, checked_url
 from cactus_actors.vision.public_addresses import addresses_of, is_public
-from cactus_actors.vision.timed_reading import TimedConnection
+from cactus_actors.vision.timed_reading import TimedConnection, time_left
 
 MAX_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -74,7 +74,7 @@ class PictureFetcher:
                     return target
                 if answer.status != http.client.OK:
                     raise MediaInvalid(f"the server answers with status {answer.status}")
-                if answer.getheader("Content-Encoding", "identity") != "identity":
+                if answer.getheader("Content-Encoding", "identity").strip().lower() != "identity":
                     raise MediaInvalid("the server compresses the picture")
                 return _body(answer, max_bytes)
         except TimeoutError:
@@ -95,21 +95,22 @@ class PictureFetcher:
             connected = _first_connection(addresses, place.port, until)
             stack.callback(connected.close)
             if place.scheme == "https":
-                connected.settimeout(max(until - time.monotonic(), 0.001))  # of the handshake as a whole
+                connected.settimeout(time_left(until))  # of the handshake as a whole
                 connected = self._context.wrap_socket(connected, server_hostname=place.host)
                 stack.callback(connected.close)
             yield TimedConnection(connected, until)
 
 
 def _first_connection(addresses: Sequence[str], port: int, until: float) -> socket.socket:
-    """A connection to the first address that accepts it."""
-    for place, address in enumerate(addresses, 1):
+    """A connection to the first address that accepts it in time; a host may have thousands."""
+    failure = OSError("no address")
+    for address in addresses:
+        left = time_left(until)
         try:
-            return socket.create_connection((address, port), max(until - time.monotonic(), 0.001))
-        except OSError:
-            if place == len(addresses):
-                raise
-    raise OSError("no address")
+            return socket.create_connection((address, port), left)
+        except OSError as error:
+            failure = error
+    raise failure
 
 
 def _body(answer: http.client.HTTPResponse, max_bytes: int) -> bytes:

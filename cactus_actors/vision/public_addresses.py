@@ -9,6 +9,10 @@ import threading
 from cactus_actors.protocol.errors import MediaInvalid
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052
+_OF_CLOUDS = (
+    ipaddress.ip_network("168.63.129.16/32"),  # Azure's host, which only its virtual machines reach
+    ipaddress.ip_network("192.0.0.0/24"),  # IETF protocols (RFC 6890); Oracle's metadata
+)
 
 
 def is_public(address: str) -> bool:
@@ -45,9 +49,15 @@ def addresses_of(host: str, port: int, timeout_s: float) -> list[str]:
     thread.start()
     thread.join(timeout_s)
     if not found:
-        raise MediaInvalid("the host of the picture has no address")
+        is_late = thread.is_alive()
+        raise MediaInvalid(
+            "the picture could not be fetched in time" if is_late else "the host of the picture has no address"
+        )
     return list(found)
 
 
 def _is_global(number: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return number.is_global and not number.is_multicast and not number.is_reserved
+    if isinstance(number, ipaddress.IPv6Address) and number.is_site_local:  # deprecated, but routed by some networks
+        return False
+    is_special = number.is_multicast or number.is_reserved or any(number in network for network in _OF_CLOUDS)
+    return number.is_global and not is_special

@@ -183,6 +183,22 @@ def test_the_next_address_is_tried(server: PictureServer) -> None:
     assert found == CONTENT
 
 
+def test_many_addresses_do_not_take_more_than_the_limit_of_time() -> None:
+    began = time.monotonic()
+    addresses = ["192.0.2.1"] * 20_000  # nobody answers there
+    told = refused("http://pictures.example/x", MediaInvalid, HOST, resolve=lambda *_: addresses, limit_s=0.2)
+    assert told in ("the picture could not be fetched in time", "the picture could not be fetched")
+    assert time.monotonic() - began < 5
+
+
+def test_a_slow_resolver_ends_at_the_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(LONG_S) and [])
+    with pytest.raises(MediaInvalid, match="in time"):
+        addresses_of(HOST, 80, 0.05)
+    is_over.set()
+
+
 def test_the_certificate_is_that_of_the_name() -> None:
     authority, context, trusting = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
     authority.issue_cert(HOST).configure_cert(context)
@@ -244,6 +260,8 @@ def tls_in_front_of(port: int, context: ssl.SSLContext) -> Iterator[int]:
         *("100.64.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1"),
         *("::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00::1", "ff02::1", "2001:db8::1"),
         *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "not an address"),
+        *("::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "fec0::1", "100.100.100.200"),
+        *("168.63.129.16", "192.0.0.192", "::ffff:168.63.129.16", "64:ff9b::a83f:8110"),
     ],
 )
 def test_private_addresses_are_not_public(address: str) -> None:

@@ -181,6 +181,15 @@ def test_decompression_bombs_are_refused_by_their_header(content: bytes) -> None
         decoded(content)
 
 
+def test_a_jpeg_of_very_many_scans_is_refused_before_it_is_decoded() -> None:
+    content = encoded(PICTURE, "JPEG", progressive=True)
+    start, end = content.index(b"\xff\xda"), content.index(b"\xff\xd9")
+    assert decoded(content).size == (20, 12)
+    first = content[start : content.index(b"\xff", start + 2)]
+    with pytest.raises(MediaInvalid, match="more than 100 scans"):
+        decoded(content[:end] + 100 * first + content[end:])
+
+
 def test_the_limit_of_pixels_is_exact() -> None:
     content = encoded(PICTURE, "PNG")
     assert decoded(content, max_pixels=240).size == (20, 12)
