@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from cactus_actors.config import HEARTBEAT_S
 from cactus_actors.process.resident_memory import resident_mb
 from cactus_actors.protocol.block_hashes import short_hash
-from cactus_actors.protocol.errors import ConfigurationInvalid, NotSupported, ServerFailure
+from cactus_actors.protocol.errors import ConfigurationInvalid, NotSupported
 from cactus_actors.protocol.worker_messages import (
     Abort,
     Adapters,
@@ -186,7 +186,7 @@ class WorkerSession:
             self._engine.adapters.add(key, self._load_adapter(path))
         except Exception as error:  # one adapter must not end the worker
             reason = str(error) or type(error).__name__
-            self._engine.adapters.fail(key, ServerFailure(f"the adapter cannot be loaded: {reason}"))
+            self._engine.adapters.fail(key, f"the adapter cannot be loaded: {reason}")
 
     def _drop_sequences(self) -> None:
         self._engine.abort_all()

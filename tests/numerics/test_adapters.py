@@ -13,6 +13,7 @@ from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.kernels import thin_products
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_adapter, random_tensors
+from cactus_actors.workers.runtime import workspace
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
 from cactus_actors.workers.runtime.transformer import TransformerModel
 from cactus_actors.workers.spec.model_config import Experts, Layer, ModelConfig, RecurrentHeads
@@ -225,6 +226,30 @@ def test_after_the_last_attention_adapters_apply_to_rows_with_logits_only(models
     last = np.cumsum(LENGTHS, dtype=np.int32)[[6, 2, 0]] - 1
     for model in models:
         assert np.array_equal(logits(model, replace(batch, logit_rows=last)), logits(model, batch)[last])
+
+
+def test_steps_are_the_same_after_an_allocation_fails(
+    adapters: list[AdapterWeights], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise MemoryError
+
+    model = make_model(LLAMA)
+    model.add_adapter(adapters[1])
+    batch, large = batch_of((5, 1), (0, -1)), batch_of((40, 1), (0, -1))
+    with monkeypatch.context() as patch:
+        expected = logits(model, batch)
+        patch.setattr(workspace, "aligned_zeros", refuse)
+        with pytest.raises(MemoryError):
+            model.add_adapter(adapters[0])
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                logits(model, large)
+        assert np.array_equal(logits(model, batch), expected)
+    assert model.add_adapter(adapters[0]) == 1
+    assert np.array_equal(logits(model, batch), expected)
+    assert np.array_equal(logits(model, large)[:5], expected[:5])
+    model.close()
 
 
 def test_removing_an_adapter_does_not_change_others(adapters: list[AdapterWeights]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.errors import ModelNotFound, ServerFailure
 
 NO_ADAPTER = -1
 
@@ -19,7 +19,7 @@ class AdapterTable:
     def __init__(self, remove_slot: Callable[[int], None]) -> None:
         self._remove_slot = remove_slot
         self._slots: dict[str, int] = {}
-        self._failures: dict[str, Exception] = {}
+        self._failures: dict[str, str] = {}
         self._num_holders: Counter[str] = Counter()
         self._dropped: set[str] = set()
 
@@ -31,16 +31,16 @@ class AdapterTable:
     @property
     def failures(self) -> dict[str, str]:
         """Why adapters cannot be loaded, by key."""
-        return {key: str(error) for key, error in self._failures.items()}
+        return dict(self._failures)
 
     def add(self, key: str, slot: int) -> None:
         """Sequences may have this adapter from now on."""
         assert key not in self._slots, "a key is added once"
         self._slots[key] = slot
 
-    def fail(self, key: str, error: Exception) -> None:
-        """Record that the adapter cannot be loaded here: sequences that request it end with the error."""
-        self._failures[key] = error
+    def fail(self, key: str, reason: str) -> None:
+        """Record that the adapter cannot be loaded here: sequences that request it end with an error."""
+        self._failures[key] = reason
 
     def drop(self, key: str) -> None:
         """Forget an adapter as soon as no sequence holds it; an unknown key is ignored."""
@@ -50,11 +50,14 @@ class AdapterTable:
             self._free_unheld(key)
 
     def slot_of(self, key: str) -> int:
-        """The slot of an adapter; NO_ADAPTER for the empty key. Raises the reason why there is none."""
+        """The slot of an adapter; NO_ADAPTER for the empty key. Raises ModelNotFound or ServerFailure.
+
+        The error omits the reason of a failed load: it names files, which only operators may see.
+        """
         if not key:
             return NO_ADAPTER
         if key in self._failures:
-            raise self._failures[key]
+            raise ServerFailure("a worker could not load the adapter; the service's log has the reason", param="lora")
         if key not in self._slots:
             raise ModelNotFound(f"this worker has no adapter {key[:80]!r}", param="lora")
         return self._slots[key]

@@ -18,8 +18,12 @@ def read_adapter(path: Path, files: ModelFiles) -> AdapterWeights:
     Raises ModelFileInvalid, which names the key or tensor that is wrong, not of this model, or not supported.
     """
     modules = AdapterModules.of(files)
-    if path.is_file():
+    try:
+        is_file, is_directory = path.is_file(), (path / CONFIG_NAME).is_file()
+    except OSError as error:
+        raise invalid(path, f"cannot be read: {error.strerror}") from error
+    if is_file:
         return read_gguf_adapter(path, modules)
-    if not (path / CONFIG_NAME).is_file():
+    if not is_directory:
         raise invalid(path, f"neither a GGUF file nor a directory with {CONFIG_NAME}")
     return read_peft(path, modules)

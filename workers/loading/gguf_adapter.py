@@ -54,7 +54,9 @@ def _as_in_hugging_face(
     adjust = modules.family.adjust_gguf
     if adjust is unchanged:
         return down, up
-    outputs, inputs = (np.arange(extent, dtype=np.float32) for extent in modules.shapes[module])
-    rows = adjust(modules.config, module, np.repeat(outputs[:, None], len(inputs), axis=1))[:, 0]
-    columns = adjust(modules.config, module, np.repeat(inputs[None], len(outputs), axis=0))[0]
+    shape = modules.shapes[module]
+    outputs, inputs = (np.arange(extent, dtype=np.float32) for extent in shape)
+    # views: a matrix of the output layer in float32 may take gigabytes
+    rows = adjust(modules.config, module, np.broadcast_to(outputs[:, None], shape))[:, 0]
+    columns = adjust(modules.config, module, np.broadcast_to(inputs[None], shape))[0]
     return down[:, columns.astype(np.intp)], up[rows.astype(np.intp)]

@@ -21,7 +21,7 @@ from cactus_actors.workers.loading.safetensors_file import SafetensorsFile, open
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 
-CONFIG_NAME, WEIGHTS_NAME = "adapter_config.json", "adapter_model.safetensors"
+CONFIG_NAME, WEIGHTS_NAME, PICKLE_NAME = "adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"
 ROOT = "base_model.model."
 
 # Initial values that leave the model's own weights as they are.
@@ -129,6 +129,10 @@ class PeftConfig(NamedTuple):
 def read_peft(directory: Path, modules: AdapterModules) -> AdapterWeights:
     """The adapter in `directory`; raises ModelFileInvalid, which names the file and the key or tensor."""
     config = PeftConfig.read(directory / CONFIG_NAME)
+    if not (directory / WEIGHTS_NAME).is_file():
+        is_pickle = (directory / PICKLE_NAME).exists()
+        advice = f"; {PICKLE_NAME} is not read, because pickle runs code: save it as safetensors" if is_pickle else ""
+        raise invalid(directory, f"no file {WEIGHTS_NAME}{advice}")
     file = open_safetensors(directory / WEIGHTS_NAME)
     builder = AdapterBuilder(file.path, modules, {})
     for module in _modules_of(file):

@@ -127,7 +127,11 @@ class TransformerModel:
     def add_adapter(self, weights: AdapterWeights) -> int:
         """Keep an adapter; returns the slot by which a Batch names it. Its modules and shapes are the graph's."""
         slot = self._adapters.add(weights)
-        self._allocate()
+        try:
+            self._allocate()
+        except MemoryError:
+            self._adapters.remove(slot)  # the memory of the former program stays
+            raise
         return slot
 
     def remove_adapter(self, slot: int) -> None:
@@ -241,23 +245,29 @@ class TransformerModel:
         """Scratch memory for a step of this size; it grows by doubling and never shrinks."""
         if num_tokens <= self._max_tokens and num_rows <= self._max_rows:
             return
+        former = self._max_tokens, self._max_rows
         self._max_tokens = max(self._max_tokens, next_power(num_tokens))
         self._max_rows = max(self._max_rows, num_rows)
-        self._allocate()
+        try:
+            self._allocate()
+        except MemoryError:  # kernels would write beyond memory of the former size
+            self._max_tokens, self._max_rows = former
+            raise
 
     def _allocate(self) -> None:
-        """Scratch memory for steps of the largest size, by each program."""
-        self._choices = new_choices(self.config.experts, self._max_tokens)
+        """Scratch memory for steps of the largest size, by each program; all of it, or MemoryError and no change."""
+        choices = new_choices(self.config.experts, self._max_tokens)
         max_rows = {
             RowKind.TOKENS: self._max_tokens,
             RowKind.LOGITS: self._max_rows,
-            RowKind.CHOICES: len(self._choices.ids),
+            RowKind.CHOICES: len(choices.ids),
         }
-        self._workspace = self._new_workspace(self._program, max_rows)
+        workspace = self._new_workspace(self._program, max_rows)
         adapted = self._adapters.program
-        self._adapted_workspace = self._workspace if adapted is None else self._new_workspace(adapted, max_rows)
-        self._last_program = self._program
-        self._step = self._new_step()
+        adapted_workspace = workspace if adapted is None else self._new_workspace(adapted, max_rows)
+        step = self._new_step()
+        self._workspace, self._adapted_workspace, self._last_program = workspace, adapted_workspace, self._program
+        self._step, self._choices = step, choices
 
     def _new_workspace(self, program: Program, max_rows: Mapping[RowKind, int]) -> Workspace:
         return new_workspace(

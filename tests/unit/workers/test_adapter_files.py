@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -179,9 +180,23 @@ def test_a_directory_without_an_adapter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileInvalid, match=r"neither a GGUF file nor a directory with adapter_config\.json"):
         read_adapter(tmp_path, files_of(LLAMA))
     (tmp_path / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
-    (tmp_path / "adapter_model.bin").write_bytes(b"a pickle")
-    with pytest.raises(ModelFileInvalid, match=r"adapter_model\.safetensors"):
+    with pytest.raises(ModelFileInvalid, match=r"no file adapter_model\.safetensors$"):
         read_adapter(tmp_path, files_of(LLAMA))
+    (tmp_path / "adapter_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(ModelFileInvalid, match=r"adapter_model\.bin is not read, because pickle runs code"):
+        read_adapter(tmp_path, files_of(LLAMA))
+
+
+def test_a_pipe_is_no_adapter(tmp_path: Path, weights: AdapterWeights) -> None:
+    directory = write_peft(tmp_path / "adapter", weights)
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        (directory / name).unlink()
+        os.mkfifo(directory / name)
+        with pytest.raises(ModelFileInvalid, match=name):
+            read_adapter(directory, files_of(LLAMA))
+    os.mkfifo(tmp_path / "adapter.gguf")
+    with pytest.raises(ModelFileInvalid, match="neither a GGUF file"):
+        read_adapter(tmp_path / "adapter.gguf", files_of(LLAMA))
 
 
 def test_a_module_of_stacked_matrices_is_split(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cactus_actors.protocol.block_hashes import block_hashes
-from cactus_actors.protocol.errors import ModelFileInvalid, ModelNotFound
+from cactus_actors.protocol.errors import ModelNotFound, ServerFailure
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.workers.engine.adapter_table import AdapterTable
@@ -63,6 +63,18 @@ def test_a_slot_is_freed_when_its_last_sequence_releases_it() -> None:
     assert table.slot_of("") == -1
 
 
+def test_failures_keep_nothing_of_the_sequences_that_ask() -> None:
+    table = AdapterTable(lambda _: None)
+    table.fail("a", "missing")
+    errors = []
+    for _ in range(3):
+        with pytest.raises(ServerFailure) as caught:
+            table.slot_of("a")
+        errors.append(caught.value)
+    assert len(set(map(id, errors))) == 3
+    assert table.failures == {"a": "missing"}
+
+
 def test_a_running_sequence_keeps_a_dropped_adapter() -> None:
     model = AdaptableChainModel()
     engine = make_engine(model)
@@ -92,11 +104,14 @@ def test_aborted_sequences_release_their_adapter() -> None:
 
 def test_a_sequence_of_a_missing_or_invalid_adapter_ends_with_the_reason() -> None:
     engine = make_engine(AdaptableChainModel())
-    engine.adapters.fail("broken", ModelFileInvalid("use_dora True is not supported"))
+    engine.adapters.fail("broken", "/secret/place: use_dora True is not supported")
     engine.add(dispatch(1, "unknown"))
     engine.add(dispatch(2, "broken"))
     messages = [delta.finish.error.message for delta in run(engine) if delta.finish and delta.finish.error]
-    assert messages == ["this worker has no adapter 'unknown'", "use_dora True is not supported"]
+    assert messages == [
+        "this worker has no adapter 'unknown'",
+        "a worker could not load the adapter; the service's log has the reason",
+    ]
 
 
 def test_adapters_do_not_share_cached_prefixes() -> None:
