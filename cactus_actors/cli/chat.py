@@ -16,7 +16,14 @@ from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
-from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, NotSupported, Unavailable
+from cactus_actors.protocol.errors import (
+    CactusError,
+    ContextExceeded,
+    InvalidRequest,
+    ModelNotFound,
+    NotSupported,
+    Unavailable,
+)
 from cactus_actors.protocol.options import Options
 
 if TYPE_CHECKING:
@@ -37,6 +44,7 @@ Ctrl-C stops an answer. Several lines that are pasted are one message."""
 
 def chat(
     system: Annotated[str | None, typer.Option(help="A system message that opens the conversation.")] = None,
+    lora: shared.Lora = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
     seed: shared.Seed = None,
@@ -60,20 +68,27 @@ def chat(
         raising_interrupted(),
         Client(endpoint, stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file) as client,
     ):
-        _print_greeting(client.status())
+        _print_greeting(client.status(), lora or "")
         ChatSession(client, system, options, show_reasoning).run(reader())
 
 
-def _print_greeting(status: Status) -> None:
-    """Print the model's name at a terminal; raises NotSupported for a model without chat template."""
+def _print_greeting(status: Status, lora: str) -> None:
+    """Print the name of the model and of the adapter at a terminal.
+
+    Raises NotSupported for a model without chat template, and ModelNotFound for an adapter that the service lacks.
+    """
     if not status.has_chat_template:
         raise NotSupported(
             f"the model {status.model} has no chat template, which a conversation needs: "
             "`cactus complete --raw` continues text, `cactus serve --chat-template FILE` gives it a template",
             param="messages",
         )
+    names = [adapter.name for adapter in status.adapters]
+    if lora and lora not in names:
+        known = ", ".join(names) or "none"
+        raise ModelNotFound(f"no adapter {lora[:80]!r}; adapters of this service: {known}", param="lora")
     if is_conversation():
-        _print_dimmed(f"{status.model} · /help for commands")
+        _print_dimmed(f"{':'.join(filter(None, (status.model, lora)))} · /help for commands")
 
 
 class ChatSession:

@@ -35,8 +35,10 @@ def complete(
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without the chat template.")] = False,
     model: Annotated[
-        str | None, typer.Option(help="Name of the model; a service has one model and accepts any name.")
+        str | None,
+        typer.Option(help="Name of the model, or of a LoRA adapter; a service has one model and accepts any name."),
     ] = None,
+    lora: shared.Lora = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
     top_p: shared.TopP = None,

@@ -57,6 +57,10 @@ MinP = Annotated[float | None, _option(SAMPLING, "Drop tokens below this share o
 Seed = Annotated[int | None, _option(SAMPLING, "The same seed gives the same tokens.")]
 Stop = Annotated[list[str] | None, _option(SAMPLING, "End before this text; the option may be repeated.")]
 RepeatPenalty = Annotated[float | None, _option(SAMPLING, "Above 1 discourages repetition.")]
+Lora = Annotated[
+    str | None,
+    _option(SAMPLING, "The LoRA adapter that answers (cactus lora list); an empty name is the model.", metavar="NAME"),
+]
 HandoffThreshold = Annotated[
     float | None, _option(SAMPLING, "Hand off to the cloud if the confidence signal is below this; 0 is never.")
 ]

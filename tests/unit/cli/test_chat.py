@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.cli.word_wrap import WordWrapper
-from cactus_actors.protocol.errors import NotSupported
-from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.errors import ModelNotFound, NotSupported
+from cactus_actors.protocol.messages import AdapterStatus, Submit
 from tests.support.router.scripted_router import ScriptedRouter, until
 
 
@@ -79,6 +79,21 @@ def test_a_missing_chat_template_is_reported_before_the_first_prompt(
     with pytest.raises(NotSupported, match="the model scripted has no chat template"):
         cactus("chat", input="one\n")
     assert not router.received_of(Submit)
+
+
+def test_all_turns_of_a_conversation_go_to_the_given_adapter(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    status, adapters = router.status, [AdapterStatus(name=name, path="") for name in ("poems", "sql")]
+    router.status = lambda request_id: msgspec.structs.replace(  # type: ignore[method-assign]
+        status(request_id), adapters=adapters
+    )
+    cactus("chat", "--lora", "poems", input="one\ntwo\n/set lora\nthree\n")
+    submits = [submit for submit in router.received_of(Submit) if isinstance(submit, Submit)]
+    assert [submit.options.lora for submit in submits] == ["poems", "poems", None]
+    with pytest.raises(ModelNotFound, match="no adapter 'prose'; adapters of this service: poems, sql"):
+        cactus("chat", "--lora", "prose", input="one\n")
+    assert len(router.received_of(Submit)) == 3
 
 
 def test_the_last_question_is_asked_again(chat: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:

@@ -85,6 +85,17 @@ def test_complete_options_reach_the_service(
     options = submit.options
     assert (options.temperature, options.stop, options.allow_cloud) == (0.0, ["a", "b"], False)
     assert options.timeout_ms == 9000
+    assert options.lora is None
+
+
+@pytest.mark.parametrize("name", ["poems", ""])
+def test_an_adapter_is_named_by_its_option(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, name: str
+) -> None:
+    cactus("complete", "hello", "--model", "gpt-4", "--lora", name)
+    [submit] = router.received_of(Submit)
+    assert isinstance(submit, Submit)
+    assert (submit.model, submit.options.lora) == ("gpt-4", name)
 
 
 def test_complete_falls_back_to_text_without_a_chat_template(
