@@ -4,10 +4,10 @@ python -m benchmarks.escalation_bound                  four synthetic shapes of 
 python -m benchmarks.escalation_bound --embedded       and the hand-written questions, answered by the embedded model
 
 A calibration draws n labelled answers and asks for at most --max-error wrong answers among those that stay, at a
-confidence of 95 %. It is broken if the answers of the whole population above the threshold are wrong more often. The
-oracle knows the population: it keeps the most answers of which at most --max-error are wrong. `limit` is what the most
-powerful test of a single threshold keeps: the sum over all sizes of the probability that the best test of this or a
-larger size passes.
+confidence of 95 %. The bound is violated if the answers of the whole population above the threshold are wrong more
+often. The oracle knows the population: it keeps the most answers of which at most --max-error are wrong. `limit` is
+what the most powerful test of a single threshold keeps: the sum over all sizes of the probability that the best test of
+this or a larger size passes.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Outcome:
     """Shares of all calibrations; those kept are in units of what the oracle keeps."""
 
     num_labels: int
-    broken: float
-    granted: float
+    violated: float
+    found: float
     kept: float
     limit: float
 
@@ -103,7 +103,7 @@ class Outcome:
 def calibrate_often(population: Population, num_labels: int, num_calibrations: int, seed: int) -> Outcome:
     """Grant on `num_calibrations` samples of `num_labels` answers each."""
     draw = np.random.default_rng((seed, num_labels))
-    num_broken = num_granted = 0
+    num_violated = num_found = 0
     kept = 0.0
     max_error, oracle = population.max_error, population.kept_by_oracle()
     critical = critical_sizes(num_labels, max_error, 1.0 - CONFIDENCE)
@@ -113,15 +113,15 @@ def calibrate_often(population: Population, num_labels: int, num_calibrations: i
         scores, right = population.sample(draw, num_labels)
         granted = grant(scores, right, max_error, CONFIDENCE)
         share, errors = population.kept(granted.threshold)
-        num_granted += granted.threshold is not None
-        num_broken += errors > max_error
+        num_found += granted.threshold is not None
+        num_violated += errors > max_error
         kept += share
         passed += np.cumsum(~right[np.argsort(-scores, kind="stable")]) <= allowed
     power = np.maximum.accumulate(passed[::-1])[::-1] / num_calibrations
     return Outcome(
         num_labels,
-        num_broken / num_calibrations,
-        num_granted / num_calibrations,
+        num_violated / num_calibrations,
+        num_found / num_calibrations,
         kept / num_calibrations / oracle if oracle else 0.0,
         float(power.sum()) / num_labels / oracle if oracle else 0.0,
     )
@@ -164,13 +164,13 @@ def main() -> None:
     draws |= embedded() if options.embedded else {}
     populations = {name: Population(*one, options.max_error) for name, one in draws.items()}
     most = 1.0 - CONFIDENCE + 2 * (CONFIDENCE * (1.0 - CONFIDENCE) / options.calibrations) ** 0.5
-    print(f"{options.calibrations} calibrations each; a promise may be broken in {most:.1%}")
-    print(f"{'shape':26} {'labels':>6} {'broken':>7} {'granted':>8} {'kept':>6} {'limit':>6}   kept by the oracle")
+    print(f"{options.calibrations} calibrations each; the bound may be violated in {most:.1%}")
+    print(f"{'shape':26} {'labels':>6} {'violated':>8} {'found':>8} {'kept':>6} {'limit':>6}   kept by the oracle")
     for name, population in populations.items():
         for num_labels in NUM_LABELS:
             outcome = calibrate_often(population, num_labels, options.calibrations, options.seed)
             print(
-                f"{name:26} {num_labels:>6} {outcome.broken:>7.1%} {outcome.granted:>8.1%} {outcome.kept:>6.3f} "
+                f"{name:26} {num_labels:>6} {outcome.violated:>8.1%} {outcome.found:>8.1%} {outcome.kept:>6.3f} "
                 f"{outcome.limit:>6.3f}   {population.kept_by_oracle():.1%}",
                 flush=True,
             )

@@ -1,4 +1,4 @@
-"""An inference server for small language models on CPUs, which hands unsure answers to a larger model.
+"""An inference server for small language models on CPUs, which hands answers of low confidence off to a larger model.
 
 `import cactus_actors` is the client only: it needs neither Ray nor numba.
 """

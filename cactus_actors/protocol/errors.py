@@ -162,7 +162,7 @@ class ModelFailure(ServerFailure, type="model_error"):
 
 
 class HandoffFailed(CactusError, status=502, type="handoff_error"):
-    """The cloud could not answer an escalated job."""
+    """The cloud could not answer a job that was handed off."""
 
 
 class Unavailable(CactusError, status=503, type="unavailable_error"):

@@ -45,13 +45,18 @@ with Client("tcp://127.0.0.1:5555") as client:
     embedding = client.run(Submit(job_id=secrets.token_hex(16), prompt="a cat", task="embed")).embedding
 ```
 
-- In the `images` of a message, path objects and bytes are pictures of this machine and sent inside the request; texts
-  are data URLs, or paths and URLs that the service reads ([pictures](../guide/pictures.md)).
+- In the `images` of a message, a path object names a file that the client reads, and bytes are the content of a
+  picture; both are sent inside the request. A string is a data URL, or a path or URL that the service reads
+  ([pictures](../guide/pictures.md)).
 - `Prompt` is a text, or a list of token ids and texts. `Messages` is a list of messages as dicts
-  (`{"role": ..., "content": ...}`), or that as JSON text. `Tools` is a list of tools as dicts ([tools.md](tools.md)).
+  (`{"role": ..., "content": ...}`), or such a list as JSON text. `Tools` is a list of tools as dicts
+  ([tools.md](tools.md)).
 - `**options` are the fields of a request, such as `temperature=0` ([options.md](options.md)).
 - `Submit` is the message of that name in the [protocol](protocol.md#requests); `EncodedSubmit` is one that is encoded
   already.
+- `Timeouts`, of `cactus_actors.client.job_follower`, has the seconds `first_reply_s` (`timeout` of a client),
+  `reconnect_s` (`reconnect_timeout`), `result_silence_s` until a job without a stream is requested again, and `close_s`
+  for the result of a cancelled job.
 - Errors are raised as the classes of [errors.md](errors.md).
 - [protocol](protocol.md#fields-of-a-result) describes the fields of results and of a status."""
 RESULT_TYPES = (

@@ -1,1 +1,1 @@
-"""Models in memory: weights read from files and packed once. Adapters (LoRA) would go here; there are none yet."""
+"""Models and LoRA adapters: reads their files, and packs weights once for all workers."""

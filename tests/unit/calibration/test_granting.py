@@ -41,7 +41,7 @@ def test_the_bound_holds(shape: str, num_labels: int) -> None:
     """At most 5 % of calibrations may violate it; 300 of them, so the limit is 5 % and two standard deviations."""
     population = Population(*SHAPES[shape](np.random.default_rng(7), 100_000))
     outcome = calibrate_often(population, num_labels, 300, seed=7)
-    assert outcome.broken <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 300)
+    assert outcome.violated <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 300)
 
 
 def test_the_bound_holds_if_answers_at_every_score_are_wrong_slightly_too_often() -> None:
