@@ -227,7 +227,7 @@ class RouterCore:
             self._worker_reports.on_worker_gone(worker, "silent", now)
         for job in self.state.jobs.overdue(now):
             seconds = job.prepared.policy.timeout_s
-            error = DeadlineExceeded(f"the job's {seconds:g} s are over", param="timeout_ms")
+            error = DeadlineExceeded(f"the job did not end within its timeout of {seconds:g} s", param="timeout_ms")
             self._finisher.fail(job, error, now)
         self._membership.on_tick(now)
         self._adapters.on_tick()

@@ -48,16 +48,16 @@ def _explained(text: bytes | bytearray, what: str) -> Any:
         _STRICT.decode(text.decode())
     except msgspec.ValidationError as error:
         reason = _number_out_of_range(text) or mismatch_of(error).message
-        raise InvalidJSON(f"{what} is not JSON that is taken here: {reason}") from None
+        raise InvalidJSON(f"{what} is JSON that is not accepted: {reason}") from None
     except msgspec.DecodeError as error:
         raise InvalidJSON(f"{what} is not JSON: {_placed(syntax_reason(error), text)}") from None
     except UnicodeDecodeError as error:
         raise InvalidJSON(f"{what} is not UTF-8: {error.reason} (byte {_first_undecodable(text)})") from None
     except RecursionError:
-        raise InvalidJSON(f"{what} is not JSON that is taken here: nested too deeply") from None
+        raise InvalidJSON(f"{what} is JSON that is not accepted: nested too deeply") from None
     except ValueError as error:  # of json: a number of thousands of digits
         reason = _number_out_of_range(text) or str(error)
-        raise InvalidJSON(f"{what} is not JSON that is taken here: {reason}") from None
+        raise InvalidJSON(f"{what} is JSON that is not accepted: {reason}") from None
     return value
 
 

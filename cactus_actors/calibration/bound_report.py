@@ -18,7 +18,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 
 _EXPLANATION = (
     "At least: the share that even a signal without mistakes hands off. Without a",
-    "threshold everything must be handed off. The promise holds for questions like",
+    "threshold everything must be handed off. The bound holds for questions like",
     "these, drawn independently, and for this model, its weights and this signal.",
 )
 
@@ -80,8 +80,8 @@ class BoundReport:
 
 def bound_lines(report: BoundReport, bound: Bound) -> Iterator[str]:
     """The report as text; lines of 80 columns at most unless a group's name is long."""
-    promise = f"at most {bound.max_error:.1%} of the answers that stay are wrong"
-    yield f"With {bound.confidence:.1%} confidence, {promise},"
+    statement = f"at most {bound.max_error:.1%} of the answers that stay are wrong"
+    yield f"With {bound.confidence:.1%} confidence, {statement},"
     yield f"if those with a {report.signal} below the threshold are handed off:"
     names = {group: group or ("all" if len(report.grants) == 1 else "no group") for group in report.grants}
     width = max(len("group"), *map(len, names.values()))
@@ -99,10 +99,10 @@ def _row(granted: Grant) -> str:
             f"{1.0 - granted.kept:>11.1%} {granted.least_handed_off:>9.1%}"
         )
     if granted.labels_needed is None:
-        advice = "more questions would not do"
+        advice = "more questions would not be enough"
     else:
-        advice = f"about {granted.labels_needed} more questions would do"
-    return f"{'none':>10} the least bound here is {granted.error_bound:.1%}; {advice}"
+        advice = f"about {granted.labels_needed} more questions are needed"
+    return f"{'none':>10} smallest bound: {granted.error_bound:.1%}; {advice}"
 
 
 def _score(outcome: ExampleOutcome, signal: SignalName) -> float:

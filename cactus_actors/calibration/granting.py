@@ -34,7 +34,8 @@ class Grant:
     kept: the share of the labelled answers that is kept, 0 if nothing can be granted.
     error_bound: the probability that a kept answer is wrong is at most this, at `confidence`: `max_error`. If
         nothing can be granted, the smallest `max_error` that these labels would have been granted, an estimate.
-    labels_needed: 0 if granted; else about how many more labels of the same kind would do, None if no number would.
+    labels_needed: 0 if granted; else about how many more labels of the same kind would be enough, None if no number
+        would.
     """
 
     threshold: float | None

@@ -1,4 +1,4 @@
-"""Command and Group: typer's, with a help page and errors of our own words."""
+"""Command and Group: typer's, with a help page and errors in our own words."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ def new(
 
     Example: cactus keys new alice --tenant research -o alice.key
     """
-    terms = KeyGrants(weight=weight, allow_cloud=not no_cloud)
-    path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output, terms=terms)
+    grants = KeyGrants(weight=weight, allow_cloud=not no_cloud)
+    path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output, grants=grants)
     typer.echo(f"{path} holds the secret key of {name}: move it to where it is used, readable by its user alone")
     if role == "worker":
         typer.echo("workers on other machines: put it at one path on each, cactus serve --worker-key-file PATH")

@@ -111,9 +111,9 @@ class GatewayContext:
 
     def _why_no_worker(self, status: Status) -> str:
         if status.desired_workers == 0:
-            return "the service runs without model workers just now"
+            return "the service has no model workers at the moment"
         if self._has_served or status.jobs.finished:
-            return "no model worker answers just now; a lost one is replaced"
+            return "no model worker answers at the moment; a lost one is replaced"
         return "Loading model"
 
 

@@ -66,7 +66,7 @@ class TextQueue:
             or self._num_in_all >= MAX_WAITING
         ):
             raise Overloaded(
-                f"{self._num_works[asker]} texts of yours are being worked on already",
+                f"{self._num_works[asker]} of your texts are being processed already",
                 retry_after=max(1.0, self._pace * waiting),
             )
 

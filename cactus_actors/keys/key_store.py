@@ -94,13 +94,13 @@ class KeyStore:
         *,
         path: Path | None = None,
         max_topics: int = MAX_TOPICS,
-        terms: KeyGrants = DEFAULT_GRANTS,
+        grants: KeyGrants = DEFAULT_GRANTS,
     ) -> Path:
         """Create a key, write its file to `path` or into the store, and return the file's path.
 
         Without `tenant`, the key is a tenant of its own.
         """
-        _check_terms(role, terms)
+        _check_grants(role, grants)
         if not _NAME.fullmatch(name):
             raise ConfigurationInvalid("a key's name is 1 to 64 letters, digits and _ . @ -", param="name")
         tenant = name if tenant is None else tenant
@@ -125,8 +125,8 @@ class KeyStore:
                 public_key=pair.public,
                 created=int(time.time()),
                 max_topics=max_topics,
-                weight=terms.weight,
-                allow_cloud=terms.allow_cloud,
+                weight=grants.weight,
+                allow_cloud=grants.allow_cloud,
             )
             self._write_known([*known, key])
         return path
@@ -188,10 +188,10 @@ def _decoded(path: Path, kind: type[T]) -> T:
         raise ConfigurationInvalid(f"{path} is damaged; restore it from a copy") from None
 
 
-def _check_terms(role: Role, terms: KeyGrants) -> None:
-    if not 1 <= terms.weight <= MAX_WEIGHT:
-        raise ConfigurationInvalid(f"a weight is 1 to {MAX_WEIGHT}, got {terms.weight}", param="weight")
-    if role == "worker" and terms != DEFAULT_GRANTS:
+def _check_grants(role: Role, grants: KeyGrants) -> None:
+    if not 1 <= grants.weight <= MAX_WEIGHT:
+        raise ConfigurationInvalid(f"a weight is 1 to {MAX_WEIGHT}, got {grants.weight}", param="weight")
+    if role == "worker" and grants != DEFAULT_GRANTS:
         raise ConfigurationInvalid(
             "--weight and --no-cloud do not apply to worker keys, which submit no jobs", param="role"
         )

@@ -32,7 +32,7 @@ def give_back_memory() -> None:
 
 
 def return_large_blocks() -> None:
-    """Have each block of LARGE_BLOCK_BYTES or more given back to the system as soon as it is freed.
+    """Return each block of LARGE_BLOCK_BYTES or more to the system as soon as it is freed.
 
     Otherwise GNU's library keeps blocks of up to 32 MiB for itself, between others that are in use, once such a
     block was freed. It is for processes that receive untrusted messages, not for those that compute.

@@ -53,7 +53,7 @@ def rewritten(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _drop_idle(schema: dict[str, Any]) -> None:
-    """Take out what says nothing without another keyword."""
+    """Remove keywords that have no effect without another one."""
     if "if" not in schema:
         schema.pop("then", None)
         schema.pop("else", None)
@@ -67,7 +67,7 @@ def _drop_idle(schema: dict[str, Any]) -> None:
 
 
 def _settled_condition(schema: dict[str, Any]) -> list[Any]:
-    """Take out an `if` that holds for every instance or for none; returns the branch that applies."""
+    """Remove an `if` that holds for every instance or for none; returns the branch that applies."""
     condition = schema.get("if")
     if not (isinstance(condition, bool) or condition == {}) or schema.keys() & _UNEVALUATED:
         return []

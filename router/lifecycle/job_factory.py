@@ -77,7 +77,7 @@ class JobFactory:
         if pending.tenant or adapter:
             hashes = block_hashes(prepared.prompt_ids, salt, prepared.picture_spans, adapter) if hashes else ()
         if adapter:
-            cloud_refusal = "an adapter is this model's"
+            cloud_refusal = "a cloud does not have the adapter"
         if not pending.submission.grants.allow_cloud:
             cloud_refusal = "the key does not allow the cloud"
         policy = msgspec.structs.replace(

@@ -40,7 +40,7 @@ class OperatorRequests:
         if caller.role != "operator":
             self._state.options.refused["wrong_role"] += 1
             raise PermissionDenied(
-                "only an operator's key may size the service, restart workers or load adapters"
+                "only an operator's key may scale the service, restart workers or load adapters"
                 "; make one: cactus keys new NAME --role operator"
             )
 

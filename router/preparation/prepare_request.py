@@ -248,19 +248,19 @@ def _cloud_refusal(submit: Submit, given: dict[str, Any], params: SamplingParams
     """The part of the request that a cloud could not do; None if it could answer."""
     form = structure_of(given)
     if form is not None:
-        return f"a cloud does not keep to {form}"
+        return f"a cloud does not enforce {form}"
     if question.offer.is_forced:
-        return "a cloud cannot be forced to a call"
+        return "a cloud cannot be forced to call a tool"
     if question.offer.is_strict:
-        return "a cloud does not keep to the schemas of strict tools"
+        return "a cloud does not enforce the schemas of strict tools"
     if params.num_logprobs >= 0:
-        return "a cloud's log probabilities are another model's"
+        return "log probabilities of a cloud are those of another model"
     if submit.choice:
         return "one of several choices"
     if "suffix" in given:
-        return "a cloud does not fill in before a suffix"
+        return "a cloud does not fill in the middle of a text"
     if question.pictures:
         return "pictures are not sent to a cloud"
     if question.is_continued:
         return "a cloud does not continue a message"
-    return None if submit.task == "generate" else "an embedding is this model's"
+    return None if submit.task == "generate" else "an embedding of a cloud is that of another model"

@@ -81,7 +81,7 @@ class AdapterRegistry:
         self._removed.add(self._key_of_name.pop(name))
 
     def forget(self, keys_in_use: Iterable[str]) -> bool:
-        """Forget removed adapters that no job has; returns True if workers must hear about it."""
+        """Forget removed adapters that no job has; returns True if workers must be told."""
         unused = self._removed - set(keys_in_use)
         self._removed -= unused
         for key in unused:

@@ -187,10 +187,10 @@ def test_without_a_worker_the_service_is_not_ready(tmp_path: Path) -> None:
         until(lambda: http.get("/readyz").status_code == 503)
         response = http.post("/v1/completions", json={"prompt": "a"})
         assert response.status_code == 503
-        assert response.json()["error"]["message"] == "no model worker answers just now; a lost one is replaced"
+        assert response.json()["error"]["message"] == "no model worker answers at the moment; a lost one is replaced"
         with service.client() as client:
             client.scale(0)
-        until(lambda: "without model workers" in http.get("/readyz").text)
+        until(lambda: "no model workers" in http.get("/readyz").text)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -208,7 +208,7 @@ def serve(worker: Peer, num_jobs: int) -> list[int]:
 
 def test_waiting_tenants_are_served_by_the_weights_of_their_keys(tmp_path: Path) -> None:
     with secured_router(tmp_path, on_deck=0) as router:
-        heavy = router.client(router.key("heavy", terms=KeyGrants(weight=3)))
+        heavy = router.client(router.key("heavy", grants=KeyGrants(weight=3)))
         light = router.client(router.key("light"))
         for number in range(1, 41):
             assert isinstance(heavy.ask(submit(number, max_tokens=50)), Accepted)
@@ -259,7 +259,7 @@ def test_a_key_without_the_cloud_excludes_its_tenant_at_once(router: SecuredRout
 
     ask(one, 1)
     assert dispatched(cloud).job_id == job_id(1)
-    router.store.add("two", "client", "team", terms=KeyGrants(allow_cloud=False))
+    router.store.add("two", "client", "team", grants=KeyGrants(allow_cloud=False))
     time.sleep(2 * RECHECK_S)
     ask(one, 2)  # over the connection that it had
     handoff = one.receive(Finished).result.handoff

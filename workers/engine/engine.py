@@ -277,7 +277,7 @@ class Engine:
                 delta = self._commit_chunk(chunk, samples, first_row)
             except Exception as error:  # for example a token unknown to the tokenizer
                 self._remove(sequence)
-                finish = error_finish(error, "a token could not be taken")
+                finish = error_finish(error, "a token could not be processed")
                 delta = empty_final_delta(sequence.dispatch_id, position, finish)
             if delta is not None:
                 deltas.append(delta)

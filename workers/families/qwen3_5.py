@@ -63,7 +63,7 @@ def forward(
 
 
 def delta_net(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
-    """A gated delta rule on queries, keys and values behind a short convolution (Yang et al. 2024)."""
+    """A gated delta rule on queries, keys and values after a short convolution (Yang et al. 2024)."""
     d = c.recurrent_heads
     assert d is not None, "the config describes it"
     projected = g.linear(h, [f"{name}.in_proj_qkv", f"{name}.in_proj_z"], [d.mixed_size, d.value_size])

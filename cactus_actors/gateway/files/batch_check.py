@@ -34,7 +34,7 @@ def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> CheckedInpu
             for raw in file.lines():
                 num_lines += 1
                 if num_lines > MAX_LINES:
-                    faults.append(BatchFault(code="too_many_requests", message=f"at most {MAX_LINES} lines are taken"))
+                    faults.append(BatchFault(code="too_many_requests", message=f"more than {MAX_LINES} lines"))
                     return CheckedInput(num_lines, faults)
                 line = decode_line(raw, "jsonl")
                 faults += _faults_of_line(line, endpoint, takes_salts)
@@ -65,7 +65,7 @@ def _faults_of_line(line: PromptLine, endpoint: Endpoint, takes_salts: bool) -> 
     if value.get("url") != endpoint:
         return [_fault("invalid_url", f"url must be {endpoint}, as the batch's endpoint", line, "url")]
     if not takes_salts and value["body"].get("cache_salt") is not None:
-        return [_fault("invalid_request", "cache_salt is not taken in a batch", line, "cache_salt")]
+        return [_fault("invalid_request", "cache_salt is not allowed in a batch", line, "cache_salt")]
     return []
 
 

@@ -40,7 +40,7 @@ from cactus_actors.protocol.options import Options
 SAVE_EVERY_S = 1.0
 EXPIRE_EVERY_S = 600.0
 
-_PASSING = (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked)
+_TRANSIENT = (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked)
 """Transient errors: the batch is tried again."""
 
 _log = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ class BatchQueue:
         """Run a batch to its end; after a cancelled call the next one continues."""
         try:
             await self._take_steps(record)
-        except _PASSING as error:
+        except _TRANSIENT as error:
             _log.warning("batch %s is retried in %g s: %s", record.batch_id, self._retry_s, error.message)
             await asyncio.sleep(self._retry_s)
         except Exception:
@@ -216,13 +216,13 @@ class BatchQueue:
                 await self._finalize(record, "cancelled")
             elif record.status == "finalizing":
                 await self._finalize(record, "completed")
-        except _PASSING:
+        except _TRANSIENT:
             raise
         except CactusError as error:
             await self._fail(record, BatchFault(code=error.type, message=error.message))
         except Exception:
             _log.exception("batch %s failed", record.batch_id)
-            await self._fail(record, BatchFault(code="server_error", message="something went wrong here"))
+            await self._fail(record, BatchFault(code="server_error", message="an internal error occurred"))
 
     async def _validate(self, record: BatchRecord) -> None:
         path = self._files.path(record.input_file_id)

@@ -60,7 +60,7 @@ def account_of(tenant: Tenant) -> str:
 
 def accounts_of(keys: Mapping[str, KeyGrants]) -> dict[str, KeyGrants]:
     """The grants of each account, from those of each key's digest."""
-    return {account_of(bytes.fromhex(digest)): terms for digest, terms in keys.items()}
+    return {account_of(bytes.fromhex(digest)): grants for digest, grants in keys.items()}
 
 
 def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, KeyGrants]:
@@ -81,7 +81,7 @@ def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Ke
         keys += [(f"--api-key-file: {path}", line) for line in in_file if line]
         if not keys:
             raise _invalid(f"--api-key-file: {path} holds no API key")
-    return _terms_by_digest(keys)
+    return _grants_by_digest(keys)
 
 
 def host_and_port(listen: str) -> tuple[str, int]:
@@ -118,22 +118,22 @@ def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool)
         )
 
 
-def _terms_by_digest(lines: Iterable[tuple[str, str]]) -> dict[str, KeyGrants]:
+def _grants_by_digest(lines: Iterable[tuple[str, str]]) -> dict[str, KeyGrants]:
     """The grants, by digest, of lines, each with its option or variable."""
     keys: dict[str, KeyGrants] = {}
     for source, line in lines:
         try:
-            key, terms = _key_and_terms(line)
+            key, grants = _key_and_grants(line)
             if len(key) < MIN_KEY_LENGTH:
                 raise _invalid(f"an API key has at least {MIN_KEY_LENGTH} characters")
-            if keys.setdefault(digest_of(key), terms) != terms:
-                raise _invalid("an API key is named twice, with other terms")
+            if keys.setdefault(digest_of(key), grants) != grants:
+                raise _invalid("an API key is given twice, with different options")
         except ConfigurationInvalid as error:
             raise _invalid(f"{source}: {error.message}") from None
     return keys
 
 
-def _key_and_terms(line: str) -> tuple[str, KeyGrants]:
+def _key_and_grants(line: str) -> tuple[str, KeyGrants]:
     """An API key, which may contain spaces, and the grants after it."""
     given: dict[str, str] = {}
     words = line.rsplit(None, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
-_UNTIMELY = {9: "is not valid yet", 10: "has expired"}
+_DATE_ERRORS = {9: "is not valid yet", 10: "has expired"}
 """By X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED (X509_STORE_CTX_get_error(3))."""
 _MAX_FLIGHTS = 10
 
@@ -22,7 +22,7 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
         return
     chain, secret = _readable("--tls-cert", certificate), _readable("--tls-key", key)
     context = server_context(chain, secret)
-    if reason := _UNTIMELY.get(_verify_code(context, chain)):
+    if reason := _DATE_ERRORS.get(_verify_code(context, chain)):
         raise _invalid(f"--tls-cert: the certificate in {certificate} {reason}")
 
 

@@ -78,7 +78,7 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
     """The chunks of the body; raises PayloadTooLarge before more than `max_bytes` are read."""
     for encoding in request.headers.getall("content-encoding", []):
         if encoding != "identity":
-            raise UnsupportedMediaType(f"a body encoded as {encoding[:40]!r} is not taken; send it plain")
+            raise UnsupportedMediaType(f"a body encoded as {encoding[:40]!r} is not accepted; send it plain")
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
@@ -116,8 +116,8 @@ def strict_json(body: bytes | bytearray) -> dict[str, Any]:
         num_containers = num_outside_strings(body, b"{[")
         if num_containers > MAX_CONTAINERS:
             raise InvalidJSON(
-                f"the body is not JSON that is taken here: {num_containers} objects and arrays, "
-                f"at most {MAX_CONTAINERS} are taken"
+                f"the body is JSON that is not accepted: {num_containers} objects and arrays, "
+                f"at most {MAX_CONTAINERS} are allowed"
             )
     value = decode_strictly(body, "the body")
     if not isinstance(value, dict):

@@ -13,11 +13,11 @@ from cactus_actors.gateway.openapi.response_schemas import ANSWERS, TEXT, Schema
 _ERRORS = {
     "400": "The request can never succeed as written; `param` names the field.",
     "401": "No API key, or a wrong one.",
-    "403": "The Host header is not one that is answered.",
+    "403": "The Host header is not allowed.",
     "404": "There is no such model, request, file or batch.",
     "408": "The body did not arrive in time.",
     "409": "The Idempotency-Key was used before for another request.",
-    "413": "The body is too big.",
+    "413": "The body is too large.",
     "415": "The body is not plain JSON.",
     "429": "The service has too much work; Retry-After says when to retry.",
     "503": "The service is loading, stopping or gone; Retry-After says when to retry.",
@@ -77,13 +77,13 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         ApiOperation("post", "/apply-template", "A conversation as the prompt it becomes", "Prompt", "ChatBody"),
     ),
     "Requests": (
-        ApiOperation("get", _REQUEST, "What became of a request", "Request"),
+        ApiOperation("get", _REQUEST, "The state of a request", "Request"),
         ApiOperation("delete", _REQUEST, "Cancel a request", "RequestCancelled"),
     ),
     "Health": (
-        ApiOperation("get", "/health", "Whether requests are answered", "Health"),
-        ApiOperation("get", "/readyz", "Whether to send requests here", "Health"),
-        ApiOperation("get", "/healthz", "Whether this process answers", "Health"),
+        ApiOperation("get", "/health", "Status 200 if requests are answered", "Health"),
+        ApiOperation("get", "/readyz", "Status 200 if new requests may be sent here", "Health"),
+        ApiOperation("get", "/healthz", "Status 200 while this process answers", "Health"),
         ApiOperation("get", "/metrics", "Counters for Prometheus", "text/plain"),
     ),
 }

@@ -97,7 +97,7 @@ def inputs_of(value: object) -> list[Prompt]:
     with errors_name_fields_as_given(_NAMES):
         prompts = prompts_of(value)
     if len(prompts) > MAX_INPUTS:
-        raise InvalidRequest(f"{len(prompts)} inputs, at most {MAX_INPUTS} are taken at once", param="input")
+        raise InvalidRequest(f"{len(prompts)} inputs, at most {MAX_INPUTS} are allowed", param="input")
     if any(given.images for given in prompts):
         raise NotSupported("pictures have no embedding here", param="input")
     return [given.prompt for given in prompts]

@@ -55,7 +55,7 @@ async def _of_all_jobs(request_id: str, ask: Callable[[str], Awaitable[T]]) -> l
         except JobNotFound:
             break
     if not replies:
-        raise JobNotFound(f"no request {request_id!r} is remembered")
+        raise JobNotFound(f"no request {request_id!r} is known")
     return replies
 
 

@@ -97,7 +97,7 @@ async def apply_template(request: HttpRequest) -> ASGIResponse:
 
 def _check_length(length: int, param: str) -> None:
     if length > MAX_TEXT:
-        raise RequestTooComplex(f"{param} is of length {length}, at most {MAX_TEXT} is taken", param=param)
+        raise RequestTooComplex(f"{param} is of length {length}, at most {MAX_TEXT} is allowed", param=param)
 
 
 def _piece(text: TextModel, token: int) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def make_token(state_dir: Path, environment: MutableMapping[str, str]) -> None:
 
 
 def check_token(environment: Mapping[str, str] = os.environ) -> None:
-    """Raises ConfigurationInvalid unless a cluster's Ray requires a token that only this user can read."""
+    """Raise ConfigurationInvalid unless a cluster's Ray requires a token that only this user can read."""
     if environment.get(MODE) != "token":
         raise ConfigurationInvalid(
             f"{MODE} must be token, here and where Ray was started: "

@@ -17,21 +17,21 @@ ANY: Ranges = ((0, _SURROGATES[0] - 1), (_SURROGATES[1] + 1, LAST_CODE_POINT))
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """One character of some."""
+    """One character of a set, given as ranges."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """These characters, perhaps none."""
+    """A literal text, which may be empty."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of the vocabulary, or any but that one."""
+    """One token of the vocabulary or, if negated, any other token."""
 
     token_id: int
     is_negated: bool
@@ -50,21 +50,21 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Concatenation(Generic[T]):
-    """One after the other."""
+    """Items that follow one another."""
 
     items: tuple[T, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[T]):
-    """One of several."""
+    """One of several alternatives."""
 
     items: tuple[T, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Generic[T]):
-    """`least` to `most` times, without bound if that is None."""
+    """An item, repeated `least` to `most` times; without an upper bound if `most` is None."""
 
     item: T
     least: int

@@ -114,7 +114,7 @@ def asked(island: Island, service: Processes, key_file: str, **options: Any) -> 
 
 def test_without_permission_no_packet_goes_to_the_cloud(island: Island, service: Processes, tmp_path: Path) -> None:
     store = KeyStore(tmp_path / "keys")
-    never = str(store.add("never", "client", terms=KeyGrants(allow_cloud=False)))
+    never = str(store.add("never", "client", grants=KeyGrants(allow_cloud=False)))
     for key_file, options, said in (
         (never, {"allow_cloud": True}, "the key does not allow the cloud"),
         (never, {}, "the key does not allow the cloud"),

@@ -65,10 +65,10 @@ class SecuredRouter:
         self._sockets: list[zmq.Socket[Any]] = []
 
     def key(
-        self, name: str, role: Role = "client", tenant: str | None = None, terms: KeyGrants = DEFAULT_GRANTS
+        self, name: str, role: Role = "client", tenant: str | None = None, grants: KeyGrants = DEFAULT_GRANTS
     ) -> Credentials:
         """A new key that is registered at the router."""
-        return read_key_file(self.store.add(name, role, tenant, terms=terms))
+        return read_key_file(self.store.add(name, role, tenant, grants=grants))
 
     def key_file(self, name: str, role: Role = "client", tenant: str | None = None) -> Path:
         return self.store.add(name, role, tenant)

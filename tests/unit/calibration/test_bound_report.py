@@ -94,8 +94,8 @@ def test_each_group_has_its_own_bound() -> None:
     rows = {line.split("  ")[0]: " ".join(line.split()) for line in lines}
     easy = report.grants["easy"]
     assert rows["easy"].startswith(f"easy {easy.threshold:.6g} {easy.num_kept} of 400 {easy.num_wrong} ")
-    assert "more questions would not do" in rows["hard"]
-    assert rows["no group"].startswith("no group none the least bound here is ")
+    assert "more questions would not be enough" in rows["hard"]
+    assert rows["no group"].startswith("no group none smallest bound: ")
 
 
 def test_the_report_states_the_bound_in_a_sentence() -> None:

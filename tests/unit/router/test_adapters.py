@@ -95,7 +95,7 @@ def test_a_job_of_an_adapter_is_never_handed_off() -> None:
     submit(router, 1, lora="sql", cloud_handoff_threshold=0.9)
     job = router.core.state.jobs.live[job_id(1)]
     assert not job.prepared.policy.allow_cloud
-    assert job.prepared.cloud_refusal == "an adapter is this model's"
+    assert job.prepared.cloud_refusal == "a cloud does not have the adapter"
 
 
 def test_an_adapter_is_loaded_when_every_worker_has_it() -> None:

@@ -204,4 +204,4 @@ def test_constrained_answers_are_not_handed_off(router: RouterHarness) -> None:
     ask(router, options={"regex": "a+", "cloud_handoff_threshold": 0.9})
     router.generate(1, "a", entropy=UNSURE, finish=STOP)
     handoff = router.result(1).handoff
-    assert (handoff.status, handoff.reason) == ("suppressed", "a cloud does not keep to regex")
+    assert (handoff.status, handoff.reason) == ("suppressed", "a cloud does not enforce regex")

@@ -148,7 +148,7 @@ def test_tool_choice_none_offers_none() -> None:
 def test_a_forced_call_has_a_grammar(options: dict[str, Any]) -> None:
     job = prepared(tools=named("time", "date"), **options)
     assert "time" in job.grammar
-    assert job.cloud_refusal == "a cloud cannot be forced to a call"
+    assert job.cloud_refusal == "a cloud cannot be forced to call a tool"
     assert ("date" in job.grammar) == (options.get("tool_choice") in ("any", "required", None))
     assert text_of(job) == "[time][date]what time is it"
 
@@ -239,7 +239,7 @@ def test_strict_tools_constrain_unforced_calls_and_prevent_a_handoff() -> None:
     assert job.params.reasoning is None
     assert (job.policy.allow_cloud, job.cloud_refusal) == (
         False,
-        "a cloud does not keep to the schemas of strict tools",
+        "a cloud does not enforce the schemas of strict tools",
     )
     assert prepared(tools=named("clock", "weather")).grammar == ""
     assert prepared(tools=strict_tools(), tool_choice="none").grammar == ""
@@ -248,7 +248,7 @@ def test_strict_tools_constrain_unforced_calls_and_prevent_a_handoff() -> None:
         forced.grammar
         == prepared(tools=[{**tool, "strict": False} for tool in strict_tools()], tool_choice="required").grammar
     )
-    assert forced.cloud_refusal == "a cloud cannot be forced to a call"
+    assert forced.cloud_refusal == "a cloud cannot be forced to call a tool"
 
 
 def test_unenforceable_strict_tools_are_refused() -> None:
