@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch._inductor import config as compiler
 from torch.nn import functional
 
 from training.chat import MODEL_DIRECTORY, Chat
@@ -179,6 +180,8 @@ def main() -> None:
     options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
+    # PyTorch 2.13 compiles loads of transposed bfloat16 tensors to wrong values with AVX-512: gradients were NaN.
+    compiler.cpp.simdlen = 256
     torch.manual_seed(SEED)
     trainer = Trainer(options.directory, options.minutes)
     signal.signal(signal.SIGTERM, lambda *_: trainer.stop())
