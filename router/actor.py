@@ -147,7 +147,7 @@ class RouterActor:
         self.core = RouterCore(self._settings, facts, options)
         self._workers = sockets.workers_socket(self._context)
         self._authenticator.guard(self._workers, "workers")
-        self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, refused)
+        self._fd_pressure = FdPressure(self._authenticator.connections.has_sent, refused)
         self._unfinished = UnfinishedMessages(self._authenticator.connections, refused)
         self._preparation_pool = self._start_preparing(model, path, corpus)
         bind_request = _bind_request_of(self._settings, self._edge_limits)

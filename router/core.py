@@ -209,7 +209,7 @@ class RouterCore:
         self.state.counters.num_lost_edges += 1
 
     def on_revoked(self, revoked: RevokedKey, now: float) -> list[Effect]:
-        """Handle a revoked key, whose connections are cut."""
+        """Handle a revoked key, whose connections are closed."""
         for identity in revoked.workers:
             self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), None, now)
         self._client_messages.drop_deferred(revoked.clients)

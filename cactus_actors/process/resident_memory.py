@@ -25,7 +25,7 @@ def resident_mb() -> float:
     return (resident_bytes() or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 2**20
 
 
-def give_back_memory() -> None:
+def return_memory() -> None:
     """Return freed memory to the system; C libraries other than GNU's do so by themselves, or never."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -70,16 +70,16 @@ class GrammarBuilder:
 
     def sequence(self, terms: Sequence[str], required: Sequence[bool], separator: str = "") -> str:
         """`terms` in their order with `separator` between them; those not `required` may be missing."""
-        behind = first = ""  # the possible continuations: after a term, and before any
+        after = first = ""  # the possible continuations: after a term, and before any
         for term, is_required in reversed(list(zip(terms, required, strict=True))):
-            with_rest = f"{term} {behind}".rstrip()
+            with_rest = f"{term} {after}".rstrip()
             further = f"{separator} {term}".lstrip()
             if is_required:
-                first, behind = with_rest, f"{further} {behind}".rstrip()
+                first, after = with_rest, f"{further} {after}".rstrip()
             else:
                 first = f"({with_rest} | {first})" if first else f"({with_rest})?"
-                behind = f"({further})? {behind}".rstrip()
-            first, behind = (self.rule(one) if len(one) > _SHORT else one for one in (first, behind))
+                after = f"({further})? {after}".rstrip()
+            first, after = (self.rule(one) if len(one) > _SHORT else one for one in (first, after))
         return first
 
     def text(self, pattern: str, close: str) -> str:

@@ -63,7 +63,7 @@ def _json_opening(names: str) -> str:
 
 def _after_tokens(markup: Markup) -> list[str]:
     """The text after the control tokens with which marks may begin."""
-    behind = [
+    rests = [
         form.mark.removeprefix(token) for form in markup.forms for token in markup.tokens if form.mark.startswith(token)
     ]
-    return [escaped(re.split(r"[<\[]", text)[0]) for text in dict.fromkeys(behind) if text and text[0] not in "<["]
+    return [escaped(re.split(r"[<\[]", text)[0]) for text in dict.fromkeys(rests) if text and text[0] not in "<["]

@@ -26,7 +26,7 @@ ZAP_VERSION = b"1.0"
 MAX_HANDSHAKES = 64
 """Handshakes answered in one turn of the router's loop."""
 BAD_TOPIC_COST = 32.0
-FAREWELL_S = 0.5
+CLOSE_DELAY_S = 0.5
 """The time that a client whose key was revoked has to read the reason."""
 FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 """Handshakes that ended before a key was shown; the event depends on the side that closes first."""
@@ -67,7 +67,7 @@ class Authenticator(abc.ABC):
         self._domains[socket] = domain
 
     def process_events(self) -> Sequence[RevokedKey]:
-        """Decide on waiting connections, and cut those whose key was revoked.
+        """Decide on waiting connections, and close those whose key was revoked.
 
         The caller must end the subscriptions and requests of the returned connections.
         """
@@ -78,7 +78,7 @@ class Authenticator(abc.ABC):
         """The messages that are there already, at most `limit`, without those that are not admitted."""
         for frames in _waiting(lambda: _message(socket), limit):
             caller, connection = self._caller(socket, frames)
-            if self.connections.is_cut(connection) or _exceeds_rate(self._rate_limiter, caller, connection, frames):
+            if self.connections.is_closed(connection) or _exceeds_rate(self._rate_limiter, caller, connection, frames):
                 continue
             if admits(caller, frames):
                 yield caller, [frame.bytes for frame in frames]
@@ -89,8 +89,8 @@ class Authenticator(abc.ABC):
             source.close()
 
     @abc.abstractmethod
-    def cut_listeners(self, tenant: str) -> None:
-        """End all connections of a tenant to the stream socket, at once."""
+    def close_listeners(self, tenant: str) -> None:
+        """Close all connections of a tenant to the stream socket, immediately."""
 
     @abc.abstractmethod
     def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
@@ -98,9 +98,9 @@ class Authenticator(abc.ABC):
 
 
 class OpenAuthenticator(Authenticator):
-    """Accepts all peers that can reach the sockets, and cuts those that flood them."""
+    """Accepts all peers that can reach the sockets, and closes connections that flood them."""
 
-    def cut_listeners(self, tenant: str) -> None:
+    def close_listeners(self, tenant: str) -> None:
         pass  # there is one tenant
 
     def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
@@ -124,7 +124,7 @@ class CurveAuthenticator(Authenticator):
         super().__init__(refused)
         self._context = context
         self._keys = keys
-        self._leaving: list[tuple[float, PeerConnection]] = []
+        self._closing: list[tuple[float, PeerConnection]] = []
         self._monitored: list[Socket] = []
         self._monitors: list[Socket] = []
         self._requests = context.socket(zmq.REP)
@@ -160,20 +160,20 @@ class CurveAuthenticator(Authenticator):
                 if int.from_bytes(frames[0][:2], sys.byteorder) & FAILED_HANDSHAKES:
                     self._refused["handshake"] += 1
         now = time.monotonic()
-        while self._leaving and self._leaving[0][0] <= now:
-            self._leaving.pop(0)[1].cut()
+        while self._closing and self._closing[0][0] <= now:
+            self._closing.pop(0)[1].close()
         return [
-            self._cut(public_key, caller, now)
+            self._close_all(public_key, caller, now)
             for public_key, caller in self._keys.take_revoked(now)
             if any(caller.role in ROLES[domain] for domain in self._domains.values())
         ]
 
-    def cut_listeners(self, tenant: str) -> None:
+    def close_listeners(self, tenant: str) -> None:
         now = time.monotonic()
         for connection in self.connections.of("stream"):
             caller = self._keys.of(connection.public_key, now)
             if caller is None or caller.tenant == tenant:
-                self.connections.cut(connection.name)
+                self.connections.close(connection.name)
 
     def close(self) -> None:
         for socket in self._monitored:
@@ -191,15 +191,15 @@ class CurveAuthenticator(Authenticator):
         identity, brought = _of_peer(socket, frames)
         return caller, self.connections.note(self._domains[socket], public_key, identity, brought)
 
-    def _cut(self, public_key: str, caller: Caller, now: float) -> RevokedKey:
-        """End the connections of a key; those of clients after FAREWELL_S, so that they can read the reason."""
+    def _close_all(self, public_key: str, caller: Caller, now: float) -> RevokedKey:
+        """Close the connections of a key; those of clients after CLOSE_DELAY_S, so that they can read the reason."""
         identities: dict[str, set[bytes]] = {domain: set() for domain in ROLES}
         for connection in self.connections.take(public_key):
             identities[connection.domain].add(connection.identity)
             if connection.domain == "jobs":
-                self._leaving.append((now + FAREWELL_S, connection))
+                self._closing.append((now + CLOSE_DELAY_S, connection))
             else:
-                connection.cut()
+                connection.close()
         is_last = not self._keys.has_keys(caller.tenant)
         return RevokedKey(caller, is_last, frozenset(identities["jobs"]), frozenset(identities["workers"]))
 
@@ -225,7 +225,7 @@ class CurveAuthenticator(Authenticator):
 def _exceeds_rate(
     rate_limiter: RateLimiter, caller: Caller | None, connection: PeerConnection | None, frames: Sequence[zmq.Frame]
 ) -> bool:
-    """Count a message; True if its connection was cut for this or an earlier one."""
+    """Count a message; True if its connection was closed for this or an earlier one."""
     if connection is None or connection.domain != "stream":
         return rate_limiter.is_stopped(connection)
     # A topic that is not a job id costs more: ZeroMQ takes memory for each of its bytes.

@@ -27,7 +27,7 @@ LINGER_MS = 500
 MAX_PORT = 65_535
 BUSY_S = 2.0
 """Seconds for which the port of an ending process may stay in use."""
-BUSY_LOOK_S = 0.02
+BUSY_POLL_S = 0.02
 _MORE, _LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 
 
@@ -72,7 +72,7 @@ def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
     while (errno := _bind(socket, endpoint)) is not None:
         if errno != zmq.EADDRINUSE or time.monotonic() >= until:
             raise ConfigurationInvalid(f"{endpoint}: cannot listen: {zmq.strerror(errno)}")
-        time.sleep(BUSY_LOOK_S)
+        time.sleep(BUSY_POLL_S)
     return socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
 

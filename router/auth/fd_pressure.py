@@ -1,4 +1,4 @@
-"""Cuts connections that have sent nothing when file descriptors run out.
+"""Closes connections that have sent nothing when file descriptors run out.
 
 At the limit ZeroMQ tries to accept the next connection again and again, and the router can open nothing
 itself. ZeroMQ keeps silent connections for the time of a handshake, which is then too long.
@@ -20,20 +20,20 @@ from cactus_actors.router.auth.open_sockets import borrowed, is_connection_to, p
 from cactus_actors.router.process.throttled_log import ThrottledLog
 
 MIN_MARGIN, MAX_MARGIN = 16, 128
-PATIENCE_S = 0.25
-"""Seconds for which a connection may be silent while descriptors are scarce; a client that is cut reconnects."""
+MAX_SILENCE_S = 0.25
+"""Seconds for which a connection may be silent while descriptors are scarce; the client reconnects."""
 
-HasSpoken = Callable[[int, int], bool]
+HasSent = Callable[[int, int], bool]
 """(descriptor, inode) -> True if that connection has sent a message."""
 
 _log = ThrottledLog(logging.getLogger(__name__), interval_s=10.0)
 
 
 class FdPressure:
-    """Monitors the descriptors of the process; counts each connection that it cuts in `refused`."""
+    """Monitors the descriptors of the process; counts each connection that it closes in `refused`."""
 
-    def __init__(self, has_spoken: HasSpoken, refused: Counter[str]) -> None:
-        self._has_spoken = has_spoken
+    def __init__(self, has_sent: HasSent, refused: Counter[str]) -> None:
+        self._has_sent = has_sent
         self._refused = refused
         self._ports: frozenset[int] = frozenset()
         self._silent_since: dict[tuple[int, int], float] = {}
@@ -45,19 +45,19 @@ class FdPressure:
         self._margin = max(MIN_MARGIN, min(MAX_MARGIN, self._limit // 8))
 
     def watch(self, endpoints: Sequence[str]) -> None:
-        """Connections to these endpoints may be cut."""
+        """Connections to these endpoints may be closed."""
         self._ports = ports_of(endpoints)
 
     def on_tick(self, now: float) -> None:
-        """Cut silent connections if descriptors are scarce; called several times a second, cheap otherwise."""
+        """Close silent connections if descriptors are scarce; called several times a second, cheap otherwise."""
         if not self._is_under_pressure():
             self._silent_since.clear()
             return
         _log.warning("the limit of %d file descriptors is almost reached: idle connections are closed", self._limit)
         silent = {name: self._silent_since.get(name, now) for name in self._silent()}
         for name, since in silent.items():
-            if now - since >= PATIENCE_S:
-                self._cut(name[0])
+            if now - since >= MAX_SILENCE_S:
+                self._close(name[0])
         self._silent_since = silent
 
     def _is_under_pressure(self) -> bool:
@@ -73,12 +73,12 @@ class FdPressure:
         for descriptor in range(self._limit):
             with contextlib.suppress(OSError):  # the descriptor is free, or has just been closed
                 status = os.fstat(descriptor)
-                is_silent = not self._has_spoken(descriptor, status.st_ino)
+                is_silent = not self._has_sent(descriptor, status.st_ino)
                 is_socket = stat.S_ISSOCK(status.st_mode)
                 if is_silent and is_socket and is_connection_to(self._ports, descriptor):
                     yield descriptor, status.st_ino
 
-    def _cut(self, descriptor: int) -> None:
+    def _close(self, descriptor: int) -> None:
         self._refused["silent"] += 1
         with contextlib.suppress(OSError), borrowed(descriptor) as connection:
             connection.shutdown(socket.SHUT_RDWR)

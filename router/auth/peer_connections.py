@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import zmq
 
-MAX_CUT = 8192
+MAX_CLOSED = 8192
 ENCRYPTION_BYTES = 33
 """The bytes that encryption adds to a frame: a command's name, a nonce, a checksum and flags."""
 
@@ -33,13 +33,13 @@ class PeerConnection:
         """Unique among all connections, open or not."""
         return self.descriptor, self.inode
 
-    def cut(self) -> None:
-        """End the connection, if it has not ended."""
-        cut(self.descriptor, self.inode)
+    def close(self) -> None:
+        """Close the connection, if it is open."""
+        close_connection(self.descriptor, self.inode)
 
 
-def cut(descriptor: int, inode: int) -> None:
-    """End a connection: ZeroMQ, which has no call for that, sees that its peer has left."""
+def close_connection(descriptor: int, inode: int) -> None:
+    """Shut a connection down: ZeroMQ, which has no call for that, sees that its peer has left, and closes it."""
     with contextlib.suppress(OSError):
         ours = os.dup(descriptor)  # from here on the descriptor cannot change its file
         with socket.socket(fileno=ours) as connection:
@@ -52,70 +52,70 @@ class PeerConnections:
 
     def __init__(self) -> None:
         self._by_descriptor: dict[int, PeerConnection] = {}
-        self._num_heard: dict[int, int] = {}
-        self._num_said: dict[int, int] = {}
+        self._num_received: dict[int, int] = {}
+        self._num_sent: dict[int, int] = {}
         self._descriptors: dict[bytes, int] = {}
-        self._cut: set[tuple[int, int]] = set()
-        self._looked_at: set[int] = set()
+        self._closed: set[tuple[int, int]] = set()
+        self._checked: set[int] = set()
 
     def forget_checks(self) -> None:
         """Check descriptors again, which may be those of other connections by now; called several times a second.
 
         Asking the system at each message would take longer than reading the message.
         """
-        self._looked_at.clear()
+        self._checked.clear()
 
     def note(self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]) -> PeerConnection | None:
         """Record frames from the owner of the key; returns the connection, None if it has ended."""
         try:
             descriptor = int(frames[-1].get(zmq.SRCFD))
             connection = self._by_descriptor.get(descriptor)
-            if connection is None or connection.identity != identity or descriptor not in self._looked_at:
+            if connection is None or connection.identity != identity or descriptor not in self._checked:
                 inode = os.fstat(descriptor).st_ino
-                self._looked_at.add(descriptor)
+                self._checked.add(descriptor)
                 if connection is None or connection.inode != inode or connection.identity != identity:
                     connection = PeerConnection(domain, public_key, identity, descriptor, inode)
-                    if not self.has_spoken(descriptor, inode):
+                    if not self.has_sent(descriptor, inode):
                         self._begin(connection)
                     self._by_descriptor[descriptor] = connection
         except (zmq.ZMQError, OSError):
             return None
-        self._num_heard[descriptor] += _size_of(frames, is_encrypted=bool(public_key))
+        self._num_received[descriptor] += _size_of(frames, is_encrypted=bool(public_key))
         return connection
 
-    def cut(self, name: tuple[int, int]) -> bool:
-        """End a connection; False if it was cut before, and ZeroMQ has not noticed yet."""
-        if name in self._cut:
+    def close(self, name: tuple[int, int]) -> bool:
+        """Close a connection; False if it was closed before, and ZeroMQ has not noticed yet."""
+        if name in self._closed:
             return False
-        if len(self._cut) >= MAX_CUT:
-            self._cut.clear()
-        self._cut.add(name)
-        cut(*name)
+        if len(self._closed) >= MAX_CLOSED:
+            self._closed.clear()
+        self._closed.add(name)
+        close_connection(*name)
         return True
 
-    def is_cut(self, connection: PeerConnection | None) -> bool:
-        """True if a connection was cut, so that its messages are ignored."""
-        return connection is not None and connection.name in self._cut
+    def is_closed(self, connection: PeerConnection | None) -> bool:
+        """True if a connection was closed, so that its messages are ignored."""
+        return connection is not None and connection.name in self._closed
 
     def may_send(self, identity: bytes) -> bool:
         """True if a message to that peer may arrive."""
         descriptor = self._descriptors.get(identity)
-        return descriptor is None or self._by_descriptor[descriptor].name not in self._cut
+        return descriptor is None or self._by_descriptor[descriptor].name not in self._closed
 
     def on_sent(self, identity: bytes, frames: Sequence[bytes]) -> None:
         """Record that these frames were sent to the peer of that identity."""
         descriptor = self._descriptors.get(identity)
         if descriptor is not None:
             is_encrypted = bool(self._by_descriptor[descriptor].public_key)
-            self._num_said[descriptor] += _size_of(frames, is_encrypted=is_encrypted)
+            self._num_sent[descriptor] += _size_of(frames, is_encrypted=is_encrypted)
 
     def num_bytes_of(self, name: tuple[int, int]) -> tuple[int, int]:
         """The bytes on the wire of the messages read from a connection, and of those sent to it."""
-        if not self.has_spoken(*name):
+        if not self.has_sent(*name):
             return 0, 0
-        return self._num_heard[name[0]], self._num_said[name[0]]
+        return self._num_received[name[0]], self._num_sent[name[0]]
 
-    def has_spoken(self, descriptor: int, inode: int) -> bool:
+    def has_sent(self, descriptor: int, inode: int) -> bool:
         """True if that connection has sent a message."""
         connection = self._by_descriptor.get(descriptor)
         return connection is not None and connection.inode == inode
@@ -138,7 +138,7 @@ class PeerConnections:
         before = self._by_descriptor.get(descriptor)
         if before is not None and self._descriptors.get(before.identity) == descriptor:
             del self._descriptors[before.identity]
-        self._num_heard[descriptor] = self._num_said[descriptor] = 0
+        self._num_received[descriptor] = self._num_sent[descriptor] = 0
         if connection.identity:
             self._descriptors[connection.identity] = descriptor
 

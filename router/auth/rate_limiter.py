@@ -1,4 +1,4 @@
-"""Cuts connections that flood a socket."""
+"""Closes connections that flood a socket."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cactus_actors.router.auth.peer_connections import PeerConnection
 from cactus_actors.router.auth.token_buckets import RateLimit, TokenBuckets
 from cactus_actors.router.process.throttled_log import ThrottledLog
 
-MAX_CUT = 8192
+MAX_CLOSED = 8192
 MAX_REFUSED_TOPICS = 1024
-"""Refused subscriptions after which a connection is cut."""
+"""Refused subscriptions after which a connection is closed."""
 
 
 RATE_LIMITS: Mapping[str, RateLimit] = {
@@ -29,49 +29,49 @@ _log = ThrottledLog(logging.getLogger(__name__))
 
 
 class RateLimiter:
-    """Ends connections that flood a socket; counts each in `refused`."""
+    """Closes connections that flood a socket; counts each in `refused`."""
 
     def __init__(self, refused: Counter[str]) -> None:
         self._refused = refused
         self._buckets = {domain: TokenBuckets() for domain in RATE_LIMITS}
-        self._cut: set[Hashable] = set()
+        self._closed: set[Hashable] = set()
         self._num_topics: Counter[Hashable] = Counter()
 
     def is_stopped(self, connection: PeerConnection | None, cost: float = 1.0) -> bool:
-        """Count a message; True if its connection was cut for this or an earlier one."""
+        """Count a message; True if its connection was closed for this or an earlier one."""
         if connection is None or connection.domain not in self._buckets:
             return False
         name = connection.name
-        if name in self._cut:
+        if name in self._closed:
             return True
         domain = connection.domain
         bucket = self._buckets[domain].filled(name, RATE_LIMITS[domain], time.monotonic())
         bucket.left -= cost
         if bucket.left >= 0.0:
             return False
-        self._end(connection)
+        self._close(connection)
         return True
 
     def exceeds_subscriptions(self, connection: PeerConnection | None, subscribes: bool, max_topics: int) -> bool:
-        """Count a subscription, or its end; True if the connection was cut for too many refused ones.
+        """Count a subscription, or its end; True if the connection was closed for too many refused ones.
 
         ZeroMQ keeps refused subscriptions for as long as the connection lasts.
         """
         if connection is None:
             return False
         name = connection.name
-        if name not in self._num_topics and len(self._num_topics) >= MAX_CUT:
+        if name not in self._num_topics and len(self._num_topics) >= MAX_CLOSED:
             self._num_topics.clear()
         self._num_topics[name] = max(0, self._num_topics[name] + (1 if subscribes else -1))
         if self._num_topics[name] <= max_topics + MAX_REFUSED_TOPICS:
             return False
-        self._end(connection)
+        self._close(connection)
         return True
 
-    def _end(self, connection: PeerConnection) -> None:
-        if len(self._cut) >= MAX_CUT:
-            self._cut.clear()
-        self._cut.add(connection.name)
+    def _close(self, connection: PeerConnection) -> None:
+        if len(self._closed) >= MAX_CLOSED:
+            self._closed.clear()
+        self._closed.add(connection.name)
         self._refused["flood"] += 1
         _log.warning("closed a connection that exceeded the rate limit of the %s socket", connection.domain)
-        connection.cut()
+        connection.close()

@@ -20,7 +20,7 @@ from cactus_actors.router.auth.authenticator import Authenticator, CurveAuthenti
 from cactus_actors.router.auth.bound_sockets import bind, jobs_socket, stream_socket
 from cactus_actors.router.auth.fd_pressure import FdPressure
 from cactus_actors.router.auth.large_messages import LARGE_BYTES, LargeMessageRates
-from cactus_actors.router.auth.unfinished_messages import ALARMED_S, UnfinishedMessages
+from cactus_actors.router.auth.unfinished_messages import CHECK_S, UnfinishedMessages
 from cactus_actors.router.edge.edge_link import EdgeLink
 from cactus_actors.router.edge.edge_messages import (
     BadTopic,
@@ -57,7 +57,7 @@ BUSY_DELAY_S = 1.0
 
 
 class EdgeServer:
-    """Owns the jobs and the stream socket; decides who may connect and subscribe, and cuts floods.
+    """Owns the jobs and the stream socket; decides who may connect and subscribe, and closes connections that flood.
 
     Raises ConfigurationInvalid for keys that cannot be read.
     """
@@ -72,7 +72,7 @@ class EdgeServer:
         self._stream = stream_socket(self._context, bind_request.max_unread, bind_request.send_buffer)
         self._authenticator.guard(self._jobs, "jobs")
         self._authenticator.guard(self._stream, "stream")
-        self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, self._refused)
+        self._fd_pressure = FdPressure(self._authenticator.connections.has_sent, self._refused)
         self._unfinished = UnfinishedMessages(self._authenticator.connections, self._refused)
         self._memory_limit = MemoryLimitWatch()
         self._large_messages = LargeMessageRates()
@@ -198,14 +198,14 @@ class EdgeServer:
         return self._topics.subscribe(topic, caller)
 
     def _on_owner(self, topic: str, tenant: str | None) -> None:
-        """Let only that tenant subscribe from now on, and cut earlier subscribers of other tenants."""
+        """Let only that tenant subscribe from now on, and close connections of earlier subscribers of other tenants."""
         if tenant is None:
             self._owners.pop(topic, None)
             return
         self._owners[topic] = tenant
         if (anonymous_connection := self._topics.tenant_of(topic)) not in (None, tenant):
             self._refused["foreign_topic"] += 1
-            self._authenticator.cut_listeners(str(anonymous_connection))
+            self._authenticator.close_listeners(str(anonymous_connection))
 
     def _take_requests(self) -> None:
         num_more = MAX_REQUESTS_AHEAD - len(self._sizes_ahead)
@@ -243,8 +243,8 @@ class EdgeServer:
         now = time.monotonic()
         if now < self._next_tick:
             return
-        is_alarmed = self._unfinished.on_tick(now)
-        self._next_tick = now + (ALARMED_S if is_alarmed else TICK_S)
+        is_growing = self._unfinished.on_tick(now)
+        self._next_tick = now + (CHECK_S if is_growing else TICK_S)
         self._fd_pressure.on_tick(now)
         self._process_auth_events()
         if now >= self._next_alive:

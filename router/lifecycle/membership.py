@@ -26,9 +26,9 @@ EQUAL_ON_ALL_KERNELS = frozenset({"int8"})
 
 MAX_REFUSALS = 64
 REFUSAL_SHOWN_S = 600.0
-TELL_INTERVAL_S = 1.0
+REFUSAL_INTERVAL_S = 1.0
 """A worker that repeats its Hello sooner gets no second refusal: it may not understand refusals."""
-MAX_UNTAKEN, MIN_AHEAD = 128, 2
+MAX_UNACKNOWLEDGED, MIN_AHEAD = 128, 2
 """The most unacknowledged reports of all workers together, and the least that each worker may have: a router that
 does not keep up slows its workers down instead of queueing their tokens."""
 
@@ -74,7 +74,7 @@ class Membership:
 
     def grant_credit(self, identities: set[bytes]) -> None:
         """Acknowledge the reports of these workers, which may then send more."""
-        max_ahead = max(MIN_AHEAD, MAX_UNTAKEN // max(1, self._workers.num_workers))
+        max_ahead = max(MIN_AHEAD, MAX_UNACKNOWLEDGED // max(1, self._workers.num_workers))
         for worker in map(self._workers.by_identity, identities):
             if worker is not None and (credit := worker.link.credit(min(max_ahead, worker.hello.max_reports_ahead))):
                 self._outbox.command(worker.identity, credit)
@@ -112,7 +112,7 @@ class Membership:
     def _refuse(self, identity: bytes, hello: Hello, differences: list[tuple[str, str]], now: float) -> None:
         last = self._refusals.pop(hello.worker_id, None)
         reason = "; ".join(difference for _, difference in differences)
-        if last is not None and now - last.at < TELL_INTERVAL_S:
+        if last is not None and now - last.at < REFUSAL_INTERVAL_S:
             self._refusals[hello.worker_id] = last
             return
         self._refusals[hello.worker_id] = WorkerRefusal(reason, now)

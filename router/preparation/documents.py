@@ -33,7 +33,7 @@ class Documents:
     """
 
     def __init__(self, directory: Path, model: PromptModel, *, refresh_s: float = REFRESH_S) -> None:
-        """Raises ConfigurationInvalid if `path` is not a directory."""
+        """Raises ConfigurationInvalid if `directory` is none."""
         self._model = model
         self._index = Index(Corpus(directory))
         self._refresh_s = refresh_s

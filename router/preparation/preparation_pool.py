@@ -19,13 +19,13 @@ from cactus_actors.router.state.user_round_robin import UserRoundRobin
 class PoolTiming:
     """A request that takes longer than `slow_s` is slow, and its user counts as slow for `slow_for_s`.
 
-    The spare preparer checks every `look_s` seconds whether the main one is blocked, and rests after
+    The spare preparer checks every `check_s` seconds whether the main one is blocked, and rests after
     `rest_after_s` seconds without requests.
     """
 
     slow_s: float = 0.25
     slow_for_s: float = 60.0
-    look_s: float = 0.05
+    check_s: float = 0.05
     rest_after_s: float = 60.0
 
 
@@ -105,7 +105,7 @@ class PreparationPool:
             if not self._waiting.wait(None if is_resting else self._timing.rest_after_s):
                 self._spare.rest()
                 is_resting = True
-            elif not self._closing.wait(self._timing.look_s):
+            elif not self._closing.wait(self._timing.check_s):
                 is_resting &= not self._overtake()
                 with self._changed:
                     if not self._turns:

@@ -34,7 +34,7 @@ LIMIT_S = 5.0
 CPU_S = 2.0
 """The processor time of a request, plus a second for each megabyte: enough to tokenize the longest request."""
 BYTES_A_SECOND = 1_000_000
-LOOK_S = 0.02
+POLL_S = 0.02
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # an arena of each thread would take of the limited address space
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_LIMIT_S = 60.0
@@ -189,11 +189,11 @@ class _Child:
         """Raises TimeoutError at that time, or when the child has computed for so long."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
-        if poll.poll(1000 * LOOK_S):  # the usual case
+        if poll.poll(1000 * POLL_S):  # the usual case
             return
-        cpu_until = self._cpu_s() + cpu_s - LOOK_S
+        cpu_until = self._cpu_s() + cpu_s - POLL_S
         while (left := min(until - time.monotonic(), cpu_until - self._cpu_s())) > 0:
-            if poll.poll(1000 * max(left, LOOK_S)):
+            if poll.poll(1000 * max(left, POLL_S)):
                 return
         raise TimeoutError
 
@@ -211,7 +211,7 @@ class _Child:
 
     @contextlib.contextmanager
     def _limited(self, limit_s: float) -> Iterator[None]:
-        """Limit the use of the connection to `seconds`; a broken or closed one raises EOFError."""
+        """Limit the use of the connection to `limit_s` seconds; a broken or closed one raises EOFError."""
         try:
             self._connection.settimeout(limit_s)
             yield

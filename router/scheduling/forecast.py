@@ -171,7 +171,7 @@ class Forecast:
         """True if a job that never ran would end after its deadline."""
         if job.deadline is None or job.attempts.num_started:
             return False
-        # While places stay free, only the speed of a batch with free places counts.
-        is_last_place = self._user_jobs.slot_releases.num_running + 1 >= self.num_slots
-        seconds_per_work = self.seconds_per_work if is_last_place else self.least_seconds_per_work
+        # While slots stay free, only the speed of a batch with free slots counts.
+        is_last_slot = self._user_jobs.slot_releases.num_running + 1 >= self.num_slots
+        seconds_per_work = self.seconds_per_work if is_last_slot else self.least_seconds_per_work
         return seconds_per_work is not None and job.reservation.work * seconds_per_work > LATE * (job.deadline - now)

@@ -13,7 +13,7 @@ from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 class Caller:
     """The owner of a key; jobs belong to the tenant of the caller that submitted them.
 
-    Changed `grants` do not make another caller: they apply to later submissions, and no connection is cut.
+    Changed `grants` do not make another caller: they apply to later submissions, and no connection is closed.
     """
 
     name: str

@@ -38,8 +38,8 @@ class WorkerLink:
     def on_report(self, report: Report, last: Report, num_sent: int, now: float) -> None:
         """Count a report, and mark the worker alive as long as the router's messages arrive there.
 
-        A worker that continues to report, but receives nothing for a long time of the messages in flight, is cut off in
-        one direction. A few reports may have been in flight, too.
+        If a worker continues to report, but for a long time receives nothing of the messages in flight, its connection
+        is broken in one direction. A few reports may have been in flight, too.
         """
         num_taken = self._num_reports_told if report.num_taken is None else report.num_taken
         has_received_all = report.num_accepted >= num_sent and num_taken >= self._num_reports_told

@@ -72,14 +72,14 @@ def test_bytes_that_are_not_zeromq_do_no_harm(service: Processes) -> None:
     assert watch.most < 16 * MIB
 
 
-def test_a_flood_of_subscriptions_is_cut(service: Processes) -> None:
+def test_a_connection_that_floods_with_subscriptions_is_closed(service: Processes) -> None:
     before = refused(service)
     watch = MemoryGrowth(edge_of(service.router.pid))
     peer = RawPeer(service.stream, "SUB")
     flood = b"".join(frame(b"\1" + f"{number:032x}".encode()) for number in range(100_000))
     peer.socket.settimeout(60.0)
     peer.send(flood)
-    assert peer.is_cut()
+    assert peer.is_closed()
     watch.look_for(0.5)
     peer.close()
     after = refused(service)
@@ -90,13 +90,13 @@ def test_a_flood_of_subscriptions_is_cut(service: Processes) -> None:
 
 
 @pytest.mark.parametrize("length", [100, 1000])
-def test_invalid_topics_are_cut_sooner(service: Processes, length: int) -> None:
+def test_a_connection_with_invalid_topics_is_closed_sooner(service: Processes, length: int) -> None:
     """ZeroMQ uses about 50 bytes for each byte of a topic."""
     watch = MemoryGrowth(edge_of(service.router.pid))
     peer = RawPeer(service.stream, "SUB")
     chance = random.Random(3)
     peer.send(b"".join(frame(b"\1" + chance.randbytes(length)) for _ in range(20_000_000 // length)))
-    assert peer.is_cut()
+    assert peer.is_closed()
     watch.look_for(0.5)
     peer.close()
     serves(service)
@@ -127,7 +127,7 @@ def test_a_flood_of_reports_is_cut_and_streams_continue(service: Processes) -> N
     header, payload = encode(Report(0, 1, 1, 0, []))
     peer.socket.settimeout(60.0)
     peer.send((frame(header, MORE) + frame(payload)) * 100_000)
-    assert peer.is_cut()
+    assert peer.is_closed()
     peer.close()
     watch.look()
     serves(service)
@@ -348,9 +348,9 @@ def test_a_router_that_exceeds_its_memory_limit_ends_and_its_jobs_continue(tmp_p
             large = RawPeer(service.workers_endpoint, "DEALER")
             large.send(frame(bytes(1_000_000), MORE) * 300)
             watch.look()
-            is_cut = large.is_cut()
+            is_closed = large.is_closed()
             large.close()
-            assert is_cut  # ZeroMQ itself disconnects a peer that sends more than its buffer holds
+            assert is_closed  # ZeroMQ itself disconnects a peer that sends more than its buffer holds
             assert service.router.poll() is None
             assert watch.most < 80 * MIB
 

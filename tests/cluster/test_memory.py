@@ -17,7 +17,7 @@ from cactus_actors.client import Client
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.messages import Status, Submit
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
-from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
+from cactus_actors.router.auth.unfinished_messages import MAX_GROWTH_BYTES
 from tests.support.processes.open_sockets import pid_of_router
 from tests.support.processes.process_usage import MIB, MemoryGrowth, edge_of
 from tests.support.router.core_harness import job_id
@@ -69,13 +69,13 @@ def test_unfinished_and_oversized_messages_use_little_memory_and_affect_no_job(
             of_edge.look()
             of_router.look()
             time.sleep(0.002)
-        assert peer.is_cut(60.0)
+        assert peer.is_closed(60.0)
         peer.close()
         until(lambda: of_edge.look() < 32 * MIB)
     assert all(client.result(job_id).token_ids == expected.token_ids for job_id in job_ids)
     after = client.status()
     print(f"edge process {of_edge.most / MIB:.0f} MiB, router {of_router.most / MIB:.0f} MiB at most")
-    assert of_edge.most < MUCH_BYTES + 200 * MIB
+    assert of_edge.most < MAX_GROWTH_BYTES + 200 * MIB
     assert of_router.most < 32 * MIB
     assert (pid_of_router(jobs), edge_of(router), after.epoch) == (router, edge, before.epoch)
     assert after.refused["unfinished"] == before.refused.get("unfinished", 0) + len(UNFINISHED)

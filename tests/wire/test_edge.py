@@ -24,7 +24,7 @@ from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Replay, R
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, ReportsTaken
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
-from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
+from cactus_actors.router.auth.unfinished_messages import MAX_GROWTH_BYTES
 from cactus_actors.router.edge.edge_process import EdgeLimits
 from tests.support.processes import process_usage
 from tests.support.processes.process_usage import MIB, MemoryGrowth, resident_bytes
@@ -159,7 +159,7 @@ async def test_jobs_end_once_although_the_edge_is_killed_repeatedly(service: Ser
     assert (counts.queued, counts.running, counts.failed) == (0, 0, 0)
 
 
-def test_unfinished_messages_are_cut_and_their_memory_freed(service: Service) -> None:
+def test_connections_with_unfinished_messages_are_closed_and_their_memory_freed(service: Service) -> None:
     pid = running_edge()
     watch = MemoryGrowth(pid)
     before = service.status().refused.get("unfinished", 0)
@@ -178,7 +178,7 @@ def test_unfinished_messages_are_cut_and_their_memory_freed(service: Service) ->
         sending.join(60)
         peer.close()
     assert running_edge() == pid
-    assert MUCH_BYTES <= watch.most < MUCH_BYTES + 200 * MIB
+    assert MAX_GROWTH_BYTES <= watch.most < MAX_GROWTH_BYTES + 200 * MIB
     assert service.status().refused["unfinished"] == before + 2
 
 
@@ -198,7 +198,7 @@ def test_a_client_that_does_not_read_replies_takes_bounded_memory(service: Servi
     until(lambda: watch.look() < 16 * MIB)
     peer.close()
     assert running_edge() == pid
-    assert watch.most < MUCH_BYTES + 100 * MIB
+    assert watch.most < MAX_GROWTH_BYTES + 100 * MIB
 
 
 def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -> None:

@@ -70,7 +70,7 @@ def test_bytes_without_a_handshake_become_no_message(router: SecuredRouter, name
     assert (jobs.accepted, jobs.rejected) == (1, 0)
 
 
-def test_silent_connections_are_cut_off(router: SecuredRouter) -> None:
+def test_silent_connections_are_closed(router: SecuredRouter) -> None:
     """Silent connections would use up the descriptors."""
     ports = [urlsplit(getattr(router.endpoints, name)).port for name in ("jobs", "stream", "workers")]
     connections = [socket.create_connection(("127.0.0.1", port or 0)) for port in ports for _ in range(20)]

@@ -145,11 +145,11 @@ class AnswerStream:
                 return self._events(chunks) if seen.num_items == 0 and not seen.is_ended else []
             case Delta() as delta:
                 self._observe(len(delta.token_ids))
-                before, behind = seen.halves(delta, place)
+                before, after = seen.halves(delta, place)
                 place.advance(delta)
                 if before is not None:
                     self._chunks.delta(choice, before)
-                return [] if behind is None else self._events(self._chunks.delta(choice, behind))
+                return [] if after is None else self._events(self._chunks.delta(choice, after))
             case Result() as result:
                 place.is_ended = True
                 chunks = self._chunks.finished(choice, result)

@@ -59,7 +59,7 @@ class StreamPosition:
             reasoning_content=delta.reasoning_content[:reasoned],
             logprobs=logprobs and logprobs[:items],
         )
-        behind = msgspec.structs.replace(
+        after = msgspec.structs.replace(
             delta,
             index=delta.index + items,
             token_ids=delta.token_ids[items:],
@@ -67,7 +67,7 @@ class StreamPosition:
             reasoning_content=delta.reasoning_content[reasoned:],
             logprobs=logprobs and logprobs[items:],
         )
-        return before, behind
+        return before, after
 
 
 def event_id(request_id: str, positions: list[StreamPosition]) -> str:

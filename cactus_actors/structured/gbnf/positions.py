@@ -14,7 +14,7 @@ MAX_STEPS = 300_000
 class Positions:
     """The positions of `leaves`, the lexemes and tokens of `shapes` in order; a set of positions is a set of bits.
 
-    A text begins at one of `first`; the leaf at position i is followed by one of `behind[i]`. The followers of a
+    A text begins at one of `first`; the leaf at position i is followed by one of `following[i]`. The followers of a
     rule are those of all its uses. Raises TooLarge.
     """
 

@@ -35,10 +35,10 @@ Shape = Lexeme | tree.Token | Rule | tree.Concatenation["Shape"] | tree.Choice["
 
 
 class Shaper:
-    """Rewrites the rules of a grammar over lexemes; those in `spelled_out` are split.
+    """Rewrites the rules of a grammar over lexemes.
 
-    `size` is how large lexemes are: neighbours that are regular as one, a regular rule, repetition, choice
-    or text by itself, or just a character.
+    `size` is the size of lexemes: `joined`, neighbours that are regular as one; `single`, a regular rule, repetition,
+    choice or text by itself; `character`, one character.
     """
 
     def __init__(self, rules: Mapping[str, tree.Node], size: Literal["joined", "single", "character"]) -> None:

@@ -52,7 +52,7 @@ class RawPeer:
     def subscribe(self, topic: bytes) -> None:
         self.send(frame(b"\1" + topic))
 
-    def is_cut(self, timeout_s: float = 60.0) -> bool:
+    def is_closed(self, timeout_s: float = 60.0) -> bool:
         """True if the other side closes the connection in time."""
         self.socket.settimeout(timeout_s)
         try:

@@ -6,19 +6,19 @@ import sys
 
 import pytest
 
-from cactus_actors.gateway.memory_trimming import MUCH_BYTES, MemoryTrimmer
-from cactus_actors.process.resident_memory import STATM, give_back_memory, resident_bytes
+from cactus_actors.gateway.memory_trimming import MIN_GROWTH_BYTES, MemoryTrimmer
+from cactus_actors.process.resident_memory import STATM, resident_bytes, return_memory
 
 
 def test_memory_is_checked_after_growth_and_not_again_while_in_use() -> None:
-    memory = MemoryTrimmer(1000 * MUCH_BYTES)
-    assert not memory.is_due(100 * MUCH_BYTES)
-    assert not memory.is_due(101 * MUCH_BYTES - 1)
-    assert memory.is_due(101 * MUCH_BYTES)
-    memory.settle(101 * MUCH_BYTES)  # all of it is in use
-    assert not memory.is_due(101 * MUCH_BYTES)
-    assert not memory.is_due(99 * MUCH_BYTES)  # freed without a check, and then allocated again
-    assert memory.is_due(100 * MUCH_BYTES)
+    memory = MemoryTrimmer(1000 * MIN_GROWTH_BYTES)
+    assert not memory.is_due(100 * MIN_GROWTH_BYTES)
+    assert not memory.is_due(101 * MIN_GROWTH_BYTES - 1)
+    assert memory.is_due(101 * MIN_GROWTH_BYTES)
+    memory.settle(101 * MIN_GROWTH_BYTES)  # all of it is in use
+    assert not memory.is_due(101 * MIN_GROWTH_BYTES)
+    assert not memory.is_due(99 * MIN_GROWTH_BYTES)  # freed without a check, and then allocated again
+    assert memory.is_due(100 * MIN_GROWTH_BYTES)
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not STATM.exists(), reason="the system does not tell it")
@@ -28,6 +28,6 @@ def test_freed_memory_is_returned_to_the_system() -> None:
     kept = pieces[-1]
     held = resident_bytes()
     del pieces
-    give_back_memory()
+    return_memory()
     assert held - resident_bytes() > 60_000_000
     assert len(kept) == 60_000

@@ -21,17 +21,17 @@ if sys.argv[1] == "crowded":
 else:
     os.close(0)
 refused = Counter()
-crowding = FdPressure(lambda descriptor, inode: False, refused)
-crowding.watch([f"tcp://127.0.0.1:{listener.getsockname()[1]}"])
+pressure = FdPressure(lambda descriptor, inode: False, refused)
+pressure.watch([f"tcp://127.0.0.1:{listener.getsockname()[1]}"])
 for now in (0.0, 1.0):
-    crowding.on_tick(now)
+    pressure.on_tick(now)
 print(refused["silent"])
 """
 
 
-@pytest.mark.parametrize(("how", "num_cut"), [("crowded", 1), ("without standard input", 0)])
-def test_silent_connections_are_cut_only_while_file_descriptors_run_out(how: str, num_cut: int) -> None:
+@pytest.mark.parametrize(("how", "num_closed"), [("crowded", 1), ("without standard input", 0)])
+def test_silent_connections_are_closed_only_while_file_descriptors_run_out(how: str, num_closed: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOOK_TWICE, how], capture_output=True, text=True, check=True, timeout=60
     )
-    assert int(done.stdout) == num_cut
+    assert int(done.stdout) == num_closed

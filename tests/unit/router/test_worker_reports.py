@@ -11,7 +11,7 @@ import pytest
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.worker_messages import Report, ReportsTaken
 from cactus_actors.router.effects import Effect, Publish, SendWorker
-from cactus_actors.router.lifecycle.membership import MAX_UNTAKEN, MIN_AHEAD
+from cactus_actors.router.lifecycle.membership import MAX_UNACKNOWLEDGED, MIN_AHEAD
 from tests.support.router.core_harness import RouterHarness, job_id
 from tests.support.router.worker_messages import make_delta, make_hello
 
@@ -65,7 +65,7 @@ def test_the_workers_share_the_window_of_unprocessed_reports(num_workers: int) -
         for worker in workers
         for told in taken(router.core.on_worker(worker, idle(), router.now))
     ]
-    assert set(aheads) == {max(MIN_AHEAD, MAX_UNTAKEN // num_workers)}
+    assert set(aheads) == {max(MIN_AHEAD, MAX_UNACKNOWLEDGED // num_workers)}
 
 
 def running(router: RouterHarness, num_jobs: int, **options: float) -> tuple[bytes, list[int]]:
