@@ -11,6 +11,7 @@ from msgspec import Meta
 from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
+from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.options import ProfileName
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.type_mismatch import mismatch_of
@@ -49,16 +50,6 @@ def about(text: str) -> Meta:
     return Meta(description=text)
 
 
-class ChatOverrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Replacements for parts of the model's own files; `chat_template` and `tool_format` as in ServeConfig."""
-
-    chat_template: str | None = None
-    tool_format: str | None = None
-
-
-NO_OVERRIDES = ChatOverrides()
-
-
 class AdapterSetting(msgspec.Struct, frozen=True, kw_only=True):
     """A LoRA adapter: the name that requests use, and its directory or GGUF file."""
 
@@ -70,7 +61,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the router actor; fields without a description are those of ServeConfig or HandoffSettings."""
 
     model: str = DEFAULT_MODEL
-    overrides: ChatOverrides = NO_OVERRIDES
+    overrides: ModelOverrides = NO_OVERRIDES
     pictures: PictureAccess = DATA_URLS_ALONE
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
@@ -123,6 +114,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     worker_id: str
     model: str = DEFAULT_MODEL
+    mmproj: str | None = None
     weights: WeightFormat = "int8"
     kv_cache: CacheFormat = "auto"
     threads: int = 1
@@ -220,7 +212,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """
 
     model: str = DEFAULT_MODEL
-    overrides: ChatOverrides = NO_OVERRIDES
+    overrides: ModelOverrides = NO_OVERRIDES
     listen: str = DEFAULT_HTTP
     alias: str | None = None
     key_digests: list[str] = []
@@ -258,6 +250,12 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     model: Annotated[
         str, about("Name of an embedded model, a directory, a GGUF file, or OWNER/NAME[:FILE] on the Hugging Face hub.")
     ] = DEFAULT_MODEL
+    mmproj: Annotated[
+        str | None,
+        about(
+            "GGUF file of a GGUF model's encoder of pictures, by default mmproj*.gguf beside it; none is no encoder."
+        ),
+    ] = None
     chat_template: Annotated[
         Path | None, about("A Jinja chat template, for a model without one or in place of its own.")
     ] = None

@@ -17,9 +17,11 @@ import msgspec
 from cactus_actors.config import WorkerSettings, cache_format
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.models.catalog import resolve_model
+from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.models.pooling import pooling_of
 from cactus_actors.process.health import WorkerHealth
 from cactus_actors.protocol.errors import InvalidMessage
+from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.worker_messages import Hello
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.workers.loading.compile_process import CompileProcess
@@ -62,7 +64,8 @@ def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> L
     compile_process = CompileProcess()
     try:
         with progress.track_compilation(), compile_process.start_on_compile():
-            return load_engine_from(path, load_text_model(path), settings, progress.on_packed)
+            text = load_text_model(path, ModelOverrides(mmproj=settings.mmproj))
+            return load_engine_from(path, text, settings, progress.on_packed)
     finally:
         compile_process.end()
 
@@ -76,8 +79,10 @@ def load_engine_from(
     from cactus_actors.workers.engine.options import TextOptions
     from cactus_actors.workers.loading.load_model import adapter_loader, load_model
 
+    mmproj = find_mmproj(path, settings.mmproj)
     model = load_model(
         path,
+        mmproj,
         weights=settings.weights,
         kv_cache=settings.kv_cache,
         threads=settings.threads,
@@ -93,7 +98,7 @@ def load_engine_from(
         ),
         limits_of(settings, model),
     )
-    return LoadedEngine(engine, model, text.fingerprint, adapter_loader(path, model))
+    return LoadedEngine(engine, model, text.fingerprint, adapter_loader(path, mmproj, model))
 
 
 def limits_of(settings: WorkerSettings, model: Model) -> EngineLimits:

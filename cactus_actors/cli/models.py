@@ -46,6 +46,7 @@ def models(as_json: AsJson = False) -> None:
                     "name": family.name,
                     "architectures": family.architectures,
                     "gguf_architectures": family.gguf_architectures,
+                    "projector": family.mmproj.projector if family.mmproj else None,
                     "examples": family.examples,
                 }
                 for family in FAMILIES
@@ -84,10 +85,21 @@ def _family_table(families: Iterable[Family]) -> Table:
         table.add_row(
             family.name,
             ", ".join(family.architectures),
-            ", ".join(family.gguf_architectures),
+            ", ".join(_gguf_names(family)),
             family.examples,
         )
     return table
+
+
+def _gguf_names(family: Family) -> tuple[str, ...]:
+    from cactus_actors.models.mmproj_file import PROJECTORS
+
+    if family.mmproj is None:
+        return family.gguf_architectures
+    return (
+        *dict.fromkeys(family.gguf_architectures + PROJECTORS[family.mmproj.projector].text_architectures),
+        "mmproj",
+    )
 
 
 def _size(path: Path) -> int:

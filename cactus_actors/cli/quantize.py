@@ -15,6 +15,10 @@ def quantize(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="Embedded model name, directory, GGUF file or hub id.")
     ] = (DEFAULT_MODEL),
+    mmproj: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="GGUF file of its encoder of pictures, if it is not beside it; or none."),
+    ] = None,
     weights: Annotated[WeightFormat, typer.Option(help="The format to pack them in.")] = "int8",
 ) -> None:
     """Pack a model into the cache of packed models and print the file's path; an existing file is kept.
@@ -27,6 +31,7 @@ def quantize(
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     from cactus_actors.models.catalog import resolve_model
+    from cactus_actors.models.mmproj_path import find_mmproj
     from cactus_actors.workers.loading.load_model import pack_model
 
     path = resolve_model(model)
@@ -38,6 +43,7 @@ def quantize(
         try:
             packed = pack_model(
                 path,
+                find_mmproj(path, mmproj),
                 weights=weights,
                 on_progress=lambda done, total: progress.update(task, completed=done, total=total),
             )

@@ -28,15 +28,16 @@ _TEXT_FILES = (
 )
 
 
-def model_fingerprint(path: Path) -> str:
+def model_fingerprint(path: Path, mmproj: Path | None = None) -> str:
     """16 hexadecimal digits for the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise.
 
-    They are equal for equal files on any machine, and differ if configuration, tokenizer or weights differ. For
-    weight files above MAX_WHOLE_BYTES, length, head and NUM_PIECES evenly spaced pieces are hashed, so that a model
-    of any size takes milliseconds: training changes all of a tensor, not a part of it.
+    They are equal for equal files on any machine, and differ if configuration, tokenizer or weights differ, or those
+    of the encoder in `mmproj`. For weight files above MAX_WHOLE_BYTES, length, head and NUM_PIECES evenly spaced
+    pieces are hashed, so that a model of any size takes milliseconds: training changes all of a tensor, not a part of
+    it.
     """
     if path.is_file():
-        files = [(".gguf", path)]
+        files = [(".gguf", path)] if mmproj is None else [(".gguf", path), ("mmproj.gguf", mmproj)]
     else:
         files = [(name, path / name) for name in _TEXT_FILES if (path / name).is_file()]
         files += [(file.name, file) for file in sorted(path.glob("*.safetensors"))]

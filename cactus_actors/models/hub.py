@@ -15,6 +15,7 @@ from cactus_actors.models.hub_cache import (
     HubModel,
     cache_directory,
     cached,
+    is_mmproj,
     shard_names,
 )
 from cactus_actors.models.pooling import POOLING_FILE
@@ -52,7 +53,7 @@ def fetch(model: HubModel, announce: Callable[[str], None]) -> Path:
     file = _wanted_file(model, names)
     announce(f"{model} is downloaded to {cache_directory()}")
     if file is not None:
-        return _download(model, {file}) / file
+        return _download(model, {file, *_encoder_beside(file, names)}) / file
     # The index first: a repository may hold the same weights twice, and only the index names the files to load.
     snapshot = _download(model, names & set(TEXT_FILES))
     shards = set(shard_names(snapshot))
@@ -85,6 +86,7 @@ def _wanted_file(model: HubModel, names: set[str]) -> str | None:
         if model.file not in names:
             raise _invalid(model, f"no such file; GGUF files there: {', '.join(gguf_files) or 'none'}")
         return _whole_file(model, model.file)
+    gguf_files = [name for name in gguf_files if not is_mmproj(name)]
     if "config.json" in names and names & {SINGLE_NAME, INDEX_NAME}:
         if "tokenizer.json" not in names:
             raise _invalid(model, "no tokenizer.json in this repository")
@@ -107,6 +109,12 @@ def _whole_file(model: HubModel, name: str) -> str:
     if _ONE_OF_MANY.search(name):
         raise _invalid(model, f"{name} is one part of several, which is not supported; merge them first")
     return name
+
+
+def _encoder_beside(file: str, names: Iterable[str]) -> list[str]:
+    """The only file of an encoder in the folder of a GGUF file; none of several."""
+    found = [name for name in names if is_mmproj(name) and Path(name).parent == Path(file).parent]
+    return found if len(found) == 1 and found != [file] else []
 
 
 @contextmanager

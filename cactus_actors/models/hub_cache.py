@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from cactus_actors.models.checked_files import PICKLE_SUFFIXES, read_json_object
 from cactus_actors.protocol.errors import ModelFileInvalid
 
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
+MMPROJ_FILES = "mmproj*.gguf"
+"""Files of encoders of pictures, which belong to the GGUF files of text models beside them."""
 
 _PART = r"[A-Za-z0-9][\w.-]*"
 _NAME = re.compile(rf"(?P<repo>{_PART}/{_PART})(@(?P<revision>{_PART}(/{_PART})*))?(:(?P<file>[^:/][^:]*))?")
@@ -83,8 +85,13 @@ def cached_models() -> Iterator[tuple[HubModel, Path]]:
         if _is_whole(snapshot):
             yield model, snapshot
         for file in sorted(snapshot.glob("**/*.gguf")):
-            if file.is_file():
+            if file.is_file() and not is_mmproj(file.name):
                 yield replace(model, file=file.relative_to(snapshot).as_posix()), file
+
+
+def is_mmproj(name: str) -> bool:
+    """True if the file of that name, or path, is one of MMPROJ_FILES."""
+    return PurePath(name).match(MMPROJ_FILES)
 
 
 def cache_directory() -> Path:
@@ -114,7 +121,7 @@ def repository_of(path: Path) -> str | None:
 def _only_model_of(snapshot: Path) -> Path | None:
     if _is_whole(snapshot):
         return snapshot
-    files = [file for file in snapshot.glob("**/*.gguf") if file.is_file()]
+    files = [file for file in snapshot.glob("**/*.gguf") if file.is_file() and not is_mmproj(file.name)]
     has_others = any(snapshot.glob("*.safetensors*"))
     return files[0] if len(files) == 1 and not has_others else None
 

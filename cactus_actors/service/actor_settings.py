@@ -9,7 +9,6 @@ import msgspec
 
 from cactus_actors.config import (
     AdapterSetting,
-    ChatOverrides,
     GatewaySettings,
     HandoffSettings,
     RouterSettings,
@@ -21,6 +20,7 @@ from cactus_actors.gateway.http.api_keys import accounts_of
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
+from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.picture_access import PictureAccess
 from cactus_actors.service.service_keys import ServiceKeys
 
@@ -38,12 +38,13 @@ def adapters_of(config: ServeConfig) -> list[AdapterSetting]:
     return list(adapters.values())
 
 
-def overrides_of(config: ServeConfig) -> ChatOverrides:
-    """The overrides of the model's chat template and tool format."""
+def overrides_of(config: ServeConfig, mmproj: str | None = None) -> ModelOverrides:
+    """The overrides of the model's own files; `mmproj` is the setting of the actors."""
     template = config.chat_template
-    return ChatOverrides(
+    return ModelOverrides(
         chat_template=None if template is None else str(template.expanduser().resolve()),
         tool_format=config.tool_format,
+        mmproj=mmproj,
     )
 
 
@@ -55,13 +56,14 @@ def pictures_of(config: ServeConfig) -> PictureAccess:
 
 @dataclass(frozen=True, kw_only=True)
 class ActorSettings:
-    """`model` names the same files for every actor; `job_log` is a path, None for no log.
+    """`model` and `mmproj` name the same files for every actor; `job_log` is a path, None for no log.
 
     `api_keys` maps the digests of accepted API keys to their grants.
     """
 
     config: ServeConfig
     model: str
+    mmproj: str | None
     keys: ServiceKeys
     api_keys: dict[str, KeyGrants]
     journal_dir: Path | None
@@ -72,7 +74,7 @@ class ActorSettings:
         config = self.config
         return RouterSettings(
             model=self.model,
-            overrides=overrides_of(self.config),
+            overrides=overrides_of(self.config, self.mmproj),
             pictures=pictures_of(self.config),
             jobs_endpoint=jobs,
             stream_endpoint=stream,
@@ -106,6 +108,7 @@ class ActorSettings:
         return WorkerSettings(
             worker_id=worker_id,
             model=self.model,
+            mmproj=self.mmproj,
             weights=config.weights,
             kv_cache=config.kv_cache,
             threads=config.threads,
@@ -131,7 +134,7 @@ class ActorSettings:
         return msgspec.structs.replace(
             config.gateway,
             model=self.model,
-            overrides=overrides_of(self.config),
+            overrides=overrides_of(self.config, self.mmproj),
             listen=listen,
             alias=config.alias,
             tls_cert=None if config.tls_cert is None else str(config.tls_cert.expanduser().absolute()),

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.config import NO_OVERRIDES, AdapterSetting, ChatOverrides
+from cactus_actors.config import AdapterSetting
 from cactus_actors.placement.local.local_placement import environment_of_children
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.errors import CactusError, error_from_info
+from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 
 PROGRAM = "cactus_actors.service.model_check"
 REFUSED = 3
@@ -23,13 +24,13 @@ REFUSED = 3
 
 class _Question(msgspec.Struct, frozen=True, kw_only=True):
     path: str
-    overrides: ChatOverrides
+    overrides: ModelOverrides
     adapters: list[str]
     parent: int
 
 
 def check_model(
-    path: Path, overrides: ChatOverrides = NO_OVERRIDES, adapters: Sequence[AdapterSetting] = ()
+    path: Path, overrides: ModelOverrides = NO_OVERRIDES, adapters: Sequence[AdapterSetting] = ()
 ) -> str | None:
     """Check a model and its adapters, and return the model's name; None if the check itself failed.
 
@@ -58,13 +59,14 @@ def main() -> None:
     """Check the model named in the arguments; exit code REFUSED with the error on standard output, or 0."""
     question = msgspec.json.decode(sys.argv[1], type=_Question)
     end_with_parent(question.parent)
+    from cactus_actors.models.mmproj_path import find_mmproj
     from cactus_actors.text import load_text_model
     from cactus_actors.workers.loading.adapter_reader import read_adapter
     from cactus_actors.workers.loading.model_reader import read_model
 
     try:
         text = load_text_model(Path(question.path), question.overrides)
-        files = read_model(Path(question.path))
+        files = read_model(Path(question.path), find_mmproj(Path(question.path), question.overrides.mmproj))
         for adapter in question.adapters:
             read_adapter(Path(adapter), files)
     except CactusError as error:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from cactus_actors.config import NO_OVERRIDES, ServeConfig
+from cactus_actors.config import ServeConfig
 from cactus_actors.fleet.actor_handle import DEFAULT_HEALTH_TIMEOUTS, HealthTimeouts
 from cactus_actors.fleet.readiness import StallTimeout, await_result
 from cactus_actors.fleet.singleton import Singleton
@@ -19,15 +19,14 @@ from cactus_actors.fleet.start_phases import PhaseAnnouncer, ShowPhase, StartPha
 from cactus_actors.fleet.worker_pool import WorkerPool
 from cactus_actors.handoff.cloud_key import is_cloud_configured
 from cactus_actors.handoff.settings_check import plain_text_warning
-from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.placement.interface import Actor, ActorKind, Placement
 from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.protocol.errors import CactusError, Unavailable
-from cactus_actors.service.actor_settings import ActorSettings, adapters_of, overrides_of
+from cactus_actors.service.actor_settings import ActorSettings
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogTarget
-from cactus_actors.service.model_check import check_model
+from cactus_actors.service.model_source import find_model
 from cactus_actors.service.placement_choice import make_placement, uses_ray
 from cactus_actors.service.ports import check_ports
 from cactus_actors.service.preflight import check_settings
@@ -142,12 +141,14 @@ class Service:
         try:
             check_ports(self._config)
             keys = service_keys(self._config)
-            model = self._find_model()
+            source = find_model(self._config, self._announce)
+            self._model_name = source.name or self._model_name
             collector = otlp_endpoint(self._config, os.environ, self._announce)
             self._job_log = JobLogTarget(self._config, self._log_line)
             self._actor_settings = ActorSettings(
                 config=self._config,
-                model=model,
+                model=source.model,
+                mmproj=source.mmproj,
                 keys=keys,
                 api_keys=api_keys,
                 journal_dir=self._journal_dir,
@@ -256,19 +257,6 @@ class Service:
             return all(answer.result(ANSWER_TIMEOUT_S) for answer in answers)
         except CactusError:
             return False
-
-    def _find_model(self) -> str:
-        """Fetch the model's files; returns the name under which every actor finds the same files."""
-        path = resolve_model(self._config.model, self._announce)
-        overrides = overrides_of(self._config)
-        adapters = adapters_of(self._config)
-        if self._config.model not in list_models() or overrides != NO_OVERRIDES or adapters:
-            self._model_name = check_model(path, overrides, adapters) or path.name
-        if self._config.ray_address is None:
-            return str(path.absolute())
-        from cactus_actors.models.hub_cache import pinned
-
-        return pinned(self._config.model, path)
 
     def _place_router(self) -> Actor:
         config, known = self._config, self._endpoints

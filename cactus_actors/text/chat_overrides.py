@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cactus_actors.config import ChatOverrides
 from cactus_actors.models.checked_files import invalid, read_bytes
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.tools.markup_table import MARKUPS
 
 MAX_BYTES = 4 << 20
 
 
-def template_source(overrides: ChatOverrides) -> tuple[Path, str] | None:
+def template_source(overrides: ModelOverrides) -> tuple[Path, str] | None:
     """File and text of the given template; ModelFileInvalid names one that cannot be read."""
     if overrides.chat_template is None:
         return None
@@ -23,7 +23,7 @@ def template_source(overrides: ChatOverrides) -> tuple[Path, str] | None:
         raise invalid(path, "not valid UTF-8") from None
 
 
-def tool_format(overrides: ChatOverrides) -> str | None:
+def tool_format(overrides: ModelOverrides) -> str | None:
     """The given name in MARKUPS; raises ConfigurationInvalid for an unknown one."""
     name = overrides.tool_format
     if name is not None and name not in MARKUPS:

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.models.hub_cache import repository_of
+from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.models.pooling import POOLING_FILE
 from cactus_actors.models.served_context import context_of_gguf, context_of_json
 from cactus_actors.protocol.errors import NotSupported
+from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.text import huggingface
 from cactus_actors.text.chat_overrides import template_source, tool_format
 from cactus_actors.text.chat_prompt import ChatPrompt, ChatText, end_of
@@ -32,6 +33,9 @@ from cactus_actors.vision.family_configs import picture_config_of
 from cactus_actors.vision.picture_config import SERVED_FAMILIES
 from cactus_actors.vision.picture_processor import PictureProcessor, ProcessedPicture
 from cactus_actors.vision.prompt_pictures import with_pictures, with_placeholders
+
+if TYPE_CHECKING:
+    from cactus_actors.models.gguf_file import GGUFFile
 
 MAX_CONTEXT = 1 << 24
 
@@ -187,16 +191,17 @@ def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
     return ids[num_extra:]
 
 
-def load_text_model(path: Path, overrides: ChatOverrides = NO_OVERRIDES) -> TextModel:
+def load_text_model(path: Path, overrides: ModelOverrides = NO_OVERRIDES) -> TextModel:
     """The text side of the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise.
 
-    Raises ConfigurationInvalid for `overrides` that name no known tool format.
+    Raises ConfigurationInvalid for `overrides` that name no known tool format, or an encoder beside a directory.
     """
-    model = _from_gguf(path, overrides) if path.is_file() else _from_directory(path, overrides)
-    return replace(model, fingerprint=model_fingerprint(path))
+    mmproj = find_mmproj(path, overrides.mmproj)
+    model = _from_gguf(path, mmproj, overrides) if path.is_file() else _from_directory(path, overrides)
+    return replace(model, fingerprint=model_fingerprint(path, mmproj))
 
 
-def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
+def _from_directory(directory: Path, overrides: ModelOverrides) -> TextModel:
     config = read_json_object(directory / "config.json")
     if isinstance(config.get("text_config"), dict):  # models that see images, too
         config |= config["text_config"]
@@ -234,8 +239,6 @@ def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
 
 
 def _pictures_of(directory: Path, tokenizer: Tokenizer) -> PictureProcessor | None:
-    if not SERVED_FAMILIES:
-        return None
     config = picture_config_of(directory)
     if config is None or config.family not in SERVED_FAMILIES:
         return None
@@ -244,7 +247,7 @@ def _pictures_of(directory: Path, tokenizer: Tokenizer) -> PictureProcessor | No
     return processor_of(config, tokenizer)
 
 
-def _from_gguf(path: Path, overrides: ChatOverrides) -> TextModel:
+def _from_gguf(path: Path, mmproj: Path | None, overrides: ModelOverrides) -> TextModel:
     # imported here, because gguf and NumPy cost every process time and memory
     from cactus_actors.models.gguf_file import open_gguf
     from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
@@ -266,7 +269,16 @@ def _from_gguf(path: Path, overrides: ChatOverrides) -> TextModel:
         eos_ids=vocabulary.end_ids() | fill_ends_of(tokenizer),
         max_context=_checked_context(file.path, key, context),
         chat=_chat_support((place, source) if source else None, specials, tokenizer, chosen),
+        pictures=None if mmproj is None else _pictures_of_mmproj(mmproj, file, tokenizer),
     )
+
+
+def _pictures_of_mmproj(mmproj: Path, file: GGUFFile, tokenizer: Tokenizer) -> PictureProcessor:
+    from cactus_actors.models.mmproj_file import open_mmproj
+    from cactus_actors.vision.families import processor_of
+    from cactus_actors.vision.mmproj_configs import picture_config_of_mmproj
+
+    return processor_of(picture_config_of_mmproj(open_mmproj(mmproj, file)), tokenizer)
 
 
 def _chat_support(

@@ -13,7 +13,7 @@ MAX_INTEGER = 1 << 31
 
 
 class ConfigSection:
-    """An object of a JSON file; a key that is missing or null has its default."""
+    """An object of a JSON file; a key that is missing or null has its default, and is refused if that is None."""
 
     def __init__(self, path: Path, values: Mapping[str, Any], above: str = "") -> None:
         self._path = path
@@ -31,10 +31,10 @@ class ConfigSection:
             raise self.refused(key, "expected an object")
         return ConfigSection(self._path, value or {}, f"{self._above}{key}.")
 
-    def integer(self, key: str, default: int) -> int:
+    def integer(self, key: str, default: int | None = None) -> int:
         """A positive integer."""
         value = self._values.get(key)
-        if value is None:
+        if value is None and default is not None:
             return default
         if type(value) is not int or not 1 <= value < MAX_INTEGER:
             raise self.refused(key, "expected a positive integer")
@@ -77,12 +77,12 @@ class ConfigSection:
         value = self._values.get(key)
         return value if isinstance(value, str) else ""
 
-    def channels(self, key: str, default: tuple[float, float, float]) -> tuple[float, float, float]:
+    def channels(self, key: str, default: tuple[float, float, float] | None = None) -> tuple[float, float, float]:
         """A number for each of red, green and blue, or one for all."""
         value = self._values.get(key)
-        if value is None:
+        if value is None and default is not None:
             return default
-        numbers = value if isinstance(value, list) else [value] * 3
+        numbers: list[Any] = value if isinstance(value, list) else [value] * 3
         if len(numbers) != 3 or not all(
             type(number) in (int, float) and abs(number) < MAX_INTEGER for number in numbers
         ):

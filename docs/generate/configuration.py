@@ -40,6 +40,7 @@ ENVIRONMENT = """\
 SERVICE = {
     "Model": [
         "model",
+        "mmproj",
         "lora",
         "chat_template",
         "tool_format",

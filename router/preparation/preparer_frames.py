@@ -6,9 +6,9 @@ import socket
 
 import msgspec
 
-from cactus_actors.config import ChatOverrides
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.state.prepared_request import PreparedRequest
@@ -21,7 +21,7 @@ class PreparerModel(msgspec.Struct, frozen=True):
 
     model: str
     corpus: str | None
-    overrides: ChatOverrides
+    overrides: ModelOverrides
     pictures: PictureAccess = DATA_URLS_ALONE
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
+from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.preparation.preparer_frames import (
@@ -61,7 +61,7 @@ class PreparerProcess:
         limit_s: float = LIMIT_S,
         *,
         cpu_s: float = CPU_S,
-        overrides: ChatOverrides = NO_OVERRIDES,
+        overrides: ModelOverrides = NO_OVERRIDES,
         pictures: PictureAccess = DATA_URLS_ALONE,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)

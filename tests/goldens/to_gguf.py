@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,8 @@ ARCHITECTURES = {
     "GraniteMoeSharedForCausalLM": "granitemoe",
     "GraniteMoeHybridForCausalLM": "granite",  # without Mamba layers and experts
 }
-INTERLEAVED = (
-    "llama",
-    "smollm3",
-    "mistral3",
-    "granite",
-    "granitemoe",
-    "granitehybrid",
-)  # keep the two halves of each rotated head row by row
+# keep the two halves of each rotated head row by row
+INTERLEAVED = ("llama", "smollm3", "mistral3", "granite", "granitemoe", "granitehybrid")
 HALVES = {
     "block_sparse_moe.input_linear": ("block_sparse_moe.experts.w1", "block_sparse_moe.experts.w3"),
     "mlp.input_linear": ("mlp.gate_proj", "mlp.up_proj"),
@@ -66,14 +60,24 @@ KEPT = ("ffn_gate_inp", "shortconv.conv", "ssm_conv1d")
 def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
     """Writes the checkpoint in `directory` to `path`, its matrices as "F32" or "F16"; returns `path`."""
     config = json.loads((directory / "config.json").read_text())
+    return write_model(config, read_safetensors(directory / "model.safetensors"), path, matrices)
+
+
+def write_model(
+    config: dict[str, Any],
+    tensors: Tensors,
+    path: Path,
+    matrices: str = "F32",
+    write_tokens: Callable[[gguf.GGUFWriter, dict[str, Any]], None] | None = None,
+) -> Path:
+    """`write_gguf` of a config and tensors; `write_tokens` writes another vocabulary."""
     architecture = ARCHITECTURES[config["architectures"][0]]
     if "mamba" in config.get("layer_types", []):
         architecture = "granitehybrid"
-    tensors = read_safetensors(directory / "model.safetensors")
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32 if matrices == "F32" else gguf.LlamaFileType.MOSTLY_F16)
     write_metadata(writer, config, architecture, tensors)
-    write_vocabulary(writer, config)
+    (write_tokens or write_vocabulary)(writer, config)
     for name, values in stored_tensors(config, architecture, tensors):
         # llama.cpp keeps vectors, routers and convolutions in float32.
         is_vector = values.ndim == 1 or name.endswith(".bias")

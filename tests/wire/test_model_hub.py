@@ -13,6 +13,7 @@ from huggingface_hub import constants
 
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.models.hub_cache import HubModel, cached_models, pinned
+from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
 from cactus_actors.text import load_text_model
 from tests.support.http.fake_hub import COMMIT, TAGGED_COMMIT, FakeHub
@@ -39,6 +40,8 @@ REPOSITORIES = {
     "owner/lost-shard": TEXT | {"model.safetensors.index.json": b'{"weight_map": {"a": "x.safetensors"}}'},
     "owner/one-gguf": {"README.md": b"", "m-Q8_0.gguf": GGUF, "config.json": b"{}"},
     "owner/many-gguf": {"m-Q4_K_M.gguf": GGUF, "deep/m[1]-Q8_0.gguf": GGUF + b"8"},
+    "owner/mmproj": {"m-Q8_0.gguf": GGUF, "mmproj-F16.gguf": GGUF + b"m", "mmproj.txt": b""},
+    "owner/many-mmproj": {"m-Q8_0.gguf": GGUF, "mmproj-F16.gguf": GGUF + b"m", "mmproj-F32.gguf": GGUF + b"32"},
     "owner/split-gguf": {"m-00001-of-00002.gguf": GGUF, "m-00002-of-00002.gguf": GGUF},
     "owner/pickle": TEXT | {"pytorch_model.bin": b"\x80\x04."},
     "owner/empty": {"README.md": b""},
@@ -103,6 +106,24 @@ def test_one_gguf_file_is_downloaded(hub: FakeHub, cache: Path, name: str, file:
     assert path.relative_to(path.parents[file.count("/")]).as_posix() == file
     assert path.stat().st_size == size
     assert hub.downloaded == [file]
+
+
+def test_the_only_encoder_is_downloaded_with_its_text_model(hub: FakeHub) -> None:
+    for name in ("owner/mmproj", "owner/mmproj:m-Q8_0.gguf"):
+        path = resolve_model(name)
+        assert path.name == "m-Q8_0.gguf"
+        assert find_mmproj(path) == path.with_name("mmproj-F16.gguf")
+    assert hub.downloaded == ["m-Q8_0.gguf", "mmproj-F16.gguf"]
+    assert [str(model) for model, _ in cached_models()] == ["owner/mmproj:m-Q8_0.gguf"]
+
+
+def test_one_of_several_encoders_is_named(hub: FakeHub) -> None:
+    path = resolve_model("owner/many-mmproj")
+    assert hub.downloaded == ["m-Q8_0.gguf"]
+    assert find_mmproj(path) is None
+    mmproj = find_mmproj(path, "owner/many-mmproj:mmproj-F32.gguf")
+    assert mmproj == path.with_name("mmproj-F32.gguf")
+    assert pinned("owner/many-mmproj:mmproj-F32.gguf", mmproj) == f"owner/many-mmproj@{COMMIT}:mmproj-F32.gguf"
 
 
 def test_a_revision_is_another_model(hub: FakeHub) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.workers.families.mmproj_reader import MmprojReader
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
@@ -80,6 +81,7 @@ class Family:
     interleaved_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ignores: Callable[[ModelConfig, str], bool] = ignores_nothing  # names of tensors that this model does not use
     unused: tuple[str, ...] = ()  # beginnings of names of tensors that its files may have and no graph needs
+    mmproj: MmprojReader | None = None  # of encoders in GGUF files
     gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
     adjust_gguf: Adjust = unchanged
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.models.mmproj_file import MmprojFile
 from cactus_actors.workers.families import lfm2
 from cactus_actors.workers.families.family import Family
+from cactus_actors.workers.families.mmproj_reader import Composed, MmprojReader, siglip_names
 from cactus_actors.workers.runtime.encoder_parts import activated, layer_norm, merged
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.config_keys import ConfigKeys
+from cactus_actors.workers.spec.mmproj_config import require_gelu, vision_from_mmproj
 from cactus_actors.workers.spec.model_config import ModelConfig
-from cactus_actors.workers.spec.vision_config import Projector, VisionConfig, activation_of, vision_from_json
+from cactus_actors.workers.spec.vision_config import (
+    MAX_PATCHES,
+    Projector,
+    VisionConfig,
+    activation_of,
+    vision_from_json,
+)
 from cactus_actors.workers.vision import siglip
 
 # Defaults of Lfm2VlConfig and Siglip2VisionConfig of transformers for missing keys.
@@ -84,8 +97,69 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def read_gguf(_keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
-    """Files of the text part alone name the architecture of LFM2, so that its family reads them."""
-    raise invalid(file.path, "LFM2-VL is read from safetensors")
+    """Files of the text part name the architecture of LFM2, so that its family reads them."""
+    raise invalid(file.path, "the text part of LFM2-VL has the architecture lfm2")
+
+
+def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:
+    """The keys of the projector lfm2, whose `image_size` is not that of the positions."""
+    require_gelu(mmproj)
+    tensors = mmproj.file.tensors
+    return vision_from_mmproj(
+        keys,
+        mmproj,
+        merge_size=keys.integer("projector.scale_factor", "merge_size"),
+        positions_per_side=_side_of(mmproj, "v.position_embd.weight"),
+        positions="interpolated",
+        has_channels_last=True,
+        has_square_tiles=False,
+        projector=Projector(
+            hidden_size=_num_rows(mmproj, "mm.1.weight"),
+            activation="gelu",  # the files do not say it; that of the released models
+            has_bias="mm.1.bias" in tensors,
+            has_norm="mm.input_norm.weight" in tensors,
+        ),
+    )
+
+
+def _num_rows(mmproj: MmprojFile, name: str) -> int:
+    info = mmproj.file.tensors.get(name)
+    if info is None or len(info.shape) != 2:
+        raise invalid(mmproj.file.path, f"no tensor {name!r} of two dimensions")
+    return info.shape[0]
+
+
+def _side_of(mmproj: MmprojFile, name: str) -> int:
+    """The side of a square with as many places as a tensor has rows."""
+    num_rows = _num_rows(mmproj, name)
+    side = math.isqrt(num_rows)
+    if side**2 != num_rows or num_rows > MAX_PATCHES:
+        raise invalid(mmproj.file.path, f"tensor {name!r} has {num_rows} rows, not a square of at most {MAX_PATCHES}")
+    return side
+
+
+def _with_channels_last(vision: VisionConfig, kernel: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(kernel.transpose(0, 2, 3, 1)).reshape(vision.hidden_size, -1)
+
+
+MMPROJ = MmprojReader(
+    projector="lfm2",
+    read=read_mmproj,
+    names={
+        **siglip_names("vision_tower"),
+        "mm.input_norm": "multi_modal_projector.layer_norm",
+        "mm.1": "multi_modal_projector.linear_1",
+        "mm.2": "multi_modal_projector.linear_2",
+    },
+    composed={
+        "vision_tower.embeddings.patch_embedding": Composed(
+            parts=("v.patch_embd.weight",),
+            part_shape=lambda vision: (vision.hidden_size, 3, vision.patch_size, vision.patch_size),
+            shape=lambda vision: (vision.hidden_size, 3 * vision.patch_size**2),
+            compose=_with_channels_last,
+        )
+    },
+)
 
 
 FAMILY = Family(
@@ -98,5 +172,7 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=lfm2.forward,
     encode=encode,
+    mmproj=MMPROJ,
+    gguf_names=lfm2.NAMES_OF_GGUF,
     unused=("vision_tower.head.",),
 )

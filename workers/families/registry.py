@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cactus_actors.models.checked_files import invalid
+from cactus_actors.models.mmproj_file import ARCHITECTURE
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.workers.families import (
@@ -36,6 +37,7 @@ from cactus_actors.workers.families import (
     smolvlm,
 )
 from cactus_actors.workers.families.family import Family
+from cactus_actors.workers.families.mmproj_reader import MmprojReader
 
 FAMILIES: tuple[Family, ...] = (
     llama.FAMILY,
@@ -91,6 +93,8 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     Llama and Mixtral have the same name there; the number of experts distinguishes them.
     """
     architecture = metadata.get("general.architecture")
+    if architecture == ARCHITECTURE:
+        raise invalid(path, "the file of an encoder (mmproj); the model is the GGUF file of the text model beside it")
     if not isinstance(architecture, str):
         raise invalid(path, f"general.architecture is {architecture!r:.50}, not a string")
     num_experts = metadata.get(f"{architecture}.expert_count", 0)
@@ -100,6 +104,11 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
         return family
     names = [name for family in FAMILIES for name in family.gguf_architectures]
     raise _unsupported(path, f"general.architecture is {architecture!r:.50}", [architecture], names)
+
+
+def family_of_projector(projector: str) -> tuple[Family, MmprojReader]:
+    """The family of a name in models/mmproj_file.py, and its reader."""
+    return next((each, each.mmproj) for each in FAMILIES if each.mmproj and each.mmproj.projector == projector)
 
 
 def _unsupported(path: Path, what: str, given: object, names: list[str]) -> ModelFileInvalid:

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.models.mmproj_file import MmprojFile
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.family import Family
+from cactus_actors.workers.families.mmproj_reader import MmprojReader, siglip_names
 from cactus_actors.workers.runtime.encoder_parts import merged
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.config_keys import ConfigKeys
+from cactus_actors.workers.spec.mmproj_config import require_gelu, vision_from_mmproj
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.vision_config import VisionConfig, vision_from_json
 from cactus_actors.workers.vision import siglip
@@ -60,8 +63,21 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def read_gguf(_keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
-    """Files of the text part alone name the llama architecture, so that the Llama family reads them."""
-    raise invalid(file.path, "SmolVLM is read from safetensors")
+    """Files of the text part name the llama architecture, so that the Llama family reads them."""
+    raise invalid(file.path, "the text part of SmolVLM has the architecture llama")
+
+
+def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:
+    """The keys of the projector idefics3."""
+    require_gelu(mmproj)
+    return vision_from_mmproj(keys, mmproj, merge_size=keys.integer("projector.scale_factor", "merge_size"))
+
+
+MMPROJ = MmprojReader(
+    projector="idefics3",
+    read=read_mmproj,
+    names={**siglip_names("vision_model"), "mm.model.fc": "connector.modality_projection.proj"},
+)
 
 
 FAMILY = Family(
@@ -74,4 +90,6 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=llama.forward,
     encode=encode,
+    mmproj=MMPROJ,
+    adjust_gguf=llama.rotate_half,
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def load_model(
     path: Path,
+    mmproj: Path | None = None,
     *,
     weights: WeightFormat,
     threads: int,
@@ -30,22 +31,24 @@ def load_model(
 ) -> Model:
     """Load and compile the model of a directory or GGUF file; it is packed once, then mapped from the cache.
 
+    `mmproj` is the file of a GGUF model's encoder of pictures.
+
     Raises ModelFileInvalid, or ConfigurationInvalid for unsupported weights or threads.
     """
     from cactus_actors.workers.loading.model_reader import read_model
-    from cactus_actors.workers.loading.packed_file import packed_arenas
+    from cactus_actors.workers.loading.packed_file import packed_arenas, packed_path
     from cactus_actors.workers.runtime.layout import WeightLayout
     from cactus_actors.workers.runtime.transformer import TransformerModel
 
-    files = read_model(path)
+    files = read_model(path, mmproj)
     layout = WeightLayout.for_weights(files.graph, weights)
-    arenas = packed_arenas(path, files, layout, on_progress)
+    arenas = packed_arenas(packed_path(path, layout, mmproj), files, layout, on_progress)
     return TransformerModel(
         files.config, files.graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
     )
 
 
-def adapter_loader(model_path: Path, model: Model) -> Callable[[str], int]:
+def adapter_loader(model_path: Path, mmproj: Path | None, model: Model) -> Callable[[str], int]:
     """A function that loads the adapter in a directory or GGUF file into the model, and returns its slot.
 
     It raises ModelFileInvalid.
@@ -57,7 +60,7 @@ def adapter_loader(model_path: Path, model: Model) -> Callable[[str], int]:
     assert isinstance(model, TransformerModel), "it was loaded from files"
 
     def load(path: str) -> int:
-        return model.add_adapter(read_adapter(Path(path), read_model(model_path)))
+        return model.add_adapter(read_adapter(Path(path), read_model(model_path, mmproj)))
 
     return load
 
@@ -69,7 +72,9 @@ class PackedModel(NamedTuple):
     is_new: bool
 
 
-def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None) -> PackedModel:
+def pack_model(
+    path: Path, mmproj: Path | None = None, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None
+) -> PackedModel:
     """Write a model to the cache of packed models, unless it is there.
 
     Raises ModelFileInvalid, or OSError if the cache cannot be written.
@@ -78,9 +83,9 @@ def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = l
     from cactus_actors.workers.loading.packed_file import ensure_packed, packed_path
     from cactus_actors.workers.runtime.layout import WeightLayout
 
-    files = read_model(path)
+    files = read_model(path, mmproj)
     layout = WeightLayout.for_weights(files.graph, weights)
-    target = packed_path(path, layout)
+    target = packed_path(path, layout, mmproj)
     return PackedModel(target, ensure_packed(target, files, layout, on_progress))
 
 

@@ -19,6 +19,7 @@ from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.workers.families.family import Family, build_graph, unchanged
 from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
 from cactus_actors.workers.loading.expert_stacks import expert_tensors, stack_of
+from cactus_actors.workers.loading.mmproj_tensors import read_encoder
 from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, open_safetensors
 from cactus_actors.workers.loading.tensor_source import Read, StoredTensor, TensorSource
 from cactus_actors.workers.runtime.graph import Graph
@@ -43,12 +44,14 @@ class ModelFiles(NamedTuple):
     tensors: TensorSource
 
 
-def read_model(path: Path) -> ModelFiles:
+def read_model(path: Path, mmproj: Path | None = None) -> ModelFiles:
     """The model in `path`, a directory or a GGUF file, with lazy float32 weights.
+
+    `mmproj` is the file of a GGUF model's encoder of pictures.
 
     Raises ModelFileInvalid, which names the file, unless it has exactly the tensors of the graph.
     """
-    return _read_gguf(path) if path.is_file() else _read_directory(path)
+    return _read_gguf(path, mmproj) if path.is_file() else _read_directory(path)
 
 
 def _read_directory(directory: Path) -> ModelFiles:
@@ -88,7 +91,7 @@ def _read_directory(directory: Path) -> ModelFiles:
     return _complete(directory, family, config, stored)
 
 
-def _read_gguf(path: Path) -> ModelFiles:
+def _read_gguf(path: Path, mmproj: Path | None) -> ModelFiles:
     file = open_gguf(path)
     family = family_of_gguf(path, file.metadata)
     prefix = f"{file.metadata['general.architecture']}."
@@ -118,7 +121,10 @@ def _read_gguf(path: Path) -> ModelFiles:
         for index, (number, part) in product(range(num_experts), enumerate(parts)):
             read = partial(_read_gguf_entry, file, stored_name, index, number * shape[0], shape[0])
             stored[part.replace(STACK, f".{index}.")] = StoredTensor(path, stored_name, shape, read)
-    return _complete(path, family, config, stored)
+    if mmproj is not None:
+        family, config, encoder = read_encoder(mmproj, file, config)
+        stored |= encoder
+    return _complete(path, family, config, stored, mmproj)
 
 
 def _read_gguf_tensor(
@@ -132,13 +138,17 @@ def _read_gguf_entry(file: GGUFFile, stored_name: str, index: int, first: int, n
     return file.read_entry(stored_name, index)[first : first + num_rows]
 
 
-def _complete(path: Path, family: Family, config: ModelConfig, stored: Mapping[str, StoredTensor]) -> ModelFiles:
+def _complete(
+    path: Path, family: Family, config: ModelConfig, stored: Mapping[str, StoredTensor], mmproj: Path | None = None
+) -> ModelFiles:
     stored = {name: tensor for name, tensor in stored.items() if not family.ignores(config, name)}
     _check_size(path, config, len(stored))
     graph = build_graph(family, config)
     expected = graph.tensor_shapes
     if missing := [name for name in expected if name not in stored]:
-        raise invalid(path, f"{len(missing)} tensors are missing, the first is {missing[0]!r}")
+        encoder = {} if mmproj is None or graph.encoder is None else graph.encoder.tensor_shapes
+        place = mmproj if mmproj is not None and missing[0] in encoder else path
+        raise invalid(place, f"{len(missing)} tensors are missing, the first is {missing[0]!r}")
     if unexpected := [tensor for name, tensor in stored.items() if name not in expected]:
         surplus = unexpected[0]
         model = f"family {family.name}, {config.num_layers} layers"

@@ -38,25 +38,28 @@ def cache_directory() -> Path:
     return Path(base).expanduser() / "cactus-actors"
 
 
-def packed_path(source: Path, layout: WeightLayout) -> Path:
+def packed_path(source: Path, layout: WeightLayout, mmproj: Path | None = None) -> Path:
     """The packed file of the model in `source`, a directory or a GGUF file, for one layout.
 
-    The name changes with the size or modification time of any file of the model.
+    The name changes with the size or modification time of any file of the model, and of its encoder in `mmproj`.
     """
     source = source.resolve()
     files = [source] if source.is_file() else [*sorted(source.glob("*.safetensors*")), source / "config.json"]
+    places = [str(source)]
+    if mmproj is not None:
+        files.append(mmproj.resolve())
+        places.append(str(mmproj.resolve()))
     stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     name = (source.stem if source.is_file() else source.name)[:80]
-    place, state = _digest([str(source)]), _digest([stats, _description(layout)])
+    place, state = _digest(list(places)), _digest([stats, _description(layout)])
     return cache_directory() / "packed" / f"{name}-{layout.body.name}-{place}-{state}.cactus"
 
 
-def packed_arenas(source: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> Arenas:
-    """The packed weights of a model, mapped from the cache; packed first if missing.
+def packed_arenas(path: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> Arenas:
+    """The packed weights of a model, mapped from the file `path` of the cache; packed first if missing.
 
     If the cache cannot be written, the weights are packed into memory of this process.
     """
-    path = packed_path(source, layout)
     try:
         ensure_packed(path, files, layout, on_progress)
         return _map(path, layout)

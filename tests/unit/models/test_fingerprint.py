@@ -68,6 +68,16 @@ def test_the_fingerprint_of_large_weights_samples_the_whole_file(tmp_path: Path)
     assert model_fingerprint(path) != before
 
 
+def test_an_encoder_in_its_own_file_counts(tmp_path: Path) -> None:
+    text, mmproj, other = (tmp_path / f"{name}.gguf" for name in ("text", "mmproj", "other"))
+    for path in (text, mmproj, other):
+        path.write_bytes(path.stem.encode())
+    found = [model_fingerprint(text), model_fingerprint(text, mmproj), model_fingerprint(text, other)]
+    assert len(set(found)) == 3
+    mmproj.write_bytes(b"other")
+    assert model_fingerprint(text, mmproj) == found[2]
+
+
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").symlink_to(tmp_path / "gone")

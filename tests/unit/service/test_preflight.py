@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import trustme
 
-from cactus_actors.config import ChatOverrides, HandoffSettings, ServeConfig, make_config
+from cactus_actors.config import HandoffSettings, ServeConfig, make_config
 from cactus_actors.handoff.settings_check import plain_text_warning
 from cactus_actors.models import hub
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
+from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.service.model_check import check_model
 from cactus_actors.service.preflight import check_settings
 from cactus_actors.service.service import Service
@@ -125,7 +126,7 @@ def test_a_model_is_checked_before_any_actor_starts(tmp_path: Path) -> None:
     embedded = resolve_model("cactus-sprout")
     assert check_model(embedded) == "cactus-sprout"
     with pytest.raises(ConfigurationInvalid, match="tool_format must be one of"):
-        check_model(embedded, ChatOverrides(tool_format="none"))
+        check_model(embedded, ModelOverrides(tool_format="none"))
     copy = tmp_path / "copy"
     copy.mkdir()
     for file in embedded.iterdir():

@@ -13,10 +13,11 @@ import msgspec
 import pytest
 
 from cactus_actors import Client
-from cactus_actors.config import ChatOverrides, RouterSettings, make_config, read_config_file
+from cactus_actors.config import RouterSettings, make_config, read_config_file
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.router.preparation.preparer_process import PreparerProcess
 from cactus_actors.service.actor_settings import overrides_of
@@ -57,7 +58,7 @@ def prompt_of(model: TextModel, **arguments: Any) -> str:
 def test_a_template_can_be_given_for_a_model_without_one(bare: Path, template: str) -> None:
     with pytest.raises(NotSupported, match="no chat template"):
         load_text_model(bare).chat_prompt(MESSAGES)
-    model = load_text_model(bare, ChatOverrides(chat_template=template))
+    model = load_text_model(bare, ModelOverrides(chat_template=template))
     assert prompt_of(model) == "[user] hello\n[assistant] "
     assert model.tool_markup == "json"
     assert model.chat.abilities.tools_name is None
@@ -65,7 +66,7 @@ def test_a_template_can_be_given_for_a_model_without_one(bare: Path, template: s
 
 
 def test_the_status_has_whether_there_is_a_template(bare: Path, template: str) -> None:
-    for overrides, has_one in ((ChatOverrides(), False), (ChatOverrides(chat_template=template), True)):
+    for overrides, has_one in ((ModelOverrides(), False), (ModelOverrides(chat_template=template), True)):
         settings = RouterSettings(model=str(bare), overrides=overrides, **LOOPBACK)
         actor = RouterActor(settings, load_text_model(bare, overrides))
         endpoints = actor.start()
@@ -81,7 +82,7 @@ def test_the_status_has_whether_there_is_a_template(bare: Path, template: str) -
 
 def test_a_given_template_replaces_that_of_the_model(template: str) -> None:
     own = load_text_model(resolve_model("cactus-sprout"))
-    other = load_text_model(resolve_model("cactus-sprout"), ChatOverrides(chat_template=template))
+    other = load_text_model(resolve_model("cactus-sprout"), ModelOverrides(chat_template=template))
     assert prompt_of(own) != prompt_of(other) == "[user] hello\n[assistant] "
     assert own.fingerprint == other.fingerprint
 
@@ -98,7 +99,7 @@ def test_a_template_can_be_given_for_a_gguf_file(tmp_path: Path, template: str) 
     writer.write_kv_data_to_file()
     writer.close()
     assert load_text_model(path).chat_template is None
-    model = load_text_model(path, ChatOverrides(chat_template=template, tool_format="hermes"))
+    model = load_text_model(path, ModelOverrides(chat_template=template, tool_format="hermes"))
     assert model.chat_template is not None
     assert model.chat_template.render(MESSAGES, None, True) == "[user] hello\n[assistant] "
     assert model.tool_markup == "hermes"
@@ -106,34 +107,34 @@ def test_a_template_can_be_given_for_a_gguf_file(tmp_path: Path, template: str) 
 
 @pytest.mark.parametrize("name", sorted(MARKUPS))
 def test_a_tool_format_is_a_known_markup(bare: Path, template: str, name: str) -> None:
-    told = ChatOverrides(chat_template=template, tool_format=name)
+    told = ModelOverrides(chat_template=template, tool_format=name)
     assert load_text_model(bare, told).tool_markup == name
-    assert load_text_model(resolve_model("cactus-sprout"), ChatOverrides(tool_format=name)).tool_markup == name
+    assert load_text_model(resolve_model("cactus-sprout"), ModelOverrides(tool_format=name)).tool_markup == name
 
 
 def test_invalid_overrides_are_named(bare: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match=r"tool_format must be one of .*hermes.*, got 'morse'"):
-        load_text_model(bare, ChatOverrides(tool_format="morse"))
+        load_text_model(bare, ModelOverrides(tool_format="morse"))
     (tmp_path / "broken.jinja").write_text("one\n{% for %}")
     for name, words in (("broken.jinja", "line 2 of the chat template"), ("missing.jinja", "No such file")):
         with pytest.raises(ModelFileInvalid, match=words) as refused:
-            load_text_model(bare, ChatOverrides(chat_template=str(tmp_path / name)))
+            load_text_model(bare, ModelOverrides(chat_template=str(tmp_path / name)))
         assert refused.value.param == name
     (tmp_path / "latin.jinja").write_bytes(b"\xe9")
     with pytest.raises(ModelFileInvalid, match="not valid UTF-8"):
-        load_text_model(bare, ChatOverrides(chat_template=str(tmp_path / "latin.jinja")))
+        load_text_model(bare, ModelOverrides(chat_template=str(tmp_path / "latin.jinja")))
 
 
 def test_the_settings_are_options_of_serve(tmp_path: Path) -> None:
     (tmp_path / "serve.toml").write_text('chat_template = "~/mine.jinja"\ntool_format = "hermes"\n')
     config = make_config(read_config_file(tmp_path / "serve.toml"))
     told = overrides_of(config)
-    assert told == ChatOverrides(chat_template=str(Path("~/mine.jinja").expanduser()), tool_format="hermes")
-    assert overrides_of(make_config()) == ChatOverrides()
+    assert told == ModelOverrides(chat_template=str(Path("~/mine.jinja").expanduser()), tool_format="hermes")
+    assert overrides_of(make_config()) == ModelOverrides()
 
 
 def test_requests_are_prepared_with_the_overrides(bare: Path, template: str) -> None:
-    told = ChatOverrides(chat_template=template, tool_format="llama3")
+    told = ModelOverrides(chat_template=template, tool_format="llama3")
     process = PreparerProcess(bare, overrides=told)
     try:
         asked = [ChatMessage(role="user", content="hello")]
@@ -147,7 +148,7 @@ def test_requests_are_prepared_with_the_overrides(bare: Path, template: str) -> 
 
 
 def test_the_gateway_uses_the_given_template(bare: Path, template: str, tmp_path: Path) -> None:
-    told = ChatOverrides(chat_template=template, tool_format="llama3")
+    told = ModelOverrides(chat_template=template, tool_format="llama3")
     settings = {"model": str(bare), "overrides": told}
     with fake_worker_service(tmp_path / "state", gateway=settings) as service, service.http() as http:
         prompt = http.post("/apply-template", json={"messages": MESSAGES})

@@ -18,7 +18,7 @@ import pytest
 
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.model_reader import read_model
-from cactus_actors.workers.loading.packed_file import packed_arenas
+from cactus_actors.workers.loading.packed_file import packed_arenas, packed_path
 from cactus_actors.workers.loading.packing import pack
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 from tests.support.paths import GOLDENS, ROOT
@@ -44,7 +44,7 @@ class Loading:
         self.has_packed = False
         files = read_model(model)
         layout = WeightLayout.for_weights(files.graph, weights)
-        self.arenas = packed_arenas(model, files, layout, self._note)
+        self.arenas = packed_arenas(packed_path(model, layout), files, layout, self._note)
         self.expected = Arenas.empty(layout)
         pack(files.graph, layout, files.tensors, self.expected)
 
@@ -101,6 +101,18 @@ def test_changed_weights_are_packed_again_and_the_old_file_is_removed(model: Pat
     assert changed.is_right
     (packed,) = packed_files(cache)
     assert packed != former
+
+
+def test_a_model_has_a_packed_file_for_each_encoder(model: Path, tmp_path: Path) -> None:
+    layout = WeightLayout.for_weights(read_model(model).graph, "int8")
+    mmproj = tmp_path / "mmproj.gguf"
+    mmproj.write_bytes(b"one")
+    alone, with_encoder = packed_path(model, layout), packed_path(model, layout, mmproj)
+    mmproj.write_bytes(b"another")
+    changed = packed_path(model, layout, mmproj)
+    assert len({alone, with_encoder, changed}) == 3
+    names = [path.name.rpartition("-")[0] for path in (alone, with_encoder, changed)]
+    assert names[0] != names[1] == names[2], "a changed encoder replaces the former file, and not that of the text"
 
 
 def test_another_graph_of_the_same_weights_is_packed_separately(model: Path) -> None:

@@ -1,0 +1,46 @@
+"""Finds the model of a service, and the names under which every actor finds the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cactus_actors.config import ServeConfig
+from cactus_actors.models.catalog import list_models, resolve_model
+from cactus_actors.models.mmproj_path import find_mmproj
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.protocol.model_overrides import NO_OVERRIDES
+from cactus_actors.service.actor_settings import adapters_of, overrides_of
+from cactus_actors.service.model_check import check_model
+
+
+class ModelSource(NamedTuple):
+    """`model` and `mmproj` are for the actors' settings; `name` is the model's own, None if it was not read."""
+
+    model: str
+    mmproj: str | None
+    name: str | None
+
+
+def find_model(config: ServeConfig, announce: Callable[[str], None]) -> ModelSource:
+    """Fetch and check the model's files; raises ModelFileInvalid, ConfigurationInvalid and Unavailable."""
+    path = resolve_model(config.model, announce)
+    mmproj = find_mmproj(path, config.mmproj, announce)
+    overrides = overrides_of(config, config.mmproj if mmproj is None else str(mmproj.absolute()))
+    adapters = adapters_of(config)
+    name = None
+    if config.model not in list_models() or overrides != NO_OVERRIDES or adapters:
+        try:
+            name = check_model(path, overrides, adapters) or path.name
+        except ModelFileInvalid as error:
+            if config.mmproj is not None or mmproj is None or error.param != mmproj.name:
+                raise
+            found = f"{error.message}; it is beside the model, --mmproj none serves the text alone"
+            raise ModelFileInvalid(found, param=error.param) from None
+    if config.ray_address is None:
+        return ModelSource(str(path.absolute()), overrides.mmproj, name)
+    from cactus_actors.models.hub_cache import pinned
+
+    # actors on other machines look beside their model if no file is given
+    given = config.mmproj if config.mmproj is None or mmproj is None else pinned(config.mmproj, mmproj)
+    return ModelSource(pinned(config.model, path), given, name)

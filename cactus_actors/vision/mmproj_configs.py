@@ -1,0 +1,79 @@
+"""Reads PictureConfig from the file of an encoder (mmproj), for each kind of projector.
+
+A value without a key is that of the released models, as in llama.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cactus_actors.vision.config_section import ConfigSection
+from cactus_actors.vision.picture_config import PictureConfig, Resampling
+
+if TYPE_CHECKING:  # a model in a directory needs no gguf
+    from cactus_actors.models.mmproj_file import MmprojFile
+
+PREFIX = "clip.vision."
+
+
+def picture_config_of_mmproj(mmproj: MmprojFile) -> PictureConfig:
+    """The picture settings of an encoder; raises ModelFileInvalid with the key of an unsupported value."""
+    values = {
+        key.removeprefix(PREFIX): value if isinstance(value, int | float | str | list) else value.tolist()
+        for key, value in mmproj.file.metadata.items()
+        if key.startswith(PREFIX)
+    }
+    vision = ConfigSection(mmproj.file.path, values, PREFIX)
+    return READERS[mmproj.projector](vision, mmproj.image_token_id)
+
+
+def _idefics3(vision: ConfigSection, image_token_id: int) -> PictureConfig:
+    patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor")
+    tile_size = vision.integer("image_size")
+    if tile_size % (patch_size * merge_size):
+        raise vision.refused("image_size", f"not a multiple of {patch_size} (a patch) * {merge_size} (scale_factor)")
+    return PictureConfig(
+        family="idefics3",
+        patch_size=patch_size,
+        merge_size=merge_size,
+        image_token_id=image_token_id,
+        tile_size=tile_size,
+        longest_edge=vision.integer("preproc_image_size", 4 * tile_size),
+        splits=True,
+        **_values(vision, "lanczos"),
+    )
+
+
+def _lfm2(vision: ConfigSection, image_token_id: int) -> PictureConfig:
+    patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor")
+    unit, tile_size = patch_size * merge_size, 512
+    if tile_size % unit:
+        raise vision.refused("patch_size", f"tiles of {tile_size} pixels are no multiple of {unit}")
+    return PictureConfig(
+        family="lfm2_vl",
+        patch_size=patch_size,
+        merge_size=merge_size,
+        image_token_id=image_token_id,
+        tile_size=tile_size,
+        splits=True,
+        has_thumbnail=True,
+        min_tiles=2,
+        max_tiles=10,
+        min_pixels=64 * unit**2,
+        max_pixels=256 * unit**2,
+        tolerance=2.0,
+        **_values(vision, "bilinear"),
+    )
+
+
+def _values(vision: ConfigSection, resampling: Resampling) -> dict[str, Any]:
+    """The settings of the filter and of the normalisation."""
+    mean, std = (vision.channels(key) for key in ("image_mean", "image_std"))
+    if min(std) <= 0:
+        raise vision.refused("image_std", "expected positive numbers")
+    return {"resampling": resampling, "rescale": 1 / 255, "mean": mean, "std": std}
+
+
+READERS: Mapping[str, Callable[[ConfigSection, int], PictureConfig]] = {"idefics3": _idefics3, "lfm2": _lfm2}
+"""By `clip.projector_type`, which models/mmproj_file.py has checked."""

@@ -1,0 +1,187 @@
+"""Writes a directory that reads pictures as two GGUF files: its text model, and its encoder (mmproj).
+
+Keys, names and orders are those of llama.cpp's converter (conversion/base.py, smolvlm.py, lfm2.py in
+ggml-org/llama.cpp): `clip.*` describes the encoder and the treatment of pictures.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.goldens.to_gguf import Tensors, read_safetensors, write_model
+
+IMAGE_TOKEN = "<image>"
+MERGE = ("Q", "X")
+"""The only merge of the vocabularies of bytes; llama.cpp reads none without."""
+
+
+class Pair(NamedTuple):
+    """The files of a text model and of its encoder."""
+
+    text: Path
+    mmproj: Path
+
+
+def write_pair(
+    directory: Path,
+    into: Path,
+    *,
+    matrices: str = "F32",
+    changes: Mapping[str, Any] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Pair:
+    """Write model.gguf and mmproj-model.gguf.
+
+    Of the latter, `changes` replace metadata, None removes a key; `names` replace names of PARTS.
+    """
+    config = json.loads((directory / "config.json").read_text())
+    tensors = read_safetensors(directory / "model.safetensors")
+    into.mkdir(parents=True, exist_ok=True)
+    pair = Pair(into / "model.gguf", into / "mmproj-model.gguf")
+    write_model(text_config(config), dict(text_tensors(tensors)), pair.text, matrices, vocabulary_of(directory, config))
+    writer = gguf.GGUFWriter(pair.mmproj, "clip")
+    for key, value in (metadata_of(directory, config) | dict(changes or {})).items():
+        if value is not None:
+            add(writer, key, value)
+    for name, values in mmproj_tensors(tensors, config["vision_config"]["patch_size"], PARTS | dict(names or {})):
+        keep = values.ndim == 1 or matrices == "F32" or "position" in name
+        writer.add_tensor(name, np.ascontiguousarray(values if keep else values.astype(np.float16)))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return pair
+
+
+def text_config(config: dict[str, Any]) -> dict[str, Any]:
+    """The text part as config.json of a model of text alone."""
+    text = config["text_config"]
+    architecture = {"llama": "LlamaForCausalLM", "lfm2": "Lfm2ForCausalLM"}[text["model_type"]]
+    return {**text, "architectures": [architecture], "tie_word_embeddings": config["tie_word_embeddings"]}
+
+
+def text_tensors(tensors: Tensors) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    for name, values in tensors.items():
+        for wrapper in ("model.text_model.", "model.language_model.", "language_model.model."):
+            if name.startswith(wrapper):
+                yield f"model.{name.removeprefix(wrapper)}", values
+        if name.endswith("lm_head.weight"):
+            yield "lm_head.weight", values
+
+
+def vocabulary_of(directory: Path, config: dict[str, Any]) -> Callable[[gguf.GGUFWriter, dict[str, Any]], None]:
+    """A writer of the tokens and the chat template beside a checkpoint, or of made up ones with IMAGE_TOKEN."""
+    path = directory / "tokenizer.json"
+
+    def write(writer: gguf.GGUFWriter, text: dict[str, Any]) -> None:
+        names = {config["image_token_id"]: IMAGE_TOKEN, 1: "<s>", 2: "</s>"}
+        if path.is_file():
+            tokenizer = json.loads(path.read_text())
+            names = {token_id: token for token, token_id in tokenizer["model"]["vocab"].items()}
+            names |= {each["id"]: each["content"] for each in tokenizer["added_tokens"]}
+            special = {each["id"] for each in tokenizer["added_tokens"]}
+            writer.add_chat_template((directory / "chat_template.jinja").read_text())
+        else:
+            special = set(names)
+        tokens = [names.get(token_id, f"<unused{token_id}>") for token_id in range(text["vocab_size"])]
+        unused = [token_id for token_id, token in enumerate(tokens) if token.startswith("<unused")]
+        for token in (*MERGE, "".join(MERGE)):
+            if token not in tokens:
+                tokens[unused.pop(0)] = token
+        kinds = [gguf.TokenType.CONTROL if i in special else gguf.TokenType.NORMAL for i in range(len(tokens))]
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("gpt-2")
+        writer.add_token_list(tokens)
+        writer.add_token_types(kinds)
+        writer.add_token_merges([" ".join(MERGE)])
+        writer.add_bos_token_id(1)
+        writer.add_eos_token_id(2)
+        writer.add_add_bos_token(False)
+
+    return write
+
+
+def metadata_of(directory: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of the encoder's file, `general.architecture` apart."""
+    vision, is_lfm2 = config["vision_config"], config["model_type"] == "lfm2_vl"
+    processor = json.loads((directory / "preprocessor_config.json").read_text())
+    metadata: dict[str, Any] = {
+        "general.type": "mmproj",
+        "clip.has_vision_encoder": True,
+        "clip.use_gelu": True,
+        "clip.projector_type": "lfm2" if is_lfm2 else "idefics3",
+        "clip.vision.projection_dim": config["text_config"]["hidden_size"],
+        "clip.vision.image_size": 256 if is_lfm2 else vision["image_size"],
+        "clip.vision.patch_size": vision["patch_size"],
+        "clip.vision.embedding_length": vision["hidden_size"],
+        "clip.vision.feed_forward_length": vision["intermediate_size"],
+        "clip.vision.block_count": vision["num_hidden_layers"],
+        "clip.vision.attention.head_count": vision["num_attention_heads"],
+        "clip.vision.attention.layer_norm_epsilon": float(vision.get("layer_norm_eps", 1e-6)),
+        "clip.vision.image_mean": processor["image_mean"],
+        "clip.vision.image_std": processor["image_std"],
+        "clip.vision.projector.scale_factor": config["downsample_factor" if is_lfm2 else "scale_factor"],
+    }
+    if not is_lfm2 and "size" in processor:
+        metadata["clip.vision.preproc_image_size"] = processor["size"]["longest_edge"]
+    return metadata
+
+
+def add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
+    """A value of metadata in the type that llama.cpp reads."""
+    match value:
+        case bool():
+            writer.add_bool(key, value)
+        case int():
+            writer.add_uint32(key, value)
+        case float():
+            writer.add_float32(key, value)
+        case str():
+            writer.add_string(key, value)
+        case _:
+            writer.add_array(key, value)
+
+
+PARTS = {
+    "embeddings.patch_embedding": "v.patch_embd",
+    "embeddings.position_embedding": "v.position_embd",
+    "post_layernorm": "v.post_ln",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.out_proj": "attn_out",
+    "layer_norm1": "ln1",
+    "layer_norm2": "ln2",
+    "mlp.fc1": "ffn_up",
+    "mlp.fc2": "ffn_down",
+    "connector.modality_projection.proj": "mm.model.fc",
+    "multi_modal_projector.layer_norm": "mm.input_norm",
+    "multi_modal_projector.linear_1": "mm.1",
+    "multi_modal_projector.linear_2": "mm.2",
+}
+
+
+def mmproj_tensors(
+    tensors: Tensors, patch_size: int, parts: Mapping[str, str]
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Names and values of the encoder as stored in the file."""
+    for name, values in tensors.items():
+        plain = name
+        for wrapper in ("model.", "vision_model.", "vision_tower.", "vision_model."):
+            plain = plain.removeprefix(wrapper)
+        part, _, kind = plain.rpartition(".")
+        layer = re.fullmatch(r"encoder\.layers\.(\d+)\.(.+)", part)
+        stored = parts.get(layer[2] if layer else part)
+        if stored is None:
+            continue
+        if stored == "v.patch_embd" and kind == "weight" and values.ndim == 2:  # channels last
+            values = values.reshape(len(values), patch_size, patch_size, 3).transpose(0, 3, 1, 2)
+        yield f"{f'v.blk.{layer[1]}.' if layer else ''}{stored}.{kind}", values

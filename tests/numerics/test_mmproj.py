@@ -1,0 +1,112 @@
+"""Vision models as a GGUF file of the text beside one of the encoder, against the same models as directories."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
+from cactus_actors.workers.loading.load_model import load_model
+from tests.goldens.to_mmproj import Pair, write_pair
+from tests.support.models.picture_runs import (
+    PICTURE_GOLDENS,
+    PictureGolden,
+    dispatch_of,
+    encoded,
+    log_probabilities,
+    logits_with,
+    run_all,
+    tokens_of,
+)
+from tests.support.models.sampler_cases import NoBytes
+
+TOLERANCE = 1e-4
+"""Of a log probability, in float32."""
+
+
+@pytest.fixture(scope="module", params=PICTURE_GOLDENS)
+def golden(request: pytest.FixtureRequest) -> PictureGolden:
+    return PictureGolden.read(request.param)
+
+
+@pytest.fixture(scope="module")
+def directory(golden: PictureGolden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint, with the activation that GGUF files stand for."""
+    copy = tmp_path_factory.mktemp("model") / golden.directory.name
+    shutil.copytree(golden.directory, copy)
+    config = json.loads((copy / "config.json").read_text())
+    config["vision_config"]["hidden_act"] = "gelu_pytorch_tanh"
+    (copy / "config.json").write_text(json.dumps(config))
+    return copy
+
+
+@pytest.fixture(scope="module")
+def pair(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    return write_pair(directory, tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CACTUS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def as_directory(directory: Path) -> Iterator[Model]:
+    model = load_model(directory, weights="float32", threads=1)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def as_pair(pair: Pair) -> Iterator[Model]:
+    model = load_model(*pair, weights="float32", threads=1)
+    yield model
+    model.close()
+
+
+def greedy_ids(model: Model, golden: PictureGolden) -> list[int]:
+    limits = EngineLimits(cache_blocks=100, token_budget=256, max_step_s=math.inf)
+    deltas = run_all(
+        Engine(model, TextOptions(NoBytes(), []), limits), [dispatch_of(golden, max_tokens=len(golden.greedy_ids))]
+    )
+    return tokens_of(deltas[1])
+
+
+def test_a_pair_has_the_log_probabilities_of_its_directory(
+    golden: PictureGolden, as_directory: Model, as_pair: Model
+) -> None:
+    expected, found = (
+        log_probabilities(logits_with(model, golden.prompt_ids, golden.pictures)) for model in (as_directory, as_pair)
+    )
+    assert np.abs(found - expected).max() <= TOLERANCE
+
+
+def test_a_pair_continues_as_its_directory(golden: PictureGolden, as_directory: Model, as_pair: Model) -> None:
+    assert greedy_ids(as_pair, golden) == greedy_ids(as_directory, golden)
+
+
+def test_a_pair_in_half_precision_embeds_pictures_alike(
+    golden: PictureGolden, directory: Path, as_directory: Model, tmp_path: Path
+) -> None:
+    half = load_model(*write_pair(directory, tmp_path, matrices="F16"), weights="float32", threads=1)
+    assert half.encoder is not None
+    assert as_directory.encoder is not None
+    found, expected = (encoded(each, golden.pictures[0]) for each in (half.encoder, as_directory.encoder))
+    half.close()
+    assert np.abs(found - expected).max() <= 0.01 * np.ptp(expected)
+
+
+def test_the_text_file_alone_is_a_model_without_pictures(pair: Pair) -> None:
+    model = load_model(pair.text, weights="float32", threads=1)
+    assert model.encoder is None
+    model.close()
