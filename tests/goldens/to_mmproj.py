@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 from tests.goldens.to_gguf import Tensors, read_safetensors, write_model
 
+PROJECTORS = {"smolvlm": "idefics3", "idefics3": "idefics3", "lfm2_vl": "lfm2"}
+"""`clip.projector_type` by `model_type` of config.json."""
+
 IMAGE_TOKEN = "<image>"
 MERGE = ("Q", "X")
 """The only merge of the vocabularies of bytes; llama.cpp reads none without."""
@@ -117,7 +120,7 @@ def metadata_of(directory: Path, config: dict[str, Any]) -> dict[str, Any]:
         "general.type": "mmproj",
         "clip.has_vision_encoder": True,
         "clip.use_gelu": True,
-        "clip.projector_type": "lfm2" if is_lfm2 else "idefics3",
+        "clip.projector_type": PROJECTORS[config["model_type"]],
         "clip.vision.projection_dim": config["text_config"]["hidden_size"],
         "clip.vision.image_size": 256 if is_lfm2 else vision["image_size"],
         "clip.vision.patch_size": vision["patch_size"],

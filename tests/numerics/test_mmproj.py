@@ -15,7 +15,7 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
-from tests.goldens.to_mmproj import Pair, write_pair
+from tests.goldens.to_mmproj import PROJECTORS, Pair, write_pair
 from tests.support.models.picture_runs import (
     PICTURE_GOLDENS,
     PictureGolden,
@@ -32,7 +32,14 @@ TOLERANCE = 1e-4
 """Of a log probability, in float32."""
 
 
-@pytest.fixture(scope="module", params=PICTURE_GOLDENS)
+WITH_PAIRS = [
+    name
+    for name in PICTURE_GOLDENS
+    if json.loads((PictureGolden.read(name).directory / "config.json").read_text())["model_type"] in PROJECTORS
+]
+
+
+@pytest.fixture(scope="module", params=WITH_PAIRS)
 def golden(request: pytest.FixtureRequest) -> PictureGolden:
     return PictureGolden.read(request.param)
 
