@@ -5,9 +5,6 @@ The rates fall to zero over the given minutes. A checkpoint is kept in .cactus/t
 
 from __future__ import annotations
 
-import argparse
-import os
-import signal
 import time
 from pathlib import Path
 
@@ -17,72 +14,41 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from training.optimisation import Optimisation
 from training.pictures.export import MODEL_DIRECTORY, RUN_DIRECTORY, export
 from training.pictures.lessons import all_wordings, lessons
 from training.pictures.network import PictureNetwork, PictureShape, initialise
 from training.pictures.rows import IMAGE, PREFIX, PictureRows, RowMaker, picture_tokenizer
+from training.run import Defaults, Run, train_from_command_line
 
 SEED = 30
 BATCH_ROWS = 48
 BATCHES_OF_SHARD = 20
-CHECKPOINT_SECONDS = 180.0
 NUM_TEXTS = 4000
 FORBIDDEN = -1e4
 
 
-class Trainer:
+class PictureTrainer:
     def __init__(self, directory: Path, minutes: float) -> None:
-        self.directory = directory
-        self.seconds = minutes * 60
-        tokenizer = self._tokenizer()
-        self.shape = PictureShape()
-        self.maker = RowMaker(tokenizer, self.shape.vision)
-        self.network = PictureNetwork(self.shape, self.maker.id_of(IMAGE))
+        shape = PictureShape()
+        self.maker = RowMaker(self._tokenizer(directory), shape.vision)
+        self.network = PictureNetwork(shape, self.maker.id_of(IMAGE))
         initialise(self.network, SEED)
-        self.optimisation = Optimisation(self.network)
-        self.elapsed, self.step, self.shard = 0.0, 0, 0
-        self._is_stopping = False
-        self.checkpoint = directory / "checkpoint.pt"
-        if self.checkpoint.exists():
-            state = torch.load(self.checkpoint, weights_only=True)
-            self.optimisation.resume(state)
-            self.elapsed, self.step, self.shard = state["seconds"], state["step"], state["shard"]
+        self.run = Run(directory, minutes, self.network)
 
-    def run(self) -> None:
-        """Train until the time is over or `stop` is called, then save."""
-        saved = time.monotonic()
-        while self.elapsed < self.seconds and not self._is_stopping:
-            started = time.monotonic()
-            samples = lessons(SEED, self.shard, self.elapsed / self.seconds)
-            losses = [self._step(self.maker.rows(samples, BATCH_ROWS)) for _ in range(BATCHES_OF_SHARD)]
-            self.shard += 1
-            taken = time.monotonic() - started
-            self.elapsed += taken
-            speed = BATCH_ROWS * BATCHES_OF_SHARD / taken
-            place = f"{self.elapsed:7.0f} s  step {self.step:6d}"
-            print(f"{place}  loss {np.mean(losses):.4f}  {speed:5.1f} pictures/s", flush=True)
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                self._save()
-                saved = time.monotonic()
-        self._save()
+    def train_shard(self) -> str:
+        started = time.monotonic()
+        samples = lessons(SEED, self.run.progress.shard, self.run.done)
+        batches = (self.maker.rows(samples, BATCH_ROWS) for _ in range(BATCHES_OF_SHARD))
+        losses = [self.run.step(self._loss(rows)) for rows in batches]
+        speed = BATCH_ROWS * BATCHES_OF_SHARD / (time.monotonic() - started)
+        return f"loss {np.mean(losses):.4f}  {speed:5.1f} pictures/s"
 
-    def stop(self) -> None:
-        """Make the current shard the last one for now."""
-        self._is_stopping = True
-
-    def _tokenizer(self) -> Tokenizer:
-        path = self.directory / "tokenizer.json"
+    def _tokenizer(self, directory: Path) -> Tokenizer:
+        path = directory / "tokenizer.json"
         if not path.exists():
             size = PictureShape().text.vocab_size
             picture_tokenizer(all_wordings(SEED, NUM_TEXTS), size).save(str(path))
         return Tokenizer.from_file(str(path))
-
-    def _step(self, rows: PictureRows) -> float:
-        loss = self._loss(rows)
-        self.optimisation.step(loss, self.step, self.elapsed / self.seconds)
-        self.step += 1
-        return float(loss.item())
 
     def _loss(self, rows: PictureRows) -> Tensor:
         tokens = torch.from_numpy(rows.tokens)
@@ -97,12 +63,6 @@ class Trainer:
         losses = functional.cross_entropy(logits.float(), targets, reduction="none")
         return (losses * weights).sum() / weights.sum()
 
-    def _save(self) -> None:
-        counts = {"seconds": self.elapsed, "step": self.step, "shard": self.shard}
-        unfinished = self.checkpoint.with_suffix(".part")
-        torch.save({**self.optimisation.state(), **counts}, unfinished)
-        unfinished.replace(self.checkpoint)
-
 
 def mask_of(rows: PictureRows) -> Tensor:
     """(rows, 1, length, length): 0 where a token sees another one, else low."""
@@ -112,21 +72,8 @@ def mask_of(rows: PictureRows) -> Tensor:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=240.0, help="training time; the rate falls to zero over it")
-    parser.add_argument(
-        "--directory", type=Path, default=RUN_DIRECTORY, help="directory of the checkpoint and the tokenizer"
-    )
-    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="directory of the final weights")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    options.directory.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(SEED)
-    trainer = Trainer(options.directory, options.minutes)
-    signal.signal(signal.SIGTERM, lambda *_: trainer.stop())
-    trainer.run()
-    export(options.directory, options.model)
+    defaults = Defaults(240.0, RUN_DIRECTORY, MODEL_DIRECTORY)
+    train_from_command_line(str(__doc__), defaults, SEED, PictureTrainer, export)
 
 
 if __name__ == "__main__":
