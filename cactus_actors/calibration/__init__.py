@@ -1,11 +1,13 @@
 """Measures how well confidence predicts correct answers, and chooses a handoff threshold."""
 
+from cactus_actors.calibration.drift_monitor import DriftMonitor
 from cactus_actors.calibration.examples import Example, ExampleOutcome, read_examples, run_examples
 from cactus_actors.calibration.granting import Grant, grant, grant_by_group
 from cactus_actors.calibration.report import Calibration, ThresholdTarget
 
 __all__ = [
     "Calibration",
+    "DriftMonitor",
     "Example",
     "ExampleOutcome",
     "Grant",
