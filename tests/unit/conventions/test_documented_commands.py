@@ -61,5 +61,7 @@ def test_the_documented_module_exists_and_accepts_its_options(module: str, argum
     path = ROOT.joinpath(*module.split("."))
     source = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__main__.py"
     text = source.read_text()
+    for sibling in re.findall(rf"^from ({re.escape(module.rpartition('.')[0])}\.\w+) import", text, re.M):
+        text += ROOT.joinpath(*sibling.split(".")).with_suffix(".py").read_text()
     for option in re.findall(r"(?<!\S)--[\w-]+", arguments):
         assert f'"{option}"' in text or f"{option[2:].replace('-', '_')}: Annotated[" in text, option
