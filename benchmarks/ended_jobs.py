@@ -44,7 +44,7 @@ MIB = 1024 * 1024
 
 
 class Router:
-    """A core, its journal, and a worker that answers at once."""
+    """A core, its journal, and a worker that answers immediately."""
 
     def __init__(self, directory: Path, num_tokens: int) -> None:
         self._num_tokens = num_tokens

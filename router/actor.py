@@ -212,7 +212,7 @@ class RouterActor:
         return self._health
 
     def worker_lost(self, worker_id: str) -> None:
-        """Continue the jobs of that worker, whose process has ended, elsewhere at once."""
+        """Continue the jobs of that worker, whose process has ended, elsewhere immediately."""
         self._mailbox.post(lambda: self._perform(self.core.on_worker_lost(worker_id, time.monotonic())))
 
     def drain(self, timeout_s: float) -> bool:

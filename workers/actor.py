@@ -193,7 +193,7 @@ class WorkerActor:
         self._must_drain.set()
 
     def stop(self) -> None:
-        """Leave at once; the router runs unfinished dispatches elsewhere."""
+        """Leave immediately; the router runs unfinished dispatches elsewhere."""
         self._must_stop.set()
 
     def health(self) -> WorkerHealth:

@@ -1,4 +1,4 @@
-"""Flow control of reports: each step is reported at once, or several together when the router lags."""
+"""Flow control of reports: each step is reported immediately, or several together when the router lags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_HELD_STEPS = 8
 
 
 class ReportWindow:
-    """Holds the deltas of steps until they are reported: at once, as long as the router keeps up.
+    """Holds the deltas of steps until they are reported: immediately, as long as the router keeps up.
 
     The router acknowledges reports and says how many may be in flight. When three quarters of them are, a
     report carries MAX_HELD_STEPS steps, which costs the router less per token; held deltas would otherwise wait

@@ -29,7 +29,7 @@ class ResultLine(NamedTuple):
 
 
 class ResultFile:
-    """Opened at once and kept open. Only complete lines of a killed run are kept, each once.
+    """Opened when it is made and kept open. Only complete lines of a killed run are kept, each once.
 
     `done` holds the hashes of its custom_ids. After `append` the kernel has the line, and a killed process loses
     nothing; `sync`, which may run in another thread, makes it safe against power failures. Raises OutputLocked while

@@ -84,7 +84,7 @@ def batch(
 
     Results are written to OUT.partial as they finish, which becomes OUT when all are there. Failed lines are
     written to the error file in the same way. OUT.journal stays, so that --resume detects a changed input. The
-    first Ctrl-C (SIGTERM, SIGHUP) cancels the jobs in flight and says so; a second one ends at once.
+    first Ctrl-C (SIGTERM, SIGHUP) cancels the jobs in flight and says so; a second one ends immediately.
 
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
     not usable, has no prompt or has changed, 69 if the service went away, 74 if a write failed, 130 if
@@ -173,7 +173,7 @@ class _Run:
 
 
 def print_how_to_resume() -> None:
-    text = "interrupted: cancelling lines in flight and saving finished ones; a second signal ends at once"
+    text = "interrupted: cancelling lines in flight and saving finished ones; a second signal ends immediately"
     # rich prints lines of sys.stderr above its bar; click would write into the bar
     print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 

@@ -54,7 +54,7 @@ def new(
     ] = None,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Make a key and write its file, which its owner needs; a running service accepts it at once.
+    """Make a key and write its file, which its owner needs; a running service accepts it immediately.
 
     Example: cactus keys new alice --tenant research -o alice.key
     """

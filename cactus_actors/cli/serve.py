@@ -119,7 +119,7 @@ def serve(
 
 
 def run_service(config: ServeConfig) -> None:
-    """Serve until SIGINT or SIGTERM, then let running jobs finish; a second signal ends the process at once."""
+    """Serve until SIGINT or SIGTERM, then let running jobs finish; a second signal ends the process immediately."""
     from cactus_actors.service.service import Service
 
     announce = _print_with_time if config.log_format == "text" else _print_as_json

@@ -38,7 +38,7 @@ RESEND_AFTER_S = 1.0  # an unanswered first message is sent again; it is idempot
 STREAM_SILENCE_S = 2.0  # the stream of a running job has a Progress every second
 RESULT_SILENCE_S = 5.0  # default of Timeouts.result_silence_s
 REORDER_S = 0.25  # Finished on the job socket may overtake the last deltas on the stream socket
-CLOSE_S = 5.0  # default of Timeouts.close_s: a cancelled job ends at once
+CLOSE_S = 5.0  # default of Timeouts.close_s: a cancelled job ends immediately
 RESUME_CREDIT = 1024
 DEFAULT_RETRY_S = 1.0
 MAX_STREAM_ITEMS = MAX_MESSAGE_BYTES  # a result is one message, and each item takes a byte of it
@@ -94,7 +94,7 @@ class JobFollower:
         self.is_cancelled = False
         self.is_abandoned = False
         self._resume_pending = False
-        # Fetch is answered when the job ends. The Resume sent with it is answered at once and shows that the job is
+        # Fetch is answered when the job ends. The Resume sent with it is answered immediately and shows that the job is
         # known. It requests no items: text that was never shown may still be replaced by a handoff.
         self._opening: list[ClientMessage | EncodedSubmit] = (
             [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=0)]

@@ -84,7 +84,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return await (await self._following()).accepted()
 
     async def watch(self, on_change: Callable[[], None]) -> None:
-        """Submit the job; call `on_change` at once and whenever `update` may return something new."""
+        """Submit the job; call `on_change` immediately and whenever `update` may return something new."""
         job = await self._following()
         job.on_change = on_change
         on_change()

@@ -33,7 +33,7 @@ HELLO_TIMEOUT_S = 2.0
 MAX_REPORT_CHARACTERS = 512 * 1024
 
 _State = tuple[int, int, str | None, BreakerState]
-"""State that is reported at once: accepted dispatches, free slots, why there are none, the breaker."""
+"""State that is reported immediately: accepted dispatches, free slots, why there are none, the breaker."""
 
 
 class CloudWorker:

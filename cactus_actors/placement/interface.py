@@ -50,7 +50,7 @@ class ActorFuture(Protocol):
     """The result of a call to an actor, which may be pending."""
 
     def done(self) -> bool:
-        """True if `result` returns or raises at once."""
+        """True if `result` returns or raises immediately."""
 
     def result(self, timeout_s: float) -> Any:
         """Wait for the method's return value.

@@ -14,7 +14,7 @@ _PR_SET_PDEATHSIG = 1
 def end_with_parent(parent: int) -> None:
     """Have the kernel kill this process when `parent`, which started it, ends.
 
-    Exits at once if the parent has ended already. On systems without such a signal nothing happens; a child then
+    Exits immediately if the parent has ended already. On systems without such a signal nothing happens; a child then
     notices that its connection to the parent is closed.
     """
     if sys.platform == "linux":

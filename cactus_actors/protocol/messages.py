@@ -113,7 +113,7 @@ class Resume(ClientStruct, frozen=True, kw_only=True, tag="resume"):
 
 
 class Fetch(ClientStruct, frozen=True, kw_only=True, tag="fetch"):
-    """Request a job's result; with `wait` the Finished is sent when there is one, else Pending at once."""
+    """Request a job's result; with `wait` the Finished is sent when there is one, else Pending immediately."""
 
     job_id: str
     wait: bool = True

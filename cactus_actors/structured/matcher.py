@@ -165,7 +165,7 @@ class Matchers:
 def _help(work: SimpleQueue[Callable[[], None] | None]) -> None:
     while (prepare := work.get()) is not None:
         prepare()
-        del prepare  # frees a matcher whose sequence ended at once
+        del prepare  # frees a matcher whose sequence ended immediately
 
 
 def _refusal(message: str, grammar: str) -> InvalidRequest:

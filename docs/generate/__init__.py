@@ -2,7 +2,7 @@
 
 A page is made by one module here: `cli` from the commands, `configuration` from the structs of settings,
 `errors` from the tree of errors, `metrics` from the metric families, `model_configs` from the readers of model files,
-`python_client` from signatures and docstrings. The modules only lay out: the words stand in the code.
+`python_client` from signatures and docstrings. The modules only format: the texts are in the code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Token buckets: how much of something may come a second in the long run, and at once."""
+"""Token buckets: how much of something may come a second in the long run, and in a burst."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_BUCKETS = 8192
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """Messages (or bytes) a second in the long run, and at once."""
+    """Messages (or bytes) a second in the long run, and in a burst."""
 
     rate: float
     burst: float

@@ -59,7 +59,7 @@ def main() -> None:
     try:
         serve(link)
     except EOFError:
-        os._exit(0)  # at once: the next router wants to bind the same ports
+        os._exit(0)  # immediately: the next router wants to bind the same ports
     except MemoryError:
         out_of_memory()
 

@@ -9,7 +9,7 @@ After a failed fsync, a second one does not cover the writes before it. SQLite n
 commit back, its frames stay outside the index of the log (walFrames in its wal.c), and the next transaction
 writes its own frames over them before it syncs. A checkpoint that could not sync writes its pages again in the
 same way. Until then the frames of the failed commit are whole in the file, and the next process to open it would
-take them for a commit: the router overwrites them at once.
+take them for a commit: the router overwrites them immediately.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Streams:
     def begin_batch(self) -> None:
         """Until `end_batch`, collect the new items of each stream for one message.
 
-        A job that may be handed off is published at once: a stream of which a client has seen an item is not handed
+        A job that may be handed off is published immediately: a stream of which a client has seen an item is not handed
         off.
         """
         self._is_batching = True

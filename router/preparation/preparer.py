@@ -17,7 +17,7 @@ class Preparer(Protocol):
         """The result of `prepare_with_documents`; raises its errors."""
 
     def make_ready(self) -> None:
-        """Wait until a request would be prepared at once; `prepare` raises the errors."""
+        """Wait until a request would be prepared immediately; `prepare` raises the errors."""
 
     def rest(self) -> None:
         """Release resources that only the next request needs."""

@@ -66,7 +66,7 @@ class MemoryLimitWatch:
 
 
 def out_of_memory() -> None:
-    """End the process at once."""
+    """End the process immediately."""
     _log.critical("the memory limit of this process is reached: it exits and is restarted")
     os._exit(EXIT_CODE)
 

@@ -80,7 +80,7 @@ class PictureQueue:
     def advance(self, *, is_alone: bool) -> list[Sequence]:
         """Encode for the seconds that are left, or for MAX_SECONDS if no other sequence runs.
 
-        Returns at once with the sequences whose pictures are complete, which wait no longer.
+        Returns immediately with the sequences whose pictures are complete, which wait no longer.
         """
         if is_alone:
             self._seconds_left = MAX_SECONDS

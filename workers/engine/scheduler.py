@@ -250,7 +250,7 @@ class Scheduler:
         sequence = self.waiting[0]
         cached = self._cached_prefix(sequence)
         num_new = sequence.num_blocks_needed - len(cached)
-        # One block stays free for each running sequence, so that a new one is not preempted at once.
+        # One block stays free for each running sequence, so that a new one is not preempted immediately.
         if num_new + self._block_pool.num_free_among(cached) + len(self.running) > self._block_pool.num_free:
             return False
         if self._state_pool is not None:

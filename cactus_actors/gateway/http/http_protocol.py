@@ -230,7 +230,7 @@ class _ResponseTransport(asyncio.Transport):
 
 
 def abort(scope: Scope) -> None:
-    """Drop the connection of a request at once, with unsent data."""
+    """Drop the connection of a request immediately, with unsent data."""
     if connection := _connection(scope):
         connection["abort"]()
 

@@ -24,7 +24,7 @@ PROGRAM = "cactus_actors.placement.local.actor_process"
 
 
 class LocalPlacement:
-    """Starts processes that end with this one, however it ends, and notices their ends at once.
+    """Starts processes that end with this one, however it ends, and notices their ends immediately.
 
     Their sockets are in a private directory in `state_dir`; their output is announced.
     """

@@ -17,7 +17,7 @@ MODE, PATH, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN"
 _RAYS_OWN_PATH = Path("~/.ray/auth_token")
 
 RAY_TIMEOUTS = {
-    # Ray runs on this machine only, and its end is noticed at once: a missing answer means it is slow.
+    # Ray runs on this machine only, and its end is noticed immediately: a missing answer means it is slow.
     "worker_register_timeout_seconds": 600,
     "agent_register_timeout_ms": 600_000,
     "gcs_server_request_timeout_seconds": 600,

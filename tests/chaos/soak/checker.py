@@ -74,7 +74,7 @@ def violations(events: Iterable[Event]) -> list[str]:
                 rest.append(event)
     found = [text for job in jobs.values() for text in [*_ends(job, kills), *_streams(job)]]
     found += _same_tokens(jobs.values())
-    found += _books(status)
+    found += _unreleased(status)
     found += _files(rest, kills)
     found += _readers(rest, kills)
     num_jobs = len(jobs) + sum(event["kind"] in ("line", "sse begun") for event in rest)
@@ -173,7 +173,7 @@ def _same_texts(what: str, events: list[Event], kills: list[float]) -> Iterable[
             yield f"a {what} of request {event['key']} has another text than before"
 
 
-def _books(status: Event | None) -> Iterable[str]:
+def _unreleased(status: Event | None) -> Iterable[str]:
     """Check that nothing is held at the end, and that the counts add up."""
     if status is None:
         yield "there is no status from the end"

@@ -61,5 +61,5 @@ def test_an_interrupt_prints_how_to_resume(router: ScriptedRouter, source: Path,
         _, told = running.communicate(timeout=60)
     assert running.returncode == 130
     first, last = told.splitlines()[-2:]
-    assert first == ("interrupted: cancelling lines in flight and saving finished ones; a second signal ends at once")
+    assert first == "interrupted: cancelling lines in flight and saving finished ones; a second signal ends immediately"
     assert last == "interrupted; 0 of 20 lines are done; the same command with --resume continues"
