@@ -24,6 +24,8 @@ _RESAMPLINGS: tuple[Resampling, ...] = get_args(Resampling)
 _LANCZOS, _BILINEAR, _BICUBIC = 1, 2, 3
 """Pillow numbers its filters in this order."""
 _SOFT_TOKENS = (70, 140, 280, 560, 1120)
+_ALSO_FOR_TEXT = ("gemma3", "gemma4")
+"""Models of these types are served for text alone if they have no image processor."""
 _QWEN_IMAGE_IDS = {"lfm3_vl": 125030, "qwen3_5": 248056, "qwen3_5_moe": 248056}
 
 
@@ -36,7 +38,7 @@ class _Files(NamedTuple):
 
 
 def picture_config_of(directory: Path) -> PictureConfig | None:
-    """The picture settings of the model in `directory`; None for a model of another family.
+    """The picture settings of the model in `directory`; None for a model of another family, or for text alone.
 
     Raises ModelFileInvalid with the key of an unsupported value.
     """
@@ -48,6 +50,8 @@ def picture_config_of(directory: Path) -> PictureConfig | None:
     text_path, picture_path = directory / "processor_config.json", directory / "preprocessor_config.json"
     text = read_json_object(text_path) if text_path.is_file() else {}
     pictures: Any = text.get("image_processor")
+    if values["model_type"] in _ALSO_FOR_TEXT and pictures is None and not picture_path.is_file():
+        return None
     if isinstance(pictures, dict):  # as transformers 5 writes it
         section = ConfigSection(text_path, pictures, "image_processor.")
     else:
@@ -145,8 +149,6 @@ def _gemma3(files: _Files) -> PictureConfig:
     model, pictures, text = files
     vision, size = model.part("vision_config"), pictures.part("size")
     patch_size, image_size = vision.side("patch_size", 16), vision.side("image_size", 224)
-    if pictures.flag("do_pan_and_scan", False):
-        raise pictures.refused("do_pan_and_scan", "crops of pictures are not supported")
     if size.integer("height", 224) != image_size or size.integer("width", 224) != image_size:
         raise pictures.refused("size", f"the encoder takes {image_size} x {image_size} pixels")
     num_tokens = model.integer("mm_tokens_per_image", 256)
@@ -164,8 +166,19 @@ def _gemma3(files: _Files) -> PictureConfig:
         start_token_id=model.integer("boi_token_index", model.integer("boi_token_id", 255999)),
         end_token_id=model.integer("eoi_token_index", model.integer("eoi_token_id", 256000)),
         tile_size=image_size,
+        splits=pictures.flag("do_pan_and_scan", False),
+        max_tiles=_max_crops(pictures),
+        min_crop_side=pictures.integer("pan_and_scan_min_crop_size", 256),
+        tolerance=pictures.number("pan_and_scan_min_ratio_to_activate", 1.2),
         **_values(pictures, _BILINEAR, _HALF, _HALF),
     )
+
+
+def _max_crops(pictures: ConfigSection) -> int:
+    count = pictures.integer("pan_and_scan_max_num_crops", 4)
+    if count > MAX_TILES:
+        raise pictures.refused("pan_and_scan_max_num_crops", f"expected 1 to {MAX_TILES}")
+    return count
 
 
 def _gemma4(files: _Files) -> PictureConfig:

@@ -12,7 +12,7 @@ PictureFamily = Literal["idefics3", "lfm2_vl", "qwen_vl", "gemma3", "gemma4"]
 Resampling = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
 """Filters of resizing, by Pillow's names."""
 
-SERVED_FAMILIES: frozenset[PictureFamily] = frozenset({"idefics3", "lfm2_vl"})
+SERVED_FAMILIES: frozenset[PictureFamily] = frozenset({"idefics3", "lfm2_vl", "gemma3"})
 """The families whose encoder the workers compute; models of other families accept only text."""
 
 
@@ -26,7 +26,9 @@ class PictureConfig(msgspec.Struct, frozen=True, kw_only=True):
     idefics3: the longer side becomes `longest_edge`; the picture `splits` into tiles, followed by a thumbnail.
     lfm2_vl: a picture of more than `max_pixels` * `tolerance` `splits` into `min_tiles` to `max_tiles` tiles, and a
     thumbnail follows if it `has_thumbnail`; any other gets `min_pixels` to `max_pixels`. Without `has_markers` only
-    placeholders are written. qwen_vl: `min_pixels` to `max_pixels`. gemma4: at most `max_pixels`.
+    placeholders are written. qwen_vl: `min_pixels` to `max_pixels`. gemma3: a picture that `splits` is followed by 2 to
+    `max_tiles` crops along its longer side, of at least `min_crop_side` pixels each, if the longer side is `tolerance`
+    times the other one. gemma4: at most `max_pixels`.
     """
 
     family: PictureFamily
@@ -49,6 +51,7 @@ class PictureConfig(msgspec.Struct, frozen=True, kw_only=True):
     min_pixels: int = 0
     max_pixels: int = 0
     tolerance: float = 1.0
+    min_crop_side: int = 0
 
     @property
     def unit(self) -> int:

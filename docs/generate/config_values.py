@@ -238,12 +238,17 @@ TRIALS: tuple[Trial, ...] = (
             OTHERS: always({"per_layer_config": {"0": {"intermediate_size": 8}}}),
         },
     ),
+)
+"""The keys of text that change a computation, in the order of the table."""
+
+TRIALS_OF_PICTURES: tuple[Trial, ...] = (
     _inside("vision_config", "hidden_act", "gelu_pytorch_tanh", "gelu", "silu", OTHERS),
     _inside("vision_config", "num_channels", 3, 1),
-    _inside("vision_config", "image_size", 48, 1),
+    _inside("vision_config", "image_size", 60, 1),
+    trial("mm_tokens_per_image", 25, 24),
     _inside("vision_config", "num_patches", 64, 60),
     trial("projector_hidden_act", "gelu", "gelu_pytorch_tanh", "relu", OTHERS),
     trial("projector_bias", True, False),
     trial("projector_use_layernorm", True, False),
 )
-"""The keys that change a computation, in the order of the table."""
+"""The keys of encoders of pictures; the families that have one are tried with a checkpoint that reads pictures."""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families.family import Family
-from cactus_actors.workers.families.registry import FAMILIES, family_of_gguf
+from cactus_actors.workers.families.registry import FAMILIES, family_of_architectures, family_of_gguf
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
-from docs.generate.config_values import ABSENT, OTHERS, TRIALS, Trial
+from docs.generate.config_values import ABSENT, OTHERS, TRIALS, TRIALS_OF_PICTURES, Trial
 from docs.generate.gguf_values import TRIALS_OF_GGUF
 from docs.generate.layout import WIDTH, page
 from docs.generate.model_memory import MEMORY, memory_rows
@@ -56,7 +56,20 @@ class Reader:
 
 def reader_of_json(family: Family) -> Reader:
     """The reader of config.json."""
-    path = _checkpoint_of(family) / "config.json"
+    return _reader_of(family, _checkpoint_of(family) / "config.json")
+
+
+def readers_of_pictures() -> list[Reader]:
+    """The readers of config.json of the families with a checkpoint that reads pictures."""
+    found: dict[str, Reader] = {}
+    for path in sorted(CHECKPOINTS.glob("with_pictures/*/config.json")):
+        architectures = json.loads(path.read_text(encoding="utf-8"))["architectures"]
+        family = family_of_architectures(path, architectures)
+        found.setdefault(family.name, _reader_of(family, path))
+    return [found[family.name] for family in FAMILIES if family.name in found]
+
+
+def _reader_of(family: Family, path: Path) -> Reader:
     values = json.loads(path.read_text(encoding="utf-8"))
     return Reader(family.name, values, lambda keys: family.read_json(ConfigKeys(path, keys)))
 
@@ -107,8 +120,9 @@ def outcome_of(reader: Reader, trial: Trial) -> Outcome | None:
     return Outcome(tuple(read), (OTHERS,) if OTHERS in refused else tuple(refused))
 
 
-def _rows(readers: Sequence[Reader], trials: Sequence[Trial]) -> Iterator[str]:
-    everyone = [reader.family for reader in readers]
+def _rows(readers: Sequence[Reader], trials: Sequence[Trial], everyone: Sequence[str] = ()) -> Iterator[str]:
+    """The rows of the trials; `everyone` are the families among which those of `readers` are named."""
+    everyone = list(everyone or (reader.family for reader in readers))
     for trial in trials:
         families: dict[Outcome, list[str]] = {}
         for reader in readers:
@@ -161,12 +175,15 @@ not have, and those of another shape than the config's, are refused too."""
 def model_configs_page() -> str:
     """The text of the page."""
     memory = [_row(*cells) for cells in memory_rows()]
+    readers = [reader_of_json(family) for family in FAMILIES]
+    of_text = _rows(readers, TRIALS)
+    of_pictures = _rows(readers_of_pictures(), TRIALS_OF_PICTURES, [reader.family for reader in readers])
     of_gguf = [family for family in FAMILIES if family.gguf_architectures]
     return page(
         "Model configurations",
         INTRODUCTION,
         "## config.json",
-        _table(_HEADING, _rows([reader_of_json(family) for family in FAMILIES], TRIALS)),
+        _table(_HEADING, [*of_text, *of_pictures]),
         "## GGUF",
         GGUF,
         _table(_HEADING, _rows(list(map(reader_of_gguf, of_gguf)), TRIALS_OF_GGUF)),

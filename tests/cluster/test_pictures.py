@@ -31,13 +31,22 @@ BY_TRANSFORMERS = {
         ("0.png", "1.png"): [44, 153, 52, 123, 59, 116, 55, 90, 42, 75, 175, 172],
         ("1.png", "0.png"): [44, 153, 70, 53, 118, 56, 137, 107, 41, 146, 141, 85],
     },
+    "gemma3": {
+        ("0.png",): [21, 145, 165, 21, 145, 82, 135, 135, 135, 135, 135, 135],
+        ("1.png",): [21, 145, 165, 124, 50, 12, 162, 73, 145, 165, 145, 153],
+        ("0.png", "1.png"): [21, 145, 165, 145, 165, 159, 82, 58, 165, 145, 165, 145],
+        ("1.png", "0.png"): [21, 145, 165, 21, 145, 165, 21, 145, 165, 159, 135, 135],
+    },
 }
 """Greedy ids of transformers' processors and models with the same files, by `goldens/picture_answers.py`."""
 
 OPTIONS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 12, "ignore_eos": True}
 
 
-@pytest.fixture(scope="module", params=["smolvlm", pytest.param("lfm2-vl", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=["smolvlm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("lfm2-vl", "gemma3"))],
+)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

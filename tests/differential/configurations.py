@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from cactus_actors.protocol.pictures import PreparedPicture
 from tests.differential import ropes
-from tests.differential.encoders import NAMES_OF_MERGING, drawn_encoder
+from tests.differential.encoders import WITH_PICTURES, drawn_encoder
 from tests.differential.fields import FIELDS, TOGETHER, Draw, both_layer_kinds, layer_kinds, one_of
 from tests.differential.shape import Shape
 
@@ -352,7 +352,7 @@ def drawn(family: Family, random: Random) -> Configuration:
     is_tied = config.get("tie_word_embeddings")
     prompt_ids = tuple(random.randrange(3, shape.vocab_size // 3) for _ in range(random.randint(2, 60)))
     whole, picture = _whole(family, config, random), None
-    if family.model_type in NAMES_OF_MERGING:
+    if family.model_type in WITH_PICTURES:
         encoder = drawn_encoder(family.model_type, shape.vocab_size, random)
         whole, picture, prompt_ids = whole | encoder.keys, encoder.picture, encoder.prompt(prompt_ids)
     return Configuration(

@@ -7,13 +7,15 @@ from random import Random
 from typing import Any
 
 from cactus_actors.protocol.pictures import PreparedPicture
-from tests.support.models.random_pictures import TileSize, prompt_with, random_picture
+from tests.support.models.random_pictures import TileSize, image_token_id_of, prompt_with, random_picture
 
 PROCESSOR = {"image_mean": [0.5, 0.45, 0.4], "image_std": [0.5, 0.25, 0.3], "rescale_factor": 1 / 255}
 """The preprocessor_config.json of each encoder."""
 
 NAMES_OF_MERGING = {"idefics3": "scale_factor", "smolvlm": "scale_factor", "lfm2_vl": "downsample_factor"}
-"""The key with the side of merged patches, by type of model; these models are compared with pictures."""
+"""The key with the side of merged patches, by type of model."""
+WITH_PICTURES = {*NAMES_OF_MERGING, "gemma3"}
+"""The types of models that are compared with pictures."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Encoder:
     def prompt(self, text: tuple[int, ...]) -> tuple[int, ...]:
         """Placeholders between the tokens of a text."""
         text = text[-1:] * max(0, len(self.picture.tiles) - len(text)) + text
-        return tuple(prompt_with([self.picture], self.keys["image_token_id"], text))
+        return tuple(prompt_with([self.picture], image_token_id_of(self.keys), text))
 
 
 def drawn_encoder(model_type: str, vocab_size: int, random: Random) -> Encoder:
@@ -43,7 +45,13 @@ def drawn_encoder(model_type: str, vocab_size: int, random: Random) -> Encoder:
         "hidden_act": random.choice(["gelu_pytorch_tanh", "gelu"]),
         "layer_norm_eps": random.choice([1e-6, 1e-5, 1e-3]),
     }
-    above: dict[str, Any] = {"image_token_id": vocab_size - 1, NAMES_OF_MERGING[model_type]: merging}
+    if model_type == "gemma3":
+        side = per_side // merging
+        vision |= {"model_type": "siglip_vision_model", "image_size": per_side * patch_size, "vision_use_head": False}
+        above: dict[str, Any] = {"image_token_index": vocab_size - 1, "mm_tokens_per_image": side**2}
+        sizes = [_size(side, side, merging * patch_size)] * random.randint(1, 3)
+        return Encoder(above | {"vision_config": vision}, random_picture(sizes, random.randrange(1 << 30)))
+    above = {"image_token_id": vocab_size - 1, NAMES_OF_MERGING[model_type]: merging}
     if model_type == "lfm2_vl":
         above |= {
             "projector_hidden_size": random.randint(5, 60),

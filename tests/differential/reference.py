@@ -20,7 +20,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from tests.differential.configurations import Configuration
 from tests.differential.encoders import PROCESSOR
-from tests.goldens.picture_inputs import Inputs, inputs_of
+from tests.goldens.picture_inputs import Inputs, inputs_of, token_types_of
 
 MAX_MEMORY = 16 << 30
 HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
@@ -154,7 +154,9 @@ def log_probabilities(
 
 @torch.no_grad()
 def _forward(model: PreTrainedModel, prompt_ids: list[int], inputs: Inputs) -> NDArray[np.float64]:
-    logits = model(input_ids=torch.tensor([prompt_ids]), use_cache=False, **inputs).logits[0].double()
+    ids = torch.tensor([prompt_ids])
+    types = token_types_of(model.config, ids) if inputs else {}
+    logits = model(input_ids=ids, use_cache=False, **types, **inputs).logits[0].double()
     if not bool(torch.isfinite(logits).all()):
         raise NoReference("its logits are not finite")
     found: NDArray[np.float64] = torch.log_softmax(logits, dim=-1).numpy()

@@ -19,10 +19,12 @@ import transformers
 from transformers import AutoConfig, AutoModelForImageTextToText, PreTrainedModel
 
 from cactus_actors.protocol.pictures import PreparedPicture
+from tests.goldens.gemma_picture_families import GEMMA_PICTURE_FAMILIES
 from tests.goldens.picture_families import PICTURE_FAMILIES, PictureFamily
-from tests.goldens.picture_inputs import Inputs, inputs_of
-from tests.support.models.random_pictures import prompt_with, random_picture
+from tests.goldens.picture_inputs import Inputs, inputs_of, token_types_of
+from tests.support.models.random_pictures import image_token_id_of, prompt_with, random_picture
 
+FAMILIES = PICTURE_FAMILIES + GEMMA_PICTURE_FAMILIES
 NUM_GREEDY = 64
 MAX_SEEDS = 60
 MIN_MARGIN = 1e-3  # between the best and the second-best logit of every greedy step, of the logits' range
@@ -32,13 +34,13 @@ MIN_EFFECT = 0.02  # of the logits' range, of other pictures
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=[family.name for family in PICTURE_FAMILIES])
+    parser.add_argument("--only", choices=[family.name for family in FAMILIES])
     parser.add_argument("--into", type=Path, default=Path(__file__).parent / "with_pictures")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    for family in PICTURE_FAMILIES:
+    for family in FAMILIES:
         if arguments.only in (None, family.name):
             make(family, arguments.into / family.name)
 
@@ -91,7 +93,7 @@ def random_prompt(family: PictureFamily, pictures: list[PreparedPicture], seed: 
     """A prompt whose text has ids that repeat some earlier ones."""
     vocab_size = family.config["text_config"]["vocab_size"]
     text = np.random.default_rng([seed, family.text_length]).integers(4, vocab_size // 3, family.text_length)
-    return prompt_with(pictures, family.config["image_token_id"], text.tolist())
+    return prompt_with(pictures, image_token_id_of(family.config), text.tolist())
 
 
 def write_weights(family: PictureFamily, directory: Path, seed: int) -> None:
@@ -100,14 +102,16 @@ def write_weights(family: PictureFamily, directory: Path, seed: int) -> None:
     model = AutoModelForImageTextToText.from_config(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(torch.from_numpy(random_weights(name, tuple(parameter.shape), seed)))
+            parameter.copy_(torch.from_numpy(random_weights(family.name, name, tuple(parameter.shape), seed)))
     with tempfile.TemporaryDirectory() as scratch:
         model.to(getattr(torch, family.storage)).save_pretrained(scratch)
         (directory / "model.safetensors").write_bytes((Path(scratch) / "model.safetensors").read_bytes())
 
 
-def random_weights(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+def random_weights(family: str, name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
     """Weights that keep activations near one, with attention and logits of some spread."""
+    if "gemma" in family:
+        return gemma_weights(family, name, shape, seed)
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
     if name.endswith(".bias"):
         values = 0.5 * normal
@@ -122,6 +126,27 @@ def random_weights(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
     return values.astype(np.float32)
 
 
+def gemma_weights(family: str, name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Gemma scales its embedding up, and norms before Gemma 4 store one less than their gains."""
+    values = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
+    is_text, is_gemma3 = "language_model" in name, family.startswith("gemma3")
+    if name.endswith(".bias"):
+        values *= 0.5
+    elif len(shape) == 1:
+        is_offset = is_gemma3 and (is_text or "soft_emb_norm" in name)
+        # The last norm compensates for the small embedding, to which the output is tied.
+        is_last = name.endswith("language_model.norm.weight")
+        values = 0.3 * values + 2.0 * is_last + (0.0 if is_offset else 1.0)
+    elif "embed_tokens" in name or "lm_head" in name:
+        values *= 0.7 / np.sqrt(shape[-1])
+    elif "position_embedding" not in name:
+        num_inputs = shape[0] if name.endswith("projection_weight") else np.prod(shape[1:])
+        values *= 1.5 / np.sqrt(num_inputs)
+    if not is_gemma3 and name.endswith(("q_norm.weight", "k_norm.weight")):
+        values *= shape[0] ** -0.25  # scores are not divided by the square root of the size of a head
+    return values.astype(np.float32)
+
+
 def load(directory: Path) -> PreTrainedModel:
     """The checkpoint in float32 with eager attention."""
     loaded = AutoModelForImageTextToText.from_pretrained(
@@ -133,7 +158,8 @@ def load(directory: Path) -> PreTrainedModel:
 @torch.no_grad()
 def logits_of(model: PreTrainedModel, token_ids: list[int], inputs: Inputs) -> np.ndarray:
     """Logits (tokens, vocab) in one pass without a cache."""
-    return model(input_ids=torch.tensor([token_ids]), use_cache=False, **inputs).logits[0].numpy()
+    ids = torch.tensor([token_ids])
+    return model(input_ids=ids, use_cache=False, **token_types_of(model.config, ids), **inputs).logits[0].numpy()
 
 
 def continued(model: PreTrainedModel, prompt_ids: list[int], inputs: Inputs) -> tuple[list[int], float]:

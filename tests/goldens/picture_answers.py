@@ -14,14 +14,21 @@ import numpy as np
 import torch
 import transformers
 from PIL import Image
-from transformers import AutoModelForImageTextToText, Lfm2VlImageProcessor, Lfm2VlProcessor, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForImageTextToText,
+    Gemma3Processor,
+    Lfm2VlImageProcessor,
+    Lfm2VlProcessor,
+    PreTrainedTokenizerFast,
+)
 from transformers.image_processing_backends import TorchvisionBackend
+from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.smolvlm import processing_smolvlm
 from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
 from transformers.models.smolvlm.video_processing_smolvlm import SmolVLMVideoProcessor
 
 from tests.goldens.sample_pictures import sample_picture
-from tests.support.models.served_pictures import SERVED, TEMPLATE, write_served_model
+from tests.support.models.served_pictures import SERVED, write_served_model
 
 QUESTION = "What is it?"
 NUM_TOKENS = 12
@@ -53,6 +60,8 @@ def answer(name: str, directory: str) -> None:
                 margins.append(best - second)
                 ids.append(int(model(**inputs, use_cache=False).logits[0, -1].argmax()))
                 inputs["input_ids"] = torch.cat([inputs["input_ids"], torch.tensor([[ids[-1]]])], dim=1)
+                for types in {"token_type_ids", "mm_token_type_ids"} & inputs.keys():
+                    inputs[types] = torch.cat([inputs[types], torch.tensor([[0]])], dim=1)
         print(" ", seeds, ids, f"{min(margins):.2g}")
 
 
@@ -68,14 +77,19 @@ def processor_of(name: str, directory: str) -> Any:
     if name == "lfm2-vl":
         tokens = {"image_token": "<image>", "image_start_token": "<|image_start|>", "image_end_token": "<|image_end|>"}
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens=tokens)
-        return Lfm2VlProcessor(Lfm2VlImageProcessor(**options), tokenizer, chat_template=TEMPLATE)
+        return Lfm2VlProcessor(Lfm2VlImageProcessor(**options), tokenizer, chat_template=SERVED[name].template)
+    if name == "gemma3":
+        tokens = dict(zip(("image_token", "boi_token", "eoi_token"), SERVED[name].markers, strict=False))
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens=tokens)
+        pictures = Gemma3ImageProcessorPil.from_pretrained(directory)
+        return Gemma3Processor(pictures, tokenizer, image_seq_length=100, chat_template=SERVED[name].template)
     processing_smolvlm.num2words = processing_smolvlm.num2words or str  # of videos alone
     return processing_smolvlm.SmolVLMProcessor(
         SmolVLMImageProcessorPil(**options),
         PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens={"image_token": "<image>"}),
         SmolVLMVideoProcessor(),
         image_seq_len=4,
-        chat_template=TEMPLATE,
+        chat_template=SERVED[name].template,
     )
 
 

@@ -16,6 +16,8 @@ Inputs = dict[str, torch.Tensor]
 def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures: Sequence[PreparedPicture]) -> Inputs:
     """The arguments of the model's class for the pictures; those of Idefics3 must have tiles of one size."""
     tiles = [scaled(processor, tile) for picture in pictures for tile in picture.tiles]
+    if config["model_type"] == "gemma3":
+        return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2).contiguous()}
     if config["model_type"] != "lfm2_vl":
         return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2)[None].contiguous()}
     side = config["vision_config"]["patch_size"]
@@ -32,6 +34,13 @@ def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures:
         "spatial_shapes": torch.tensor(shapes),
         "pixel_attention_mask": torch.from_numpy(mask),
     }
+
+
+def token_types_of(config: Any, token_ids: torch.Tensor) -> Inputs:
+    """The arguments that tell placeholders, which attend to each other, from other tokens; none for most models."""
+    if config.model_type != "gemma3":
+        return {}
+    return {"token_type_ids": (token_ids == config.image_token_id).long()}
 
 
 def scaled(processor: Mapping[str, Any], tile: PictureTile) -> np.ndarray:

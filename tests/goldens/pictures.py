@@ -207,6 +207,23 @@ def gemma3(tokenizer: PreTrainedTokenizerFast) -> Any:
     return Gemma3Processor(Gemma3ImageProcessorPil(size={"height": 56, "width": 56}), tokenizer, image_seq_length=4)
 
 
+def gemma3_with_crops(tokenizer: PreTrainedTokenizerFast) -> Any:
+    """The class takes the settings of pan and scan from its caller or from itself, never from the image processor."""
+    from transformers import Gemma3Processor
+    from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+
+    crops = {
+        "do_pan_and_scan": True,
+        "pan_and_scan_min_crop_size": 19,
+        "pan_and_scan_max_num_crops": 3,
+        "pan_and_scan_min_ratio_to_activate": 1.4,
+    }
+    pictures = Gemma3ImageProcessorPil(size={"height": 56, "width": 56}, **crops)
+    processor = Gemma3Processor(pictures, tokenizer, image_seq_length=4)
+    processor.images_kwargs = Gemma3Processor.images_kwargs | crops
+    return processor
+
+
 def gemma4(tokenizer: PreTrainedTokenizerFast) -> Any:
     from transformers import Gemma4AudioFeatureExtractor, Gemma4Processor, Gemma4VideoProcessor
     from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
@@ -232,6 +249,15 @@ _SMOLVLM_CONFIG = {
     "image_token_id": "image_token",
     "scale_factor": 2,
     "vision_config": {"patch_size": 7, "image_size": 42},
+}
+_GEMMA3 = {"image_token": "<image_soft_token>", "boi_token": "<start_of_image>", "eoi_token": "<end_of_image>"}
+_GEMMA3_CONFIG = {
+    "model_type": "gemma3",
+    "image_token_index": "image_token",
+    "boi_token_index": "boi_token",
+    "eoi_token_index": "eoi_token",
+    "mm_tokens_per_image": 4,
+    "vision_config": {"patch_size": 14, "image_size": 56},
 }
 
 MODELS = [
@@ -261,21 +287,8 @@ MODELS = [
         qwen3_vl,
         merged_patches,
     ),
-    PictureModel(
-        "gemma3",
-        {
-            "model_type": "gemma3",
-            "image_token_index": "image_token",
-            "boi_token_index": "boi_token",
-            "eoi_token_index": "eoi_token",
-            "mm_tokens_per_image": 4,
-            "vision_config": {"patch_size": 14, "image_size": 56},
-        },
-        "<start_of_image>",
-        {"image_token": "<image_soft_token>", "boi_token": "<start_of_image>", "eoi_token": "<end_of_image>"},
-        gemma3,
-        squares,
-    ),
+    PictureModel("gemma3", _GEMMA3_CONFIG, "<start_of_image>", _GEMMA3, gemma3, squares),
+    PictureModel("gemma3-crops", _GEMMA3_CONFIG, "<start_of_image>", _GEMMA3, gemma3_with_crops, squares),
     PictureModel(
         "gemma4",
         {

@@ -8,6 +8,9 @@ preempted: it loses its blocks and is computed again later.
 Drafts come last: they use remaining rows and blocks; blocks of rejected drafts are free again before the next
 step is scheduled.
 
+Where the tokens of a picture's tile attend to each other, a step has the whole tile, whatever the budget. A cached
+prefix may end within a tile: its keys and values were computed with all of the tile.
+
 With recurrences, a sequence also needs a slot for its state, which the known tokens of a step advance, not its
 drafts: accepted drafts are known tokens of the next step. The state is saved as a checkpoint on its way through
 the known tokens, at most once a step.
@@ -27,6 +30,7 @@ from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import DraftSlot, StepCost, propose
 from cactus_actors.workers.engine.state_pool import StatePool
 from cactus_actors.workers.engine.step_batch import SequenceChunk
+from cactus_actors.workers.engine.whole_tiles import WholeTiles
 
 MAX_DRAFTED_ROWS = 8
 """Kernels multiply up to 8 rows at once: in larger steps each row costs time, drafted or not."""
@@ -111,7 +115,7 @@ class Scheduler:
 
     def on_step(self, schedule: Schedule, seconds: float) -> None:
         """Record that a step with this schedule took `seconds`, drafting included."""
-        num_rows = sum(chunk.num_tokens + chunk.num_drafts for chunk in schedule.chunks)
+        num_rows = sum(chunk.num_in_step for chunk in schedule.chunks)
         if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
             self.step_cost.on_step(num_rows, seconds)
 
@@ -152,17 +156,20 @@ class Scheduler:
         self._release(sequence)
 
     def _schedule_tokens(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
-        num_tokens = min(sequence.num_uncomputed_tokens, budget)
+        max_tokens = max_rows = sequence.num_uncomputed_tokens
         if sequence.prompt_rows and sequence.pooler is None:
             num_prompt_rows = sum(len(chunk.prompt_rows) for chunk in schedule.chunks if not chunk.sequence.pooler)
-            num_tokens = min(num_tokens, MAX_PROMPT_ROWS - num_prompt_rows)
-        if num_tokens > 0:
-            chunk = SequenceChunk(sequence, num_tokens)
-            if self._state_pool is not None:
-                chunk = self._with_save(chunk, self._state_pool)
-            schedule.chunks.append(chunk)
-            num_tokens = chunk.num_tokens
-        return num_tokens
+            max_rows = min(max_tokens, MAX_PROMPT_ROWS - num_prompt_rows)
+        max_tokens = min(max_tokens, budget)
+        if min(max_tokens, max_rows) <= 0:
+            return 0
+        chunk = SequenceChunk(sequence, min(max_tokens, max_rows))
+        if sequence.whole_tiles is not None:
+            chunk = _with_whole_tiles(sequence, sequence.whole_tiles, max_tokens, max_rows)
+        elif self._state_pool is not None:
+            chunk = self._with_save(chunk, self._state_pool)
+        schedule.chunks.append(chunk)
+        return chunk.num_in_step
 
     def _with_save(self, chunk: SequenceChunk, state_pool: StatePool) -> SequenceChunk:
         """The chunk with a save at its first checkpoint; without what follows if there is a second one."""
@@ -190,7 +197,7 @@ class Scheduler:
         """Add drafts to sequences that sample, as far as rows, budget and blocks remain."""
         if not self._max_drafts:
             return
-        num_rows = sum(chunk.num_tokens for chunk in schedule.chunks)
+        num_rows = sum(chunk.num_in_step for chunk in schedule.chunks)
         num_left = min(self.token_budget, MAX_DRAFTED_ROWS) - num_rows
         if num_left <= 0:
             return
@@ -289,3 +296,10 @@ class Scheduler:
             sequence.state = None
         sequence.block_table = []
         sequence.num_computed_tokens = 0
+
+
+def _with_whole_tiles(sequence: Sequence, tiles: WholeTiles, max_tokens: int, max_rows: int) -> SequenceChunk:
+    """The next chunk of at most so many tokens, or of the rest of a tile; the step divides no tile."""
+    first = sequence.num_computed_tokens
+    end, end_in_step = tiles.cut(first, first + max_tokens, first + max_rows)
+    return SequenceChunk(sequence, end - first, num_ahead=end_in_step - end)

@@ -16,6 +16,7 @@ from cactus_actors.workers.engine.hidden_state_pooling import HiddenStatePooler
 from cactus_actors.workers.engine.sequence_pictures import SequencePictures
 from cactus_actors.workers.engine.speculation import Drafter
 from cactus_actors.workers.engine.token_constraint import TokenConstraint
+from cactus_actors.workers.engine.whole_tiles import WholeTiles
 
 BlockHash = bytes
 
@@ -145,6 +146,11 @@ class Sequence:
     def can_reuse_prefix(self) -> bool:
         """True if the prefix cache may be used."""
         return self.params.cache_prompt and not self.prompt_rows
+
+    @property
+    def whole_tiles(self) -> WholeTiles | None:
+        """The tiles of the prompt whose tokens attend to each other."""
+        return None if self.pictures is None else self.pictures.whole_tiles
 
     def draft(self, token_ids: NDArray[np.int32]) -> None:
         """Write draft tokens after the known ones; one more token must be allowed."""

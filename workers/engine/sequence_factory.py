@@ -33,6 +33,7 @@ class SequenceFactory:
         self._vocab_size = model.config.vocab_size
         self._max_context = min(model.config.max_context, limits.cache_tokens)
         self._encoder = model.encoder
+        self._sees_whole_tiles = model.config.sees_whole_tiles
 
     def create(self, dispatch: Dispatch) -> Sequence:
         """The sequence of a dispatch, after the tokens of earlier dispatches; raises InvalidRequest."""
@@ -80,7 +81,11 @@ class SequenceFactory:
             self._encoder.check(tile)
         try:
             return SequencePictures(
-                dispatch.pictures, dispatch.prompt_ids, self._encoder.image_token_id, dispatch.cache_salt
+                dispatch.pictures,
+                dispatch.prompt_ids,
+                self._encoder.image_token_id,
+                dispatch.cache_salt,
+                sees_whole_tiles=self._sees_whole_tiles,
             )
         except ValueError as error:
             raise InvalidRequest(str(error), param="images") from error

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.block_hashes import digests_within, picture_spans
 from cactus_actors.protocol.pictures import PreparedPicture
+from cactus_actors.workers.engine.whole_tiles import WholeTiles
 
 Embeddings = NDArray[np.float32]
 """The embeddings of a picture, (tokens, hidden)."""
@@ -20,17 +21,26 @@ PictureKey = tuple[str, bytes]
 class SequencePictures:
     """The pictures of a sequence, encoded or not; pixels are kept until a picture is encoded.
 
-    Raises ValueError unless `prompt_ids` has a placeholder for each embedding.
+    With `sees_whole_tiles`, the tokens of a tile attend to each other. Raises ValueError unless `prompt_ids` has a
+    placeholder for each embedding, and as `WholeTiles` does.
     """
 
     def __init__(
-        self, pictures: Ordered[PreparedPicture], prompt_ids: Ordered[int], image_token_id: int, salt: str
+        self,
+        pictures: Ordered[PreparedPicture],
+        prompt_ids: Ordered[int],
+        image_token_id: int,
+        salt: str,
+        *,
+        sees_whole_tiles: bool = False,
     ) -> None:
         self._spans = picture_spans(prompt_ids, image_token_id, pictures)
         self._places = np.flatnonzero(np.asarray(prompt_ids) == image_token_id)
         self._keys: list[PictureKey] = [(salt, picture.digest) for picture in pictures]
         self._unencoded = dict(zip(self._keys, pictures, strict=True))
         self._embeddings: dict[PictureKey, Embeddings] = {}
+        counts = [tile.num_tokens for picture in pictures for tile in picture.tiles]
+        self.whole_tiles = WholeTiles(self._places, counts) if sees_whole_tiles else None
 
     @property
     def unencoded(self) -> dict[PictureKey, PreparedPicture]:

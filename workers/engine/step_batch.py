@@ -19,6 +19,9 @@ class SequenceChunk:
     may be sampled; no other chunk has drafts. Drafts follow the known tokens of the sequence. Rows of the
     prompt, at the indices `prompt_rows` of the chunk, come before these rows.
 
+    The `num_ahead` known tokens after these are computed as well, because they are those of the same tile of a picture,
+    and computed again in the next step, for their rows.
+
     `save_after`: a recurrent state is saved after that many tokens of the chunk; 0 for no save.
     """
 
@@ -26,6 +29,7 @@ class SequenceChunk:
     num_tokens: int
     num_drafts: int = 0
     save_after: int = 0
+    num_ahead: int = 0
     num_rows: int = field(init=False)
     prompt_rows: range = field(init=False)
 
@@ -35,6 +39,11 @@ class SequenceChunk:
         self.prompt_rows = range(max(unread.start - first, 0), min(unread.stop - first, self.num_tokens))
         catches_up = first + self.num_tokens == sequence.num_tokens
         self.num_rows = 1 + self.num_drafts if catches_up and sequence.num_tokens_left > 0 else 0
+
+    @property
+    def num_in_step(self) -> int:
+        """All tokens that the step computes."""
+        return self.num_tokens + self.num_ahead + self.num_drafts
 
     @property
     def state_row(self) -> tuple[int, int, int, int, int]:
@@ -48,8 +57,9 @@ class SequenceChunk:
 class Batch:
     """The input of `Model.forward`; the tokens of one sequence are adjacent, in order of position.
 
-    A token attends to the positions up to its own. Keys and values of position p are in block `block_tables[s,
-    p // block_size]` at offset `p % block_size`. Unused table entries are 0. There may be no logit row.
+    A token attends to the positions up to its own, or up to its entry in `ends` if the model sees whole tiles. Keys
+    and values of position p are in block `block_tables[s, p // block_size]` at offset `p % block_size`. Unused table
+    entries are 0. There may be no logit row.
 
     `states` is for models with recurrences: for each sequence the slots of its state (see `SequenceState`), the
     number of known tokens, which advance the state, and that of tokens after which it is saved. Without it, all
@@ -70,6 +80,7 @@ class Batch:
     adapters: NDArray[np.int32] | None = None  # (sequences,)
     given: NDArray[np.float32] | None = None  # (given, hidden)
     given_at: NDArray[np.intp] | None = None  # (given,)
+    ends: NDArray[np.int32] | None = None  # (tokens,)
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
@@ -86,7 +97,7 @@ class Batch:
         given_at: list[NDArray[np.intp]] = []
         for row, chunk in enumerate(chunks):
             sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
-            num_tokens = chunk.num_tokens + chunk.num_drafts
+            num_tokens = chunk.num_in_step
             spans.append(sequence.span(first, first + num_tokens))
             positions += range(first, first + num_tokens)
             if sequence.pictures is not None and (found := sequence.pictures.within(first, first + num_tokens)):
@@ -107,4 +118,18 @@ class Batch:
             adapters=np.array(adapters, dtype=np.int32) if max(adapters) >= 0 else None,
             given=np.concatenate(given) if given else None,
             given_at=np.concatenate(given_at) if given else None,
+            ends=_ends(chunks, np.array(positions, dtype=np.int32)),
         )
+
+
+def _ends(chunks: Ordered[SequenceChunk], positions: NDArray[np.int32]) -> NDArray[np.int32] | None:
+    """The last position that each token attends to, None if that is always its own."""
+    if all(chunk.sequence.whole_tiles is None for chunk in chunks):
+        return None
+    ends, first = positions.copy(), 0
+    for chunk in chunks:
+        last, tiles = first + chunk.num_in_step, chunk.sequence.whole_tiles
+        if tiles is not None and positions[first] < tiles.end:
+            ends[first:last] = tiles.ends_of(positions[first:last])
+        first = last
+    return ends

@@ -29,7 +29,9 @@ def normed_queries_keys_values(g: Graph, c: ModelConfig, h: Value, name: str, *,
 
 def attention(g: Graph, c: ModelConfig, qkv: Value, layer: Layer, name: str) -> Value:
     """Attention of all heads and its output projection, (tokens, hidden)."""
-    attended = g.attention(qkv, rope=layer.rope, window=layer.window)  # (tokens, heads * head_dim)
+    attended = g.attention(  # (tokens, heads * head_dim)
+        qkv, rope=layer.rope, window=layer.window, sees_whole_tiles=layer.sees_whole_tiles
+    )
     return g.linear(attended, [f"{name}.o_proj"], [c.hidden_size], bias=c.output_bias)
 
 

@@ -1,17 +1,22 @@
-"""Gemma 3 (Gemma Team 2025), text only: Gemma 2 with norms on queries and keys in the place of soft caps.
+"""Gemma 3 (Gemma Team 2025): Gemma 2 with norms on queries and keys in the place of soft caps.
 
-Five layers with a window come before each layer without; the two kinds have separate rotary embeddings.
+Five layers with a window come before each layer without; the two kinds have separate rotary embeddings. Larger models
+read pictures: SigLIP encodes them, and the tokens of a tile attend to each other in all layers.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families import gemma2
 from cactus_actors.workers.families.decoder_parts import normed_queries_keys_values
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.runtime.encoder_parts import pooled, transposed_linear
+from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
@@ -23,6 +28,8 @@ from cactus_actors.workers.spec.sliding_window import (
     windows_from_gguf,
     windows_from_json,
 )
+from cactus_actors.workers.spec.vision_config import VisionConfig, has_processor, vision_from_json
+from cactus_actors.workers.vision import siglip
 
 # Defaults of Gemma3TextConfig of transformers for missing keys.
 DEFAULTS = {
@@ -36,14 +43,67 @@ DEFAULTS = {
     "rope_theta": 1000000.0,
     "rope_local_base_freq": 10000.0,
 }
+# Defaults of SiglipVisionConfig of transformers for missing keys.
+VISION_DEFAULTS = {
+    "model_type": "siglip_vision_model",
+    "hidden_size": 768,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "num_channels": 3,
+    "image_size": 224,
+    "patch_size": 16,
+    "hidden_act": "gelu_pytorch_tanh",
+    "layer_norm_eps": 1e-6,
+}
 LARGEST_NUM_LAYERS = 62
 """Number of layers of the 27B model, the one whose queries are not scaled by the head size."""
 
 GLOBAL, LOCAL = 0, 1  # indices of the ropes
 
 
+def encode(g: Graph, c: VisionConfig) -> None:
+    """SigLIP, then means of squares of patches, normed, and a projection: (patches / merged, hidden of the text)."""
+    name = "multi_modal_projector"
+    means = pooled(g, siglip.encode(g, c, "vision_tower"), c.merged_patches)
+    normed = g.rms_norm(means, f"{name}.mm_soft_emb_norm", plus_one=True)
+    g.hidden = transposed_linear(g, normed, f"{name}.mm_input_projection_weight", g.config.hidden_size)
+
+
 def read_json(keys: ConfigKeys) -> ModelConfig:
-    """The keys of Gemma3ForCausalLM, or of the text part of Gemma3ForConditionalGeneration."""
+    """The keys of Gemma3ForCausalLM or Gemma3ForConditionalGeneration, which reads pictures if it has a processor."""
+    text = _text_from_json(keys)
+    if keys.get("vision_config") is None or not has_processor(keys.path.parent):
+        return text
+    image_token_id = keys.integer("image_token_index", "token_id", keys.integer("image_token_id", "token_id", 262144))
+    if image_token_id >= text.vocab_size:
+        raise invalid(keys.path, f"image_token_index {image_token_id} is outside the vocabulary")
+    vision = vision_from_json(
+        keys,
+        image_token_id=image_token_id,
+        merge_size=_merge_size(keys),
+        defaults=VISION_DEFAULTS,
+        positions="whole",
+    )
+    layers = tuple(replace(layer, sees_whole_tiles=True) for layer in text.layers)
+    return replace(text, layers=layers, vision=vision)
+
+
+def _merge_size(keys: ConfigKeys) -> int:
+    """The side in patches of the squares whose means are embeddings."""
+    vision = keys.below("vision_config").with_defaults(**VISION_DEFAULTS)
+    vision.require_one_of("model_type", "siglip_vision_model")
+    patch_size = vision.integer("patch_size", "patch_size")
+    per_side, rest = divmod(vision.integer("image_size", "image_size"), patch_size)
+    vision.require(per_side > 0 and rest == 0, "image_size", f"multiples of patch_size, {patch_size}")
+    key = "mm_tokens_per_image"
+    num_tokens = keys.integer(key, "num_patches", 256)
+    side = math.isqrt(num_tokens)
+    keys.require(side**2 == num_tokens and per_side % side == 0, key, f"squares of divisors of {per_side}")
+    return per_side // side
+
+
+def _text_from_json(keys: ConfigKeys) -> ModelConfig:
     keys.require_one_of("quantization_config", None)
     if keys.get("text_config") is not None:
         tied = keys.boolean("tie_word_embeddings", default=True)
@@ -98,13 +158,15 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
 
 FAMILY = Family(
     name="Gemma 3",
-    examples="Gemma 3 270M, 1B; the text part of 4B, 12B, 27B",
+    examples="Gemma 3 270M, 1B, 4B, 12B, 27B",
     architectures=("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"),
     model_types=("gemma3_text", "gemma3"),
     gguf_architectures=("gemma3",),
     read_json=read_json,
     read_gguf=read_gguf,
     forward=partial(gemma2.forward, project=partial(normed_queries_keys_values, plus_one=True)),
+    encode=encode,
+    unused=("vision_tower.head.",),
     gguf_names=gemma2.NAMES_OF_GGUF,
     adjust_gguf=gemma2.without_one,
 )

@@ -12,7 +12,7 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.tensor_source import TensorSource
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout, padded_floats
-from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, TableRef, VectorRef
+from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, TableRef, TransposedRef, VectorRef
 
 Tensors = Mapping[str, NDArray[np.float32]]
 ROWS_AT_ONCE = 1 << 14
@@ -44,10 +44,13 @@ def _pack_matrix(
     matrix: MatrixRef, layout: WeightLayout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
 ) -> None:
     weight_format, arena = (layout.head, arenas.head) if matrix.is_head else (layout.body, arenas.body)
-    if len(matrix.names) == 1 and matrix.num_rows > ROWS_AT_ONCE:
+    is_transposed = isinstance(matrix, TransposedRef)
+    if len(matrix.names) == 1 and matrix.num_rows > ROWS_AT_ONCE and not is_transposed:
         _pack_rows(matrix, layout, tensors, shapes, arena)
         return
     parts = [_read(tensors, name, shapes[name]) for name in matrix.names]
+    if is_transposed:
+        parts = [np.ascontiguousarray(part.T) for part in parts]
     parts = [part.reshape(len(part), -1) for part in parts]  # kernels of convolutions as matrices
     if isinstance(matrix, GatedQueriesRef):
         parts = _with_gates_last(parts, matrix.num_heads)

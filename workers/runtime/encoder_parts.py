@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
-from cactus_actors.workers.runtime.weight_refs import KernelRef, MatrixRef, TableRef, VectorRef, biases_of
+from cactus_actors.workers.runtime.weight_refs import (
+    KernelRef,
+    MatrixRef,
+    TableRef,
+    TransposedRef,
+    VectorRef,
+    biases_of,
+)
 from cactus_actors.workers.spec.attention_heads import AttentionHeads
 from cactus_actors.workers.spec.vision_config import Activation
 
@@ -41,6 +48,11 @@ def add_linear(g: Graph, x: Value, h: Value, name: str) -> Value:
     """x + h @ W.T + bias in the place of x, which must not be used again."""
     product = g._product(h, MatrixRef((name,), (x.width,), h.width, is_head=False))
     return biased(g, g.add(x, product), name)
+
+
+def transposed_linear(g: Graph, x: Value, name: str, width: int) -> Value:
+    """x @ W for a weight (inputs, outputs) of this name, without its suffix."""
+    return g._product(x, TransposedRef((name,), (width,), x.width, is_head=False))
 
 
 def layer_norm(g: Graph, x: Value, name: str, epsilon: float) -> Value:

@@ -196,12 +196,14 @@ class Graph:
         sinks: str | None = None,
         heads: AttentionHeads | None = None,
         kv_layer: int | None = None,
+        sees_whole_tiles: bool = False,
     ) -> Value:
         """Causal grouped-query attention over the cache, (rows, heads * head_dim).
 
         `qkv` holds the queries, keys and values of a token side by side; with `kv_layer`, the index of another layer
         among those that have keys and values in the cache, the queries alone. `sinks` has a score for each head,
-        which takes part in the softmax and adds no value (Xiao et al. 2023).
+        which takes part in the softmax and adds no value (Xiao et al. 2023). With `sees_whole_tiles`, a token attends
+        to the positions up to its entry in `StepInputs.ends`.
         """
         config, heads = self.config, heads or self.config.heads
         layer = len(self.stored_heads) if kv_layer is None else kv_layer
@@ -224,6 +226,7 @@ class Graph:
             window=window,
             scale=config.score_scale,
             softcap=config.attention_softcap,
+            flag=sees_whole_tiles,
             bias=None if sinks is None else VectorRef((sinks,), (heads.num_heads,)),
             attention_heads=heads,
             reads_shared=kv_layer is not None,
@@ -296,11 +299,11 @@ class Graph:
 
     @property
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of every tensor that the model needs; matrices are (outputs, inputs)."""
+        """Name and shape of every tensor that the model needs; matrices are (outputs, inputs), unless transposed."""
         shapes: dict[str, tuple[int, ...]] = {}
         for matrix in self.matrices:
             shapes |= {
-                name: (height, *matrix.row_shape) for name, height in zip(matrix.names, matrix.heights, strict=True)
+                name: matrix.stored_shape(height) for name, height in zip(matrix.names, matrix.heights, strict=True)
             }
         for vector in self.vectors:
             shapes |= {

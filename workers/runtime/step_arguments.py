@@ -53,7 +53,7 @@ class StepInputs(NamedTuple):
     tiles: NDArray[Any]  # (max_tokens + 1,) first tokens: a tile is a run of tokens of one sequence
     states: NDArray[Any]  # (max_sequences, 7) FIRST_TOKEN ...; read by recurrences only
     adapters: NDArray[Any]  # (max_tokens,) slots, -1 for none; read by products of adapters only
-    ends: NDArray[Any]  # (max_tokens,) last positions attended to; read by attention that is not causal
+    ends: NDArray[Any]  # (max_tokens,) last positions attended to; read by attention to later positions
     is_given: NDArray[Any]  # (max_tokens,) 1 for tokens with a given embedding; empty in models of text
     given: NDArray[Any]  # (max_tokens, hidden) given embeddings; empty in models of text
 

@@ -216,6 +216,8 @@ class TransformerModel:
         step.block_tables[:num_sequences, :num_blocks] = batch.block_tables
         step.logit_rows[:num_rows] = batch.logit_rows
         step.tiles[: len(tiles)] = tiles
+        if self.config.sees_whole_tiles:
+            step.ends[:num_tokens] = positions if batch.ends is None else batch.ends
         if self.encoder is not None:
             step.is_given[:num_tokens] = 0
         if batch.given is not None:
@@ -236,7 +238,7 @@ class TransformerModel:
             tiles=np.zeros(self._max_tokens + 1, np.int32),
             states=np.zeros((self._table_shape[0], 7), np.int64),
             adapters=np.zeros(self._max_tokens, np.int32),
-            ends=np.zeros(0, np.int32),
+            ends=np.zeros(self._max_tokens if self.config.sees_whole_tiles else 0, np.int32),
             is_given=np.zeros(num_given, np.int32),
             given=np.zeros((num_given, self.config.hidden_size), np.float32),
         )

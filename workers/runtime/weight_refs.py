@@ -25,6 +25,19 @@ class MatrixRef:
         """The shape of a row in the model's files."""
         return (self.num_columns,)
 
+    def stored_shape(self, height: int) -> tuple[int, ...]:
+        """The shape in the model's files of a part with `height` rows."""
+        return (height, *self.row_shape)
+
+
+@dataclass(frozen=True)
+class TransposedRef(MatrixRef):
+    """A matrix that the model's files have as (inputs, outputs)."""
+
+    def stored_shape(self, height: int) -> tuple[int, ...]:
+        """The shape in the model's files."""
+        return (self.num_columns, height)
+
 
 @dataclass(frozen=True)
 class GatedQueriesRef(MatrixRef):

@@ -22,6 +22,7 @@ class Layer:
     ffn_size: int = 0  # where it differs from that of `ModelConfig`
     kv_layer: int | None = None  # index of another layer, whose keys and values this one attends to
     shares_key_projection: bool = False  # if values are projected as keys are, and normed in another way
+    sees_whole_tiles: bool = False  # if tokens of a picture's tile attend to the later ones of the tile too
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,11 @@ class ModelConfig:
     @property
     def num_layers(self) -> int:
         return len(self.layers)
+
+    @property
+    def sees_whole_tiles(self) -> bool:
+        """True if the tokens of a picture's tile depend on each other, so that a step must have all of them."""
+        return any(layer.sees_whole_tiles for layer in self.layers)
 
     @property
     def heads(self) -> AttentionHeads:

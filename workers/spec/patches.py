@@ -29,6 +29,8 @@ def patches_of(tile: PictureTile, vision: VisionConfig) -> NDArray[np.float32]:
 def positions_of(tile: PictureTile, vision: VisionConfig, table: NDArray[np.float32]) -> NDArray[np.float32]:
     """The position of each patch, (patches, hidden), from the table of learned ones."""
     rows, columns = tile.height // vision.patch_size, tile.width // vision.patch_size
+    if vision.positions == "whole":
+        return grouped(table.reshape(rows, columns, -1), vision.merge_size)
     choose = bucketed_positions if vision.positions == "bucketed" else interpolated_positions
     return grouped(choose(table, rows, columns, vision.positions_per_side), vision.merge_size)
 

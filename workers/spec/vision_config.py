@@ -45,7 +45,7 @@ class VisionConfig:
 
     Patches of `patch_size` x `patch_size` pixels have learned positions on a grid of `positions_per_side` squared;
     `merge_size` x `merge_size` patches make one embedding. A patch has a position of the grid (`bucketed`), or one
-    between them (`interpolated`).
+    between them (`interpolated`), or all tiles have the size of the grid (`whole`).
     """
 
     image_token_id: int
@@ -59,7 +59,7 @@ class VisionConfig:
     norm_eps: float
     activation: Activation
     scaling: PixelScaling
-    positions: Literal["bucketed", "interpolated"] = "bucketed"
+    positions: Literal["bucketed", "interpolated", "whole"] = "bucketed"
     has_channels_last: bool = False  # in the pixels of a patch
     has_square_tiles: bool = True  # of at most the grid of positions
     projector: Projector | None = None
@@ -84,6 +84,8 @@ class VisionConfig:
         if min(columns, rows) < 1 or (columns * self.unit, rows * self.unit) != (width, height):
             return None
         if self.has_square_tiles and (columns != rows or width > self.positions_per_side * self.patch_size):
+            return None
+        if self.positions == "whole" and columns * self.merge_size != self.positions_per_side:
             return None
         return columns * rows if columns * rows * self.merged_patches <= MAX_PATCHES else None
 
@@ -132,6 +134,14 @@ def activation_of(keys: ConfigKeys, key: str) -> Activation:
     """An activation without a gate."""
     keys.require_one_of(key, *ACTIVATIONS)
     return next(each for each in ACTIVATIONS if each == keys.get(key))
+
+
+def has_processor(directory: Path) -> bool:
+    """True if a directory has the numbers of an image processor; without them a model may be served for text alone."""
+    preprocessor, processor = (directory / name for name in PROCESSOR_FILES)
+    return preprocessor.is_file() or (
+        processor.is_file() and read_json_object(processor).get("image_processor") is not None
+    )
 
 
 def pixel_scaling(directory: Path) -> PixelScaling:

@@ -66,27 +66,34 @@ def encoded(encoder: TileEncoder, picture: PreparedPicture) -> NDArray[np.float3
 def logits_with(
     model: Model, prompt_ids: list[int], prepared: list[PreparedPicture], chunk_size: int = 1000
 ) -> NDArray[np.float32]:
-    """The logits (tokens, vocab) of a prompt with pictures, `chunk_size` tokens a step."""
+    """The logits (tokens, vocab) of a prompt with pictures, `chunk_size` tokens a step, or a tile that stays whole."""
     encoder = model.encoder
     assert encoder is not None, "the model reads pictures"
-    pictures = SequencePictures(prepared, prompt_ids, encoder.image_token_id, "")
+    pictures = SequencePictures(
+        prepared, prompt_ids, encoder.image_token_id, "", sees_whole_tiles=model.config.sees_whole_tiles
+    )
     for key, picture in list(pictures.unencoded.items()):
         pictures.take(key, encoded(encoder, picture))
     num_tokens = len(prompt_ids)
     blocks = blocks_for(num_tokens)
     cache = model.new_cache(len(blocks), BLOCK_SIZE)
     logits = []
-    for first in range(0, num_tokens, chunk_size):
-        end = min(first + chunk_size, num_tokens)
+    end = 0
+    while end < num_tokens:
+        first, end = end, min(end + chunk_size, num_tokens)
+        if pictures.whole_tiles is not None:
+            _, end = pictures.whole_tiles.cut(first, end, num_tokens)
+        positions = np.arange(first, end, dtype=np.int32)
         found = pictures.within(first, end)
         batch = Batch(
             token_ids=np.array(prompt_ids[first:end], np.int32),
-            positions=np.arange(first, end, dtype=np.int32),
+            positions=positions,
             sequence_of_token=np.zeros(end - first, np.int32),
             block_tables=np.array([blocks], np.int32),
             logit_rows=np.arange(end - first, dtype=np.int32),
             given=None if found is None else found[1],
             given_at=None if found is None else found[0] - first,
+            ends=None if pictures.whole_tiles is None else pictures.whole_tiles.ends_of(positions),
         )
         logits.append(model.forward(batch, cache).copy())
     return np.concatenate(logits)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,3 +44,8 @@ def prompt_with(pictures: Sequence[PreparedPicture], image_token_id: int, text: 
         for tile in picture.tiles:
             token_ids += [rest.pop(0)] + [image_token_id] * tile.num_tokens
     return token_ids + rest
+
+
+def image_token_id_of(config: Mapping[str, Any]) -> int:
+    """The placeholder of config.json."""
+    return int(config["image_token_index" if "image_token_index" in config else "image_token_id"])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from tests.support.models.random_pictures import image_token_id_of
 from tests.support.paths import ROOT
 
 CHECKPOINTS = ROOT / "tests/goldens/with_pictures"
@@ -19,11 +20,20 @@ TEMPLATE = (
 
 
 class ServedModel(NamedTuple):
-    """A checkpoint, its control tokens from the image token on, and the options of its image processor."""
+    """A checkpoint, its control tokens from the image token on, and the options of its image processor.
+
+    Its chat template writes `placeholder` for a picture.
+    """
 
     checkpoint: str
     markers: tuple[str, ...]
     processor: dict[str, Any]
+    placeholder: str = "<image>"
+
+    @property
+    def template(self) -> str:
+        """The chat template."""
+        return TEMPLATE.replace("<image>", self.placeholder)
 
 
 SERVED = {
@@ -46,6 +56,12 @@ SERVED = {
             **{"min_image_tokens": 4, "max_image_tokens": 6},
         },
     ),
+    "gemma3": ServedModel(
+        "gemma3-untied",
+        ("<image_soft_token>", "<start_of_image>", "<end_of_image>", "<|turn|>"),
+        {"size": {"height": 30, "width": 30}},
+        "<start_of_image>",
+    ),
 }
 
 
@@ -55,7 +71,8 @@ def write_served_model(directory: Path, name: str) -> Path:
     shutil.copytree(CHECKPOINTS / served.checkpoint, directory, dirs_exist_ok=True)
     processor = json.loads((directory / "preprocessor_config.json").read_text()) | served.processor
     (directory / "preprocessor_config.json").write_text(json.dumps(processor))
-    image_token_id = json.loads((directory / "config.json").read_text())["image_token_id"]
+    config = json.loads((directory / "config.json").read_text())
+    image_token_id = image_token_id_of(config)
     letters = [chr(code) for code in range(33, 127)] + ["Ġ", "Ċ"]
     letters += [f"<unused{place}>" for place in range(len(letters), image_token_id)]
     inner = Tokenizer(models.BPE(vocab={letter: place for place, letter in enumerate(letters)}, merges=[]))
@@ -64,5 +81,5 @@ def write_served_model(directory: Path, name: str) -> Path:
     inner.add_special_tokens([AddedToken(text, special=True) for text in served.markers])
     inner.save(str(directory / "tokenizer.json"))
     (directory / "tokenizer_config.json").write_text("{}")
-    (directory / "chat_template.jinja").write_text(TEMPLATE)
+    (directory / "chat_template.jinja").write_text(served.template)
     return directory

@@ -104,6 +104,15 @@ def test_picture_settings_may_be_in_the_processor_s_file(tmp_path: Path) -> None
     assert picture_config_of(tmp_path) == config
 
 
+@pytest.mark.parametrize("model_type", ["gemma3", "gemma4"])
+def test_models_of_gemma_without_an_image_processor_are_for_text_alone(tmp_path: Path, model_type: str) -> None:
+    assert read(tmp_path, model_type) is not None
+    (tmp_path / "preprocessor_config.json").unlink()
+    assert picture_config_of(tmp_path) is None
+    (tmp_path / "processor_config.json").unlink()
+    assert picture_config_of(tmp_path) is None
+
+
 def test_text_models_and_other_families_have_no_picture_config(tmp_path: Path) -> None:
     assert read(tmp_path, "llama") is None
     assert read(tmp_path, "smolvlm", {"config": {"vision_config": None}}) is None
@@ -134,7 +143,9 @@ def test_text_models_and_other_families_have_no_picture_config(tmp_path: Path) -
         ("lfm2_vl", "preprocessor_config", {"min_tiles": 1}, "min_tiles"),
         ("qwen3_vl", "preprocessor_config", {"patch_size": 14}, "patch_size"),
         ("qwen3_vl", "preprocessor_config", {"merge_size": 3}, "merge_size"),
-        ("gemma3", "preprocessor_config", {"do_pan_and_scan": True}, "do_pan_and_scan"),
+        ("gemma3", "preprocessor_config", {"pan_and_scan_min_crop_size": 0}, "pan_and_scan_min_crop_size"),
+        ("gemma3", "preprocessor_config", {"pan_and_scan_max_num_crops": 101}, "pan_and_scan_max_num_crops"),
+        ("gemma3", "preprocessor_config", {"do_pan_and_scan": 2}, "do_pan_and_scan"),
         ("gemma3", "preprocessor_config", {"size": {"height": 224, "width": 896}}, "size"),
         ("gemma3", "processor_config", {"image_seq_length": 64}, "image_seq_length"),
         ("gemma3", "config", {"mm_tokens_per_image": 200}, "mm_tokens_per_image"),

@@ -13,7 +13,7 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.registry import FAMILIES
 from cactus_actors.workers.spec.model_config import ModelConfig
-from docs.generate.config_values import ABSENT, TRIALS, Trial, always, trial
+from docs.generate.config_values import ABSENT, TRIALS, TRIALS_OF_PICTURES, Trial, always, trial
 from docs.generate.gguf_values import TRIALS_OF_GGUF
 from docs.generate.model_configs import Outcome, outcome_of, reader_of_json
 from docs.generate.model_memory import memory_rows
@@ -39,7 +39,8 @@ SIZES_AND_NAMES = {
 
 
 def known_keys() -> set[str]:
-    return {part for each in (*TRIALS, *TRIALS_OF_GGUF) for part in (*each.key.split("."), *each.names)}
+    trials = (*TRIALS, *TRIALS_OF_PICTURES, *TRIALS_OF_GGUF)
+    return {part for each in trials for part in (*each.key.split("."), *each.names)}
 
 
 def test_every_key_that_a_family_refuses_is_in_the_table() -> None:
