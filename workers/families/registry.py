@@ -93,10 +93,10 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     Llama and Mixtral have the same name there; the number of experts distinguishes them.
     """
     architecture = metadata.get("general.architecture")
-    if architecture == ARCHITECTURE:
-        raise invalid(path, "the file of an encoder (mmproj); the model is the GGUF file of the text model beside it")
     if not isinstance(architecture, str):
         raise invalid(path, f"general.architecture is {architecture!r:.50}, not a string")
+    if architecture == ARCHITECTURE:
+        raise invalid(path, "the file of an encoder (mmproj); the model is the GGUF file of the text model next to it")
     num_experts = metadata.get(f"{architecture}.expert_count", 0)
     has_experts = isinstance(num_experts, int | float) and num_experts > 0
     families = [family for family in FAMILIES if architecture in family.gguf_architectures]
