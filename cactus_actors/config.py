@@ -183,7 +183,7 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         SignalName, about("The signal that is compared with a job's `cloud_handoff_threshold`.")
     ] = "entropy"
     probe_file: Annotated[
-        str | None, about("File of the signal `probe`; by default `confidence_probe.json` beside the model.")
+        str | None, about("File of the signal `probe`; by default `confidence_probe.json` next to the model.")
     ] = None
     max_share: Annotated[
         float,

@@ -35,7 +35,7 @@ def plain_cache_salt(tenant: str, salt: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RouterOptions:
-    """The arguments of a router beside its settings.
+    """The arguments of a router in addition to its settings.
 
     `unix_offset` is the difference of Unix seconds and the router's clock; None without a journal. `tokens` decodes
     token ids for log probabilities. `cache_salt` separates the prefix caches of tenants. `refused` counts refused

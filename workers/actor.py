@@ -102,7 +102,7 @@ def load_engine_from(
 
 
 def limits_of(settings: WorkerSettings, model: Model) -> EngineLimits:
-    """The engine's limits, with as many blocks as `cache_bytes` holds beside the recurrent states, or `cache_tokens`.
+    """The engine's limits, with as many blocks as fit `cache_bytes` after the recurrent states, or `cache_tokens`.
 
     Raises ConfigurationInvalid if `cache_bytes` holds no block.
     """

@@ -61,7 +61,7 @@ def with_seed(options: Options, job_id: str) -> Options:
 def num_logprobs(given: Mapping[str, Any], profile: Profile) -> int:
     """Number of likely tokens to return with each token; -1 for not even its own log probability.
 
-    `logprobs` is true with `top_logprobs` beside it, or that number itself.
+    `logprobs` is true, with the number in `top_logprobs`, or that number itself.
     """
     logprobs, top = given.get("logprobs", False), given.get("top_logprobs")
     if logprobs is False:

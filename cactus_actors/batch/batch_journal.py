@@ -1,4 +1,4 @@
-"""The journal of a run, beside its output, and the lock that admits one process."""
+"""The journal of a run, next to its output, and the lock that admits one process."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class BatchRequest:
         return BatchPaths.of(self.source, self.output)
 
     def parameters(self, form: Format) -> dict[str, Any]:
-        """The parameters that answers depend on, beside input and model."""
+        """The parameters that answers depend on, apart from input and model."""
         options = msgspec.structs.replace(self.options, priority=None)
         parameters = {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
         return parameters if self.system is None else {**parameters, "system": self.system}

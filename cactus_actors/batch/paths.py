@@ -1,4 +1,4 @@
-"""The files of one run, beside the output."""
+"""The files of one run, next to the output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BatchPaths:
 
     @property
     def journal(self) -> Path:
-        """The journal; written before the first line and kept beside the finished output."""
+        """The journal; written before the first line and kept next to the finished output."""
         return self.output.with_name(f"{self.output.name}.journal")
 
     @property

@@ -1,4 +1,4 @@
-"""Stores a prompt file from a pipe beside the output, so that the run can be resumed."""
+"""Stores a prompt file from a pipe next to the output, so that the run can be resumed."""
 
 from __future__ import annotations
 

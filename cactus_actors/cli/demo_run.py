@@ -81,7 +81,7 @@ def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
 async def run_prompt_file(
     endpoints: Endpoints, output: Path, console: Console, on_first_answer: Callable[[], None] = lambda: None
 ) -> DemoSummary:
-    """Run the prompt file with a progress bar, and stream one prompt beside it."""
+    """Run the prompt file with a progress bar, and stream one prompt at the same time."""
     from rich.console import Group
     from rich.live import Live
     from rich.panel import Panel

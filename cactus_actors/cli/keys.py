@@ -50,7 +50,7 @@ def new(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The key file; by default beside the service's keys."),
+        typer.Option("--output", "-o", help="The key file; by default next to the service's keys."),
     ] = None,
     state_dir: StateDir = STATE_DIR,
 ) -> None:

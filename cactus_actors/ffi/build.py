@@ -54,7 +54,7 @@ except ImportError as error:
 
 
 def build(directory: Path) -> Path:
-    """Compile the library into `directory`, beside its headers; returns its path.
+    """Compile the library into `directory`, next to its headers; returns its path.
 
     Raises ConfigurationInvalid without a C compiler, Python.h or a shared libpython.
     """

@@ -1,4 +1,4 @@
-"""Runs long work on texts in one thread beside the event loop, round robin by caller."""
+"""Runs long work on texts in one separate thread, round robin by caller."""
 
 from __future__ import annotations
 

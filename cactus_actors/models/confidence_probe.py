@@ -16,7 +16,7 @@ MAX_BYTES = 1 << 16
 
 
 def probe_for(signal: SignalName, file: str | None, model: Path | None) -> Probe | None:
-    """The probe in `file`, or beside the model; ConfigurationInvalid if the signal needs one and has none."""
+    """The probe in `file`, or next to the model; ConfigurationInvalid if the signal needs one and has none."""
     if file is not None:
         return read_probe(Path(file).expanduser())
     probe = None if model is None else probe_beside(model)

@@ -45,7 +45,7 @@ def dequantize(stored: NDArray[np.uint8], kind: TensorType, shape: tuple[int, ..
     """The values of the blocks in `stored`, all of one tensor of `shape`, whose `kind` is readable.
 
     The result is C-contiguous. Float32 is a view of `stored`; anything else takes the result's memory and no
-    more than a few megabytes beside it.
+    more than a few megabytes in addition.
     """
     if kind == TensorType.F32:
         return stored.view(np.float32).reshape(shape)

@@ -374,7 +374,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
 
     @property
     def system_fingerprint(self) -> str:
-        """Identifies the inputs of tokens beside the seed: version, model, formats of weights, kernels."""
+        """Identifies the inputs of tokens apart from the seed: version, model, formats of weights, kernels."""
         forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in self.workers if worker.weights})
         return "_".join(["cactus", self.version, self.fingerprint, *forms])
 

@@ -46,7 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     mirostat_tau: float | None = None
     mirostat_eta: float | None = None
 
-    # returned beside the text
+    # returned in addition to the text
     logprobs: bool | int | None = None
     top_logprobs: int | None = None
     echo: bool | None = None

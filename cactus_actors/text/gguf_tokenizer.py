@@ -70,7 +70,7 @@ def _sentencepiece(vocabulary: GGUFVocabulary) -> Tokenizer:
 def _merging_characters(vocabulary: GGUFVocabulary) -> Tokenizer:
     """The vocabulary of Gemma 4: merges of characters with byte fallback, as in its tokenizer.json.
 
-    No token has line breaks beside other characters, so that texts are split there, as llama.cpp does.
+    No token has line breaks and other characters, so that texts are split there, as llama.cpp does.
     """
     merges = _merges_of(vocabulary)
     unknown = vocabulary.token_id("unknown")

@@ -21,7 +21,7 @@ def with_decoded_arguments(messages: Sequence[Mapping[str, Any]]) -> list[Mappin
 
 
 def with_content(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The messages, each with `content`, empty where it is missing as beside tool calls; no list of calls is empty.
+    """The messages, each with `content`, empty where it is missing, and none with an empty list of calls.
 
     Many templates concatenate or search contents without a check, or read the first call of any list.
     """

@@ -22,7 +22,7 @@ _SEPARATORS = (",", ";")
 class Form(msgspec.Struct, frozen=True, kw_only=True):
     """One way to write calls: `open`, for each `begin`, `body` and `end`, with `separator`s, and `close`.
 
-    Marks may have several pieces. In parsing, white space beside them is ignored, and those after a call may be
+    Marks may have several pieces. In parsing, white space around them is ignored, and those after a call may be
     missing.
     """
 

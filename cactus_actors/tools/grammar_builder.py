@@ -44,7 +44,7 @@ class GrammarBuilder:
         )
 
     def texts(self, text: str) -> str:
-        """An expression, between slashes, for the text in `text` beside its control tokens."""
+        """An expression, between slashes, for the text in `text` apart from its control tokens."""
         return "|".join(escaped(one) for one in self._pieces(text) if one not in self._control)
 
     def _pieces(self, text: str) -> list[str]:

@@ -29,7 +29,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
     """A call as `label`, `before`, its name, `header`, `mark`, a JSON object and `after`.
 
     A label is any word, such as an id or the name of a server. In parsing, the header may be any match of
-    `may_stand`, and a match of `number` is not part of the name; white space beside marks is ignored, and `after`
+    `may_stand`, and a match of `number` is not part of the name; white space around marks is ignored, and `after`
     may be missing.
     """
 

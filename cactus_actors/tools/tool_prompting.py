@@ -59,7 +59,7 @@ def with_tools_in_text(
 
 
 def with_tools_in_system(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-    """The conversation with the tools as JSON in the system message, beside its text, as for Phi-4-mini."""
+    """The conversation with the tools as JSON in a field of the system message, as for Phi-4-mini."""
     written = json.dumps(_functions(tools), ensure_ascii=False)
     first, *others = messages
     if first.get("role") == "system":

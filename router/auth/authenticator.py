@@ -59,7 +59,7 @@ class Authenticator(abc.ABC):
 
     @property
     def sources(self) -> Sequence[Socket]:
-        """Sockets to poll beside the guarded ones; call `process_events` when one is readable."""
+        """Sockets to poll in addition to the guarded ones; call `process_events` when one is readable."""
         return ()
 
     def guard(self, socket: Socket, domain: str) -> None:

@@ -1,4 +1,4 @@
-"""Reads results from the journal, in a thread beside the one that writes."""
+"""Reads results from the journal, in another thread than the one that writes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Turns a request into token ids, sampling parameters and a grammar, in a process beside the router's loop."""
+"""Turns a request into token ids, sampling parameters and a grammar, in a separate process."""

@@ -10,7 +10,7 @@ TOKEN_BYTES = 44
 """Bytes for a token of a prompt: an entry of a list, an integer, and its share of a block's hash."""
 
 REQUEST_BYTES = 2048
-"""Bytes for a request beside its content: the records, and the entries of tables."""
+"""Bytes for a request in addition to its content: the records, and the entries of tables."""
 
 
 @dataclass(slots=True)

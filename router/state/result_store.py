@@ -15,7 +15,7 @@ RECENT_BYTES = 8 * 1024 * 1024
 """Bytes of results that are kept in memory where a journal holds all of them."""
 
 ENTRY_BYTES = 256
-"""Bytes for a result beside its content."""
+"""Bytes for a result in addition to its content."""
 
 
 class ResultStore:

@@ -1,4 +1,4 @@
-"""Reports ended jobs to files and collectors, in a thread beside the router's loop."""
+"""Reports ended jobs to files and collectors, in a separate thread."""
 
 from __future__ import annotations
 

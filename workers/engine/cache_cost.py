@@ -23,7 +23,7 @@ class CacheCost:
         return num_blocks * self.block_bytes + num_states * self.state_bytes
 
     def num_blocks_in(self, max_bytes: int, num_states: int) -> int:
-        """The most blocks that fit `max_bytes` beside the states; raises ConfigurationInvalid if there is none."""
+        """The most blocks that fit `max_bytes` after the states; raises ConfigurationInvalid if there is none."""
         num_blocks = (max_bytes - self.bytes_of(0, num_states)) // self.block_bytes
         if num_blocks < 1:
             states = f"{num_states} recurrent states of {self.state_bytes} bytes and " if self.state_bytes else ""

@@ -1,4 +1,4 @@
-"""Encodes the pictures of sequences that wait for them, beside the steps of running sequences.
+"""Encodes the pictures of sequences that wait for them, between the steps of running sequences.
 
 A picture is encoded tile by tile, and a tile in parts of about one layer. While other sequences run, parts take as
 much time as their steps do, one part at a time: a token is delayed by at most one part.

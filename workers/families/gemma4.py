@@ -2,7 +2,7 @@
 
 Layers with a window and layers without have heads and rotary embeddings of their own. Small models give every layer
 an embedding of the token, and their last layers attend to keys and values of earlier ones; others project values as
-keys are, or have experts beside the network.
+keys are, or have experts in addition to the network.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _read_text(keys: ConfigKeys) -> ModelConfig:
 
 
 def _growth_from_json(keys: ConfigKeys) -> QueryGrowth:
-    """The growth of the queries stands beside the scaling of the rotary embedding."""
+    """The growth of the queries; its keys are in the object of the rotary scaling."""
     section = keys.below("rope_scaling" if keys.get("rope_scaling") else "rope_parameters")
     is_scaled = (section.get("rope_type") or section.get("type")) in SCALED_ROPES
     key = "original_max_position_embeddings"

@@ -198,13 +198,13 @@ def _shard_paths(directory: Path) -> list[Path]:
 def _inside(directory: Path, name: str) -> Path:
     """The file `name` of the model directory; names and links that lead out of it are refused."""
     if Path(name).name != name or not name.endswith(".safetensors"):
-        raise invalid(directory / INDEX_NAME, f"{name!r} is not the name of a safetensors file beside it")
+        raise invalid(directory / INDEX_NAME, f"{name!r} is not the name of a safetensors file next to it")
     path = directory / name
     try:
         target, root = path.resolve(strict=True), directory.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise invalid(path, "this file of the model is missing") from error
-    # The Hugging Face cache keeps a snapshot as links into the blobs beside it.
+    # The Hugging Face cache keeps a snapshot as links into the blobs next to it.
     blobs = root.parent.parent / "blobs" if root.parent.name == "snapshots" else root
     if not (target.is_relative_to(root) or target.is_relative_to(blobs)) or not target.is_file():
         raise invalid(path, "leads out of the model directory")

@@ -104,7 +104,7 @@ def _model_name(path: Path) -> str:
 
 
 def _write(path: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> None:
-    """Pack into a file beside `path`, and rename it when it is complete."""
+    """Pack into a file next to `path`, and rename it when it is complete."""
     part = path.with_suffix(".part")  # overwrites the file of a killed process
     try:
         with part.open("w+b") as file:

@@ -59,7 +59,7 @@ class GraphOperation:
     attention_heads: AttentionHeads | None = None  # of operations on the heads of an attention
     heads: RecurrentHeads | None = None
     state: StateParts | None = None
-    bias: VectorRef | None = None  # beside `vector`
+    bias: VectorRef | None = None  # in addition to `vector`
     source_column: int = 0
     site: int = 0  # of an adapter
     epsilon: float = 0.0  # of a norm with one of its own

@@ -71,7 +71,7 @@ def _rotary_dim(keys: ConfigKeys, parameters: ConfigKeys, head_dim: int, rotates
     if _kind(parameters) == "proportional":
         return head_dim
     if not rotates_part:
-        source.require(part == 1 or _kind(parameters) in (None, "default"), key, "1 beside a scaling")
+        source.require(part == 1 or _kind(parameters) in (None, "default"), key, "1 with a scaling")
         return head_dim
     rotary_dim = int(head_dim * part)
     source.require(rotary_dim > 0 and rotary_dim % 2 == 0, key, f"an even number of the {head_dim} lanes")

@@ -42,7 +42,7 @@ class ThinkingObject(msgspec.Struct, frozen=True):
 
 
 class ReasoningFields(msgspec.Struct, frozen=True):
-    """Fields of a chat body for reasoning, beside the options."""
+    """Fields of a chat body for reasoning, in addition to the options."""
 
     reasoning: ReasoningObject | None = None
     thinking: ThinkingObject | None = None

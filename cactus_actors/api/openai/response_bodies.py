@@ -30,7 +30,7 @@ def completion_body(
     """The answer to `request`, whose choice `i` ended with `results[i]`.
 
     `created` is Unix seconds; the request's spelling of the model is repeated, except for an answer of a cloud,
-    which names the cloud's and has no fingerprint. Fields beyond OpenAI's are beside `choices`, and in each choice
+    which names the cloud's and has no fingerprint. Fields beyond OpenAI's are next to `choices`, and in each choice
     if there are several. A failed result belongs in `error_body`.
     """
     render = _chat_choice if request.endpoint == "chat" else _text_choice

@@ -27,7 +27,7 @@ from cactus_actors.protocol.results import Result
 
 MAX_MODEL_NAME = 128
 OBJECT_FACTOR, INTEGER_BYTES = 4, 36
-"""Memory of decoded objects beside their encoding, and of an integer in a list."""
+"""Memory of decoded objects in addition to their encoding, and of an integer in a list."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -114,7 +114,7 @@ def hold_bytes(request: HttpRequest, num_bytes: int) -> None:
 
 
 def _kept_bytes(submit: Submit) -> int:
-    """Memory for writing the answer of a job, beside its text: token ids, which all choices share, and tools."""
+    """Memory for writing the answer of a job, apart from its text: token ids, which all choices share, and tools."""
     num_ids = 0 if isinstance(submit.prompt, str) else len(submit.prompt or ())
     tools = len(msgspec.msgpack.encode(submit.tools)) if submit.tools else 0
     return INTEGER_BYTES * num_ids + OBJECT_FACTOR * tools

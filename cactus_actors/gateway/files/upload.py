@@ -14,7 +14,7 @@ from cactus_actors.protocol.errors import InvalidRequest, PayloadTooLarge, Unsup
 MAX_FIELD_BYTES = 4096
 MAX_PARTS = 16
 FORM_BYTES = 64 * 1024
-"""Bytes that a form may have beside its file."""
+"""Bytes that a form may have in addition to its file."""
 
 
 @dataclass

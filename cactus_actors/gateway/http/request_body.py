@@ -34,7 +34,7 @@ HttpRequest = Request[Tenant, Any, State]
 
 
 class WorkQueue(Protocol):
-    """Work beside the event loop, round robin by caller."""
+    """Work in a separate thread, round robin by caller."""
 
     async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
         """Result of `work` on this number of characters; raises Overloaded beyond a caller's limit."""
@@ -46,7 +46,7 @@ class ClientDisconnected(BaseException):
 
 
 async def read_json(request: HttpRequest, max_bytes: int, convert: Callable[[dict[str, Any]], T]) -> T:
-    """The result of `convert` for the decoded body; a large body is decoded and converted beside the event loop.
+    """The result of `convert` for the decoded body; a large body is decoded and converted in a separate thread.
 
     Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, the errors of `convert`, and
     Overloaded beyond the caller's share of memory for bodies.

@@ -30,7 +30,7 @@ _BETWEEN = "\n\n"
 
 
 class ExtraFile(msgspec.Struct, frozen=True):
-    """Another file for the prompt, beside the one to fill in."""
+    """Another file for the prompt, in addition to the one to fill in."""
 
     text: str
     filename: str = ""

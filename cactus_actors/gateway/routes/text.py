@@ -24,7 +24,7 @@ from cactus_actors.text.tokenizer import BREAK
 T = TypeVar("T")
 
 LONG_TEXT = 1000
-"""Characters or ids that block the loop for less than a millisecond; longer texts are queued beside it."""
+"""Characters or ids that block the loop for less than a millisecond; longer texts are queued for a thread."""
 MAX_TEXT = 500_000
 """Characters or ids that take a tokenizer about a second."""
 

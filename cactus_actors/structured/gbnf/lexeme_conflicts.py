@@ -33,7 +33,7 @@ MAX_ROWS = 1000
 def greedy_lexemes(shapes: Mapping[RuleKey, Shape], rules: Mapping[str, Node]) -> frozenset[Node]:
     """The lexemes that conflict with the rules after them.
 
-    Raises NotSupported if a token with text is possible beside text, which the grammar engine would miss. Raises
+    Raises NotSupported if a token with text is possible where text is, which the grammar engine would miss. Raises
     TooLarge.
     """
     leaves = [leaf for shape in shapes.values() for leaf in leaves_in(shape)]

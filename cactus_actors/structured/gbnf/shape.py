@@ -56,7 +56,7 @@ class Shaper:
             if key not in found:
                 name, is_opened = key
                 node = self._rules[name]
-                is_whole = name == start and name in self.regular  # then there is nothing beside it
+                is_whole = name == start and name in self.regular  # then there is nothing around it
                 found[key] = Lexeme(node) if is_whole else self._shape(node, is_opened, opened)
                 pending += rules_in(found[key])
         return found
