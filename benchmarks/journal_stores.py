@@ -88,7 +88,13 @@ def append_store(directory: Path) -> Iterator[Commit]:
 
 def framed(entry: Entry) -> bytes:
     """The frame of a record; `encoded` ends with its checksum."""
-    body = entry.job_id.encode() + (b"" if isinstance(entry, Forget) else encoded(entry.record))
+    match entry:
+        case WriteAccepted(name, record) | WriteEnded(name, record):
+            body = name.encode() + encoded(record)
+        case Forget(name):
+            body = name.encode()
+        case _:
+            body = b""
     return len(body).to_bytes(4, "big") + body
 
 

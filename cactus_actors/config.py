@@ -88,6 +88,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     worker_timeout_s: float = WORKER_TIMEOUT_S
     commit_tokens: Annotated[int, about("Tokens of a stream that are held back while it may be handed off.")] = 10
     journal_dir: Annotated[str | None, about("Accepted jobs are kept here; None keeps them in memory only.")] = None
+    max_journal_picture_bytes: int = 1 << 30
     corpus: str | None = None
     keys_dir: Annotated[str | None, about("With it all sockets require a CURVE key that is known there.")] = None
     accounts: Annotated[dict[str, KeyGrants], about("Grants of the API keys of HTTP, by the name in their jobs.")] = {}
@@ -291,6 +292,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         ),
     ] = []
     journal: Annotated[bool, about("Keep accepted jobs on disk, so that they survive a restart.")] = True
+    max_journal_picture_bytes: Annotated[Positive, about("Largest size of the pictures in the journal.")] = 1 << 30
     drain_timeout_s: Annotated[
         float, Meta(ge=0, le=86_400), about("Seconds that accepted jobs get when the service is stopped.")
     ] = 20.0
@@ -346,9 +348,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     curve: Annotated[
         bool, about("Require a key of `cactus keys` from ZeroMQ connections, and encrypt them; needed off loopback.")
     ] = False
-    worker_key_file: Annotated[Path | None, about("Key file of workers on other machines; the same path on each.")] = (
-        None
-    )
+    worker_key_file: Annotated[Path | None, about("Key file of workers on other machines; one path on each.")] = None
     job_log: Annotated[
         str | None,
         about(
@@ -361,8 +361,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Duration, about("Age at which the job log is rotated, and at which rotated ones are removed.")
     ] = 30 * 24 * 3600.0
     otlp_endpoint: Annotated[
-        str | None,
-        about("OpenTelemetry collector, http://HOST:4318, that gets a span of each job."),
+        str | None, about("OpenTelemetry collector, http://HOST:4318, that gets a span of each job.")
     ] = None
     log_format: Annotated[LogFormat, about("Format of the service's messages on standard error.")] = "text"
 

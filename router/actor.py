@@ -46,8 +46,7 @@ from cactus_actors.router.effects import (
 from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
-from cactus_actors.router.preparation.preparer import LocalPreparer, Preparer
-from cactus_actors.router.preparation.preparer_process import PreparerProcess
+from cactus_actors.router.preparation.preparers import preparers_of
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.process.garbage_collection import rare_garbage_collection
 from cactus_actors.router.process.loop_delay import LoopDelay
@@ -332,15 +331,9 @@ class RouterActor:
                 self._edge.reply(effect.identity, encode(effect.message, effect.encoding))
 
     def _start_preparing(self, model: PromptModel, path: Path | None, corpus: Path | None) -> PreparationPool:
-        """Start two child processes; a model without a path exists in this process only and is used here."""
-        if path is None:
-            self._preparers: list[Preparer] = [LocalPreparer(model), LocalPreparer(model)]
-        else:
-            overrides = self._settings.overrides
-            pictures = self._settings.pictures
-            self._preparers = [PreparerProcess(path, corpus, overrides=overrides, pictures=pictures) for _ in range(2)]
-        first, spare = self._preparers
-        return PreparationPool(first, spare, self._on_prepared)
+        self._preparers = preparers_of(self._settings, model, path, corpus)
+        load = list if self._journal is None else self._journal.pictures
+        return PreparationPool(*self._preparers, self._on_prepared, load=load)
 
     def _close(self) -> None:
         for preparer in self._preparers:

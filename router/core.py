@@ -33,6 +33,7 @@ from cactus_actors.router.lifecycle.subscribers import Subscribers
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterOptions, RouterState
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey
+from cactus_actors.router.state.deferred_messages import DeferredMessage
 from cactus_actors.router.state.journal_records import AcceptedRecord, Recovered, RecoveredEnd, StoredResult
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.service_facts import ServiceFacts
@@ -96,9 +97,10 @@ class RouterCore:
         encoding: Encoding,
         now: float,
         caller: Caller = ANONYMOUS,
+        frames: Sequence[bytes] = (),
     ) -> list[Effect]:
-        """Handle a client's message; an invalid one is answered with Rejected."""
-        self._client_messages.receive(identity, message, encoding, now, caller)
+        """Handle a client's message, with the frames that follow it; an invalid one is answered with Rejected."""
+        self._client_messages.receive(DeferredMessage(identity, message, encoding, caller, tuple(frames)), now)
         self._pump(now)
         return self._outbox.drain()
 
@@ -115,9 +117,11 @@ class RouterCore:
         for job in sorted(ended, key=lambda job: job.ended.ended_at):
             ended_at = self._journal_writer.own_time(job.ended.ended_at, now)
             self.state.jobs.restore(job.job_id, replace(job.ended, ended_at=ended_at))
+            self._journal_writer.restored(job.job_id, job.pictures, is_live=False)
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         for record in jobs:
             if isinstance(record, AcceptedRecord):
+                self._journal_writer.restored(record.submit.job_id, record.pictures, is_live=True)
                 self._admission.restore(record, now)
         return self._outbox.drain()
 

@@ -52,8 +52,9 @@ class WriteJournal(msgspec.Struct, frozen=True, gc=False):
 class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
     """Have the request of a job prepared; answered by `on_prepared`.
 
-    `content` is the request in msgpack. `sources` are the documents chosen for a recovered job, None for a new one.
-    Users have their requests prepared in turn, and background work comes last.
+    `content` is the request in msgpack, `frames` the pictures that came with it; those of a recovered job are `kept` in
+    the journal under these digests. `sources` are the documents chosen for a recovered job, None for a new one. Users
+    have their requests prepared in turn, and background work comes last.
     """
 
     job_id: str
@@ -61,6 +62,8 @@ class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
     sources: list[Source] | None = None
     user: str = ""
     is_background: bool = False
+    frames: tuple[bytes, ...] = ()
+    kept: tuple[bytes, ...] = ()
 
 
 class ReportJob(msgspec.Struct, frozen=True, gc=False):

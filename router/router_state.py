@@ -14,6 +14,7 @@ from cactus_actors.router.state.adapter_registry import AdapterRegistry
 from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_table import JobTable
+from cactus_actors.router.state.kept_pictures import KeptPictures
 from cactus_actors.router.state.result_store import ResultStore
 from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.router.state.submission import PendingSubmit
@@ -70,6 +71,7 @@ class RouterState:
         self.pending: dict[str, PendingSubmit] = {}  # being prepared, in the order of their arrival
         self.topics = Topics()
         self.results = ResultStore(settings.max_result_bytes, facts.epoch, has_journal=self.has_journal)
+        self.kept_pictures = KeptPictures(settings.max_journal_picture_bytes)
         self.dispatcher = Dispatcher(settings, self.outbox, self.counters)
         self.desired_workers = settings.desired_workers
         self.num_restarts_requested = 0

@@ -20,6 +20,7 @@ import msgspec
 
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.options import Options, ProfileName
+from cactus_actors.protocol.pictures import GivenPicture
 from cactus_actors.protocol.results import Result, TokenLogprob
 from cactus_actors.protocol.totals import BreakerState, CloudSpending, Held, Totals
 
@@ -63,7 +64,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     tool_calls: list[dict[str, Any]] | None = None
     tool_call_id: str | None = None
     prefix: bool = False
-    images: list[str] | None = None
+    images: list[GivenPicture] | None = None
     reasoning_content: str | None = None
 
 
@@ -95,7 +96,7 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     traceparent: str | None = None
     account: str = ""
     keyed: bool = False
-    images: list[str] | None = None
+    images: list[GivenPicture] | None = None
 
 
 class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):

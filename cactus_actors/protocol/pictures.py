@@ -9,6 +9,22 @@ import msgspec
 
 MAX_PREPARED_BYTES = 64 << 20
 """The most pixels of a request's pictures, in bytes."""
+MAX_PICTURES = 32
+"""The most pictures of a request."""
+MAX_PICTURE_BYTES = 16 << 20
+"""The most bytes of a picture, as its file has them."""
+MAX_REQUEST_PICTURE_BYTES = 24 << 20
+"""The most bytes of the pictures of a request, as their files have them; each content counts once."""
+
+
+class PictureFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A picture that comes beside its request, in a frame of its own; `frame` counts these frames from 0."""
+
+    frame: int
+
+
+GivenPicture = str | PictureFrame
+"""A picture as a request names it: a path or a URL, or a frame."""
 
 
 class PictureTile(msgspec.Struct, frozen=True, array_like=True):

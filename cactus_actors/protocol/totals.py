@@ -85,7 +85,8 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
     Waiting requests, those in preparation included, have `waiting_tokens` in their prompts and take
     `waiting_bytes` of memory; the oldest in the queue arrived `oldest_waiting_s` seconds ago. `ended_jobs` can
-    still be read; their results take `result_bytes` of memory, apart from those that are on disk.
+    still be read; their results take `result_bytes` of memory, apart from those that are on disk. The pictures in the
+    journal take `picture_bytes`.
     """
 
     arrivals: int = 0
@@ -97,3 +98,4 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     ended_jobs: int = 0
     result_bytes: int = 0
     oldest_waiting_s: float = 0.0
+    picture_bytes: int = 0

@@ -84,6 +84,7 @@ class ActorSettings:
             job_timeout_s=config.job_timeout_s,
             max_memory_bytes=config.max_router_bytes,
             journal_dir=None if self.journal_dir is None else str(self.journal_dir),
+            max_journal_picture_bytes=config.max_journal_picture_bytes,
             corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),
             keys_dir=self.keys.directory,
             accounts=accounts_of(self.api_keys),

@@ -60,7 +60,15 @@ SERVICE = {
     "ZeroMQ": ["jobs_endpoint", "stream_endpoint", "workers_endpoint", "curve", "worker_key_file"],
     "HTTP": ["http", "api_key_file", "tls_cert", "tls_key", "behind_proxy", "alias"],
     "State and logs": [
-        *("state_dir", "journal", "drain_timeout_s", "ready_timeout_s", "job_log", "job_log_max_bytes"),
+        *(
+            "state_dir",
+            "journal",
+            "max_journal_picture_bytes",
+            "drain_timeout_s",
+            "ready_timeout_s",
+            "job_log",
+            "job_log_max_bytes",
+        ),
         *("job_log_num_kept", "job_log_max_age_s", "log_format", "otlp_endpoint"),
     ],
 }

@@ -33,7 +33,7 @@ GROUPS = {
         "",
     ),
     "Jobs": (
-        r"cactus_(jobs.*|num_requests_.*|requests_.*|job_.*|live_.*|arrivals|waiting_.*|oldest_.*|ended_.*|result_.*"
+        r"cactus_(jobs.*|num_requests_.*|requests_.*|job_.*|live_.*|arrivals|waiting_.*|oldest_.*|ended_.*|result_.*|picture_.*"
         r"|request_success)",
         """\
 `jobs_accepted_total` = queued + running + finished + failed + cancelled. The gauges of waiting and live jobs are 0 on

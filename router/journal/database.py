@@ -13,6 +13,7 @@ from typing import IO
 
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.router.journal import picture_table
 from cactus_actors.router.journal.salvage import LogDamage, log_damage, log_of, refill, salvaged
 
 FILE_NAME = "jobs.sqlite"
@@ -32,6 +33,8 @@ CREATE TABLE IF NOT EXISTS progress (
     record BLOB NOT NULL
 ) WITHOUT ROWID
 """
+
+_TABLES = {"jobs": _SCHEMA, "progress": _PROGRESS, "pictures": picture_table.SCHEMA}
 
 _NO_DAMAGE = frozenset(
     (
@@ -110,11 +113,11 @@ def reopened(path: Path, reason: str, damage: LogDamage | None = None) -> sqlite
 def make_tables(database: sqlite3.Connection) -> None:
     """Create missing tables; raises sqlite3.Error if they cannot be written."""
     names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-    if {"jobs", "progress"} <= names:
+    if _TABLES.keys() <= names:
         return
     with database:
-        database.execute(_SCHEMA)
-        database.execute(_PROGRESS)
+        for schema in _TABLES.values():
+            database.execute(schema)
         database.execute(f"PRAGMA user_version = {VERSION}")
 
 

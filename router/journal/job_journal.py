@@ -20,11 +20,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.journal import database
+from cactus_actors.router.journal import database, picture_table
 from cactus_actors.router.journal.journal_progress import ProgressWriter
 from cactus_actors.router.journal.journal_reader import Shared
 from cactus_actors.router.journal.record_encoding import DamagedRecord, decoded_accepted, decoded_ended, encoded
@@ -34,6 +35,7 @@ from cactus_actors.router.state.journal_records import (
     EndedRecord,
     Entry,
     Forget,
+    ForgetPictures,
     Recovered,
     RecoveredEnd,
     WriteAccepted,
@@ -72,6 +74,8 @@ class JobJournal:
         self._has_tables = False
         self._using = threading.Lock()
         self._progress: ProgressWriter | None = None
+        self._pictures: frozenset[bytes] = frozenset()
+        """The digests of the pictures that were there when the journal was read."""
         self._entries: list[Entry | _Trial] = []
         self._wake = threading.Condition()
         self._is_closing = False
@@ -91,7 +95,7 @@ class JobJournal:
             self._database.close()
             self._database = database.reopened(self._path, str(error))
             jobs = self._read()
-        return self._without_old(jobs, retention_s)
+        return self._with_pictures(self._without_old(jobs, retention_s))
 
     def _read(self) -> list[Recovered]:
         """All jobs in the order of their acceptance; raises sqlite3.DatabaseError for a damaged file."""
@@ -104,6 +108,7 @@ class JobJournal:
             except DamagedRecord as error:
                 name = (row[0] or b"of no name").decode(errors="replace")
                 _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
+        self._pictures = picture_table.digests(self._database)
         known.sort(key=lambda pair: pair[0])
         oldest_at = known[0][0] if known else None
         is_readable = len(known) == num_rows
@@ -124,6 +129,18 @@ class JobJournal:
             return jobs
         return [job for job in jobs if not (isinstance(job, RecoveredEnd) and job.job_id in old)]
 
+    def _with_pictures(self, jobs: list[Recovered]) -> list[Recovered]:
+        """Delete the pictures that no job refers to, and leave out the references of ended jobs to missing ones."""
+        stored = self._pictures
+        known = [job if isinstance(job, AcceptedRecord) else _with_stored(job, stored) for job in jobs]
+        unused = stored - {reference.digest for job in known for reference in job.pictures}
+        try:
+            if unused:
+                self._commit([ForgetPictures(tuple(unused))])
+        except sqlite3.DatabaseError as error:
+            _log.error("the journal %s cannot be written: %s", self._path, error)
+        return known
+
     def start(
         self,
         on_written: Callable[[Sequence[str]], None],
@@ -139,6 +156,11 @@ class JobJournal:
     def shared(self) -> Shared | None:
         """The connection for readers if only one can be open, else None."""
         return Shared(self._database, self._using) if database.is_alone(self._database) else None
+
+    def pictures(self, digests: Sequence[bytes]) -> list[bytes]:
+        """The contents of pictures, from any thread; raises StorageFailure."""
+        with self._using:
+            return [picture_table.read(self._database, digest) for digest in digests]
 
     def add(self, entry: Entry) -> None:
         """Queue an entry, after all earlier ones."""
@@ -222,7 +244,8 @@ class JobJournal:
         """Write one entry; returns the change of the number of jobs."""
         execute = self._database.execute
         match entry:
-            case WriteAccepted(job_id, accepted):
+            case WriteAccepted(job_id, accepted, pictures):
+                picture_table.write(self._database, pictures)
                 num_replaced = execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
                 execute("INSERT INTO jobs VALUES (?, ?, NULL, NULL)", (job_id, encoded(accepted)))
                 return 1 - num_replaced
@@ -231,6 +254,8 @@ class JobJournal:
                     "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
                     (encoded(ended), ended.ended_at, job_id),
                 )
+            case ForgetPictures(digests):
+                picture_table.delete(self._database, digests)
             case Forget(job_id):
                 return -execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
             case _Trial():  # pages are written, though their content stays
@@ -255,4 +280,8 @@ def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
     """The part of an ended job that the router keeps in memory."""
     submit, length = accepted.submit, ended.finished.length
     job = EndedJob(accepted.digest, ended.state, length, ended.ended_at, accepted.tenant, submit.keyed)
-    return RecoveredEnd(submit.job_id, job)
+    return RecoveredEnd(submit.job_id, job, tuple(accepted.pictures))
+
+
+def _with_stored(job: RecoveredEnd, stored: frozenset[bytes]) -> RecoveredEnd:
+    return replace(job, pictures=tuple(reference for reference in job.pictures if reference.digest in stored))

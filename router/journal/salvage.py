@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from cactus_actors.router.journal import picture_table
 from cactus_actors.router.journal.record_encoding import (
     DamagedRecord,
     decoded_accepted,
@@ -83,9 +84,12 @@ def salvaged(path: Path) -> Salvage:
 
 
 def refill(database: sqlite3.Connection, salvage: Salvage, damage: LogDamage | None, path: Path) -> None:
-    """Write the salvaged jobs to a new journal, and log the number of missing jobs and the range of their times."""
+    """Write the salvaged jobs and pictures to a new journal, and log the number and times of the missing jobs."""
     with database:
         database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", salvage.rows())
+    with database, _mapped(path) as content, _mapped(log_of(path)) as log:  # one by one: memory may not hold all
+        rows = picture_table.whole_rows(Pages(content, log).rows())
+        database.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", rows)
     num_found = len(salvage.accepted)
     _log.error("journal %s: %d jobs are salvaged, %s", path, num_found, _missing(salvage.progress, num_found, damage))
 

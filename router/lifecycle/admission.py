@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -26,6 +27,7 @@ from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.caller import Caller
+from cactus_actors.router.state.encoded_picture import EncodedPicture, PictureReference
 from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.job import Job, attach, share_owner
 from cactus_actors.router.state.job_report import report_of_unprepared
@@ -50,14 +52,26 @@ class Admission:
         self._journal_writer = journal_writer
         self._factory = JobFactory(state)
 
-    def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float, caller: Caller) -> None:
-        """Queue a request for preparation, or attach its client to the job of that id; raises its error."""
+    def submit(
+        self,
+        identity: bytes,
+        submit: Submit,
+        encoding: Encoding,
+        now: float,
+        caller: Caller,
+        frames: Sequence[bytes] = (),
+    ) -> None:
+        """Queue a request for preparation, or attach its client to the job of that id; raises its error.
+
+        `frames` are the pictures that came with it.
+        """
         if not is_job_id(submit.job_id):
             raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
         if submit.traceparent is not None and not is_traceparent(submit.traceparent):
             raise InvalidRequest("traceparent is not one of W3C's, version 00", param="traceparent")
         content = _canonical(submit)
-        digest = hashlib.blake2b(content, digest_size=16).digest()
+        pictures = tuple(map(EncodedPicture.of, frames))
+        digest = _digest(content, pictures)
         known = self._state.pending.get(submit.job_id) or self._state.jobs.get(submit.job_id)
         if known is not None:
             if known.digest != digest or known.tenant != caller.tenant:
@@ -72,6 +86,8 @@ class Admission:
         adapter = self._adapter_of(submit)
         pending = self._pending(submit, content, digest, encoding, caller.tenant, now, self._grants(submit, caller))
         pending.submission = msgspec.structs.replace(pending.submission, adapter=adapter)
+        pending.pictures = pictures
+        pending.reservation = replace(pending.reservation, load=pending.reservation.load.with_pictures(pictures))
         pending.requesters[identity] = encoding
         timeout_ms = submit.options.timeout_ms
         timeout_s = self._factory.timeout_s(None if timeout_ms is None else timeout_ms / 1000, pending)
@@ -92,7 +108,7 @@ class Admission:
             pending.submission = msgspec.structs.replace(pending.submission, adapter=self._adapter_of(submit))
         except CactusError as error:
             pending.refusal = error
-        self._prepare(pending, record.sources)
+        self._prepare(pending, record.sources, record.pictures)
 
     def owners(self) -> Iterator[tuple[str, str]]:
         """(job id, tenant) of every job of a tenant that has not ended, accepted or not."""
@@ -125,6 +141,7 @@ class Admission:
     def on_journaled(self, job_ids: Sequence[str]) -> None:
         """Accept these jobs, which are on disk."""
         for job_id in job_ids:
+            self._journal_writer.on_written(job_id)
             self._state.dispatcher.queue.release(job_id)
             job = self._state.jobs.live.get(job_id)
             if job is not None and not job.is_admitted:
@@ -138,23 +155,31 @@ class Admission:
             job = self._state.jobs.live.get(job_id)
             if job is not None and not job.is_admitted:
                 self._state.jobs.retract(job)
+                self._journal_writer.on_refused(job_id)
                 self._state.outbox.disown(job_id, job.tenant)
                 self._state.counters.rejected[error.type] += 1
                 self._reject_all(job.attached, error, job_id)
 
     def _accept(self, pending: PendingSubmit, prepared: PreparedRequest, now: float) -> None:
         state = self._state
+        self_contained, prepared = prepared.self_contained, msgspec.structs.replace(prepared, self_contained=None)
         job = self._factory.job(pending, prepared)
         state.dispatcher.forecast.on_prepared(len(pending.content), len(prepared.prompt_ids))
         if pending.record is None:
             time_left = None if job.deadline is None else job.deadline - now
             state.dispatcher.forecast.check(job.reservation, time_left)
             state.dispatcher.queue.check_room(job.reservation, now)
+        pictures, is_journaled = pending.pictures, state.has_journal and pending.record is None
+        if is_journaled:
+            pictures = (*pictures, *(self_contained.pictures if self_contained else ()))
+            self._journal_writer.make_room(job.job_id, pictures)
         state.jobs.add(job)
         self._streams.schedule_progress(job, now)
-        if state.has_journal and pending.record is None:
-            state.dispatcher.queue.reserve(job.job_id, job.reservation)
-            self._journal_writer.accepted(job, pending.content)
+        if is_journaled:
+            reservation = replace(job.reservation, load=job.reservation.load.with_pictures(pictures))
+            state.dispatcher.queue.reserve(job.job_id, reservation)
+            content = self_contained.content if self_contained else pending.content
+            self._journal_writer.accepted(job, content, pictures)
         else:
             self._admit(job)
 
@@ -188,7 +213,12 @@ class Admission:
         state.counters.on_ended(report)
         state.outbox.add(ReportJob(report))
 
-    def _prepare(self, pending: PendingSubmit, sources: list[Source] | None = None) -> None:
+    def _prepare(
+        self,
+        pending: PendingSubmit,
+        sources: list[Source] | None = None,
+        kept: Sequence[PictureReference] = (),
+    ) -> None:
         state, reservation = self._state, pending.reservation
         state.dispatcher.queue.reserve(pending.job_id, reservation)
         state.pending[pending.job_id] = pending
@@ -200,6 +230,8 @@ class Admission:
                 sources,
                 user=reservation.user,
                 is_background=reservation.is_background,
+                frames=tuple(picture.content for picture in pending.pictures),
+                kept=tuple(reference.digest for reference in kept),
             )
         )
 
@@ -253,6 +285,14 @@ class Admission:
             return caller.grants
         grants = self._state.settings.accounts.get(submit.account, REVOKED_KEY_GRANTS)
         return grants if caller.grants.allow_cloud else msgspec.structs.replace(grants, allow_cloud=False)
+
+
+def _digest(content: bytes, pictures: Sequence[EncodedPicture]) -> bytes:
+    """The identity of a request and of the pictures that came with it."""
+    digest = hashlib.blake2b(content, digest_size=16)
+    for picture in pictures:
+        digest.update(picture.digest)
+    return digest.digest()
 
 
 def _canonical(submit: Submit) -> bytes:

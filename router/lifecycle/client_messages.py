@@ -25,7 +25,7 @@ from cactus_actors.router.lifecycle.operator_requests import OperatorRequests
 from cactus_actors.router.lifecycle.replays import Replays
 from cactus_actors.router.lifecycle.result_loader import ResultLoader
 from cactus_actors.router.router_state import RouterState
-from cactus_actors.router.state.caller import Caller, requester_of
+from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.deferred_messages import DeferralLimits, DeferredMessage, DeferredMessages
 from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.job import attach
@@ -56,14 +56,14 @@ class ClientMessages:
         )
         self.loader = ResultLoader(state.outbox, state.options.load_limits)
 
-    def receive(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
+    def receive(self, received: DeferredMessage, now: float) -> None:
         """Handle a new message, within the rate limits of its client."""
         try:
-            self._rate_limits.check(requester_of(caller, identity), message, now)
+            self._rate_limits.check(received.requester, received.message, now)
         except CactusError as error:
-            self._reject(identity, error, encoding, _ids_of(message))
+            self._reject(received.identity, error, received.encoding, _ids_of(received.message))
         else:
-            self._handle(DeferredMessage(identity, message, encoding, caller), now)
+            self._handle(received, now)
 
     def on_prepared(self, job_id: str, now: float) -> None:
         """Handle the messages that waited for the preparation of this job."""
@@ -107,7 +107,7 @@ class ClientMessages:
             case Submit() as submit:
                 if not self._may_submit(submit.job_id, caller.tenant):
                     raise JobConflict("this job_id is in use", param="job_id")
-                self._admission.submit(identity, submit, encoding, now, caller)
+                self._admission.submit(identity, submit, encoding, now, caller, asked.frames)
             case Cancel(job_id=job_id):
                 job = self._state.jobs.find(job_id, caller.tenant)
                 ended = job if isinstance(job, EndedJob) else self._finisher.finish(job, JobEnding("cancelled"), now)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from cactus_actors.protocol.messages import Accepted, Finished
 from cactus_actors.router.effects import WriteJournal
 from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.state.encoded_picture import EncodedPicture, PictureReference
 from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.journal_records import (
     AcceptedEntry,
     EndedRecord,
     Forget,
+    ForgetPictures,
     StoredResult,
     WriteAccepted,
     WriteEnded,
@@ -28,10 +30,16 @@ class JournalWriter:
     def __init__(self, state: RouterState) -> None:
         self._outbox = state.outbox
         self._results = state.results
+        self._pictures = state.kept_pictures
         self._unix_offset = state.options.unix_offset
 
-    def accepted(self, job: Job, content: bytes) -> None:
-        """Write a job; `content` is the digested form of its request."""
+    def make_room(self, job_id: str, pictures: Sequence[EncodedPicture]) -> None:
+        """Count the pictures of a new job; raises MediaTooLarge, or Overloaded if the journal has no room for them."""
+        if pictures:
+            self._forget_pictures(self._pictures.add(job_id, [picture.reference for picture in pictures]))
+
+    def accepted(self, job: Job, content: bytes, pictures: Sequence[EncodedPicture] = ()) -> None:
+        """Write a job for whose pictures there is room; `content` is its request, `pictures` are the frames of that."""
         assert self._unix_offset is not None
         submission = job.submission
         entry = AcceptedEntry(
@@ -45,8 +53,22 @@ class JournalWriter:
             grants=submission.grants,
             traceparent=submission.traceparent,
             is_keyed=submission.is_keyed,
+            pictures=[picture.reference for picture in pictures],
         )
-        self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry)))
+        unwritten = self._pictures.unwritten(job.job_id, pictures)
+        self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry, unwritten)))
+
+    def on_written(self, job_id: str) -> None:
+        """Record that a job is on disk."""
+        self._pictures.on_written(job_id)
+
+    def on_refused(self, job_id: str) -> None:
+        """Record that a job is not in the journal, though there was room for it."""
+        self._forget_pictures(self._pictures.forget(job_id))
+
+    def restored(self, job_id: str, pictures: Iterable[PictureReference], *, is_live: bool) -> None:
+        """Record the pictures that the journal holds for a job of an earlier router."""
+        self._pictures.restore(job_id, pictures, is_live=is_live)
 
     def ended(self, ended: EndedJob, accepted: Accepted, finished: Finished, stream: TokenLog) -> None:
         """Store a job's result, with the stream that led to it."""
@@ -63,6 +85,7 @@ class JournalWriter:
         self._results.add(finished.job_id, StoredResult(accepted, record))
         if self._unix_offset is not None:
             self._outbox.add(WriteJournal(WriteEnded(finished.job_id, record)))
+            self._pictures.on_ended(finished.job_id)
 
     def forget(self, job_ids: Iterable[str]) -> None:
         """Drop jobs whose retention is over."""
@@ -70,8 +93,13 @@ class JournalWriter:
             self._results.forget(job_id)
             if self._unix_offset is not None:
                 self._outbox.add(WriteJournal(Forget(job_id)))
+                self._forget_pictures(self._pictures.forget(job_id))
 
     def own_time(self, unix_s: float, now: float) -> float:
         """A past Unix time on the router's clock, at most `now`."""
         assert self._unix_offset is not None
         return min(now, unix_s - self._unix_offset)
+
+    def _forget_pictures(self, digests: Sequence[bytes]) -> None:
+        if digests:
+            self._outbox.add(WriteJournal(ForgetPictures(tuple(digests))))

@@ -83,6 +83,7 @@ class OperatorRequests:
             ended_jobs=len(state.jobs.ended),
             result_bytes=state.results.num_bytes,
             oldest_waiting_s=round(now - oldest_at, 3),
+            picture_bytes=state.kept_pictures.num_bytes,
         )
 
 

@@ -13,10 +13,10 @@ import msgspec
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
-from cactus_actors.router.preparation.prepare_request import DATA_URLS_ONLY, prepare
+from cactus_actors.router.preparation.picture_contents import PictureContents
+from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.prepared_request import PreparedRequest
-from cactus_actors.vision.picture_reader import PictureReader
 
 REFRESH_S = 2.0
 
@@ -87,9 +87,14 @@ def prepare_with_documents(
     known: Sequence[Source] | None,
     model: PromptModel,
     find: Find = no_documents,
-    reader: PictureReader = DATA_URLS_ONLY,
+    contents: PictureContents | None = None,
 ) -> PreparedRequest:
     """The prepared job with the sources found for its question, or with its `known` sources."""
+    contents = contents or PictureContents()
     sources = find(submit) if known is None else known
-    prepared = prepare(with_documents(submit, sources), model, reader)
-    return msgspec.structs.replace(prepared, sources=tuple(sources)) if sources else prepared
+    prepared = prepare(with_documents(submit, sources), model, contents)
+    if sources:
+        prepared = msgspec.structs.replace(prepared, sources=tuple(sources))
+    if (self_contained := contents.self_contained(submit)) is not None:
+        prepared = msgspec.structs.replace(prepared, self_contained=self_contained)
+    return prepared

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.pictures import PreparedPicture
+from cactus_actors.protocol.pictures import GivenPicture, PreparedPicture
 from cactus_actors.router.preparation.length_limits import check_length
 from cactus_actors.router.preparation.picture_content import PictureSource
+from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.preparation.request_pictures import request_pictures
-from cactus_actors.vision.picture_reader import PictureReader
 from cactus_actors.vision.prompt_pictures import with_pictures, with_placeholders
 
 MARKER = "<__media__>"
@@ -27,7 +27,9 @@ class MediaPrompt(NamedTuple):
     pictures: tuple[PreparedPicture, ...]
 
 
-def media_prompt(prompt: object, images: Sequence[str], model: PromptModel, reader: PictureReader) -> MediaPrompt:
+def media_prompt(
+    prompt: object, images: Sequence[GivenPicture], model: PromptModel, contents: PictureContents
+) -> MediaPrompt:
     """The prompt with `images` at its markers; raises InvalidRequest and its kinds, as `request_pictures` does."""
     if model.pictures is None:
         raise NotSupported(f"{model.name} is a text model: images cannot be read", param="images")
@@ -40,7 +42,7 @@ def media_prompt(prompt: object, images: Sequence[str], model: PromptModel, read
             f"the prompt has {num_markers} times {MARKER}, and {len(images)} pictures are given", param="prompt"
         )
     sources = [PictureSource(image, f"images[{place}]") for place, image in enumerate(images)]
-    processed = request_pictures(sources, model, reader)
+    processed = request_pictures(sources, model, contents)
     pictures = tuple(one.picture for one in processed)
     ids = model.tokenizer.encode(with_pictures(prompt, MARKER, processed), add_special=True)
     return MediaPrompt(prompt, with_placeholders(ids, model.pictures.config.image_token_id, pictures), pictures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cactus_actors.protocol.errors import CactusError, ServerFailure
@@ -52,7 +52,10 @@ class PreparationPool:
         spare: Preparer,
         on_prepared: Callable[[str, Outcome], None],
         timing: PoolTiming = DEFAULT_TIMING,
+        load: Callable[[Sequence[bytes]], list[bytes]] = list,
     ) -> None:
+        """`load` reads the pictures of a recovered job from the journal, by their digests; raises StorageFailure."""
+        self._load = load
         self._first = first
         self._spare = spare
         self._on_prepared = on_prepared
@@ -159,7 +162,7 @@ class PreparationPool:
 
     def _have_prepared(self, preparer: Preparer, request: PrepareRequest) -> None:
         began = time.monotonic()
-        outcome = _outcome(preparer, request)
+        outcome = self._outcome(preparer, request)
         now = time.monotonic()
         if now - began > self._timing.slow_s:
             with self._changed:
@@ -167,17 +170,17 @@ class PreparationPool:
                 self._slow_until = known | {_line_of(request): now + self._timing.slow_for_s}
         self._on_prepared(request.job_id, outcome)
 
+    def _outcome(self, preparer: Preparer, request: PrepareRequest) -> Outcome:
+        try:
+            return preparer.prepare(request.content, request.sources, request.frames or self._load(request.kept))
+        except CactusError as error:
+            return error
+        except Exception as error:  # an error of the tokenizer must fail this request, not the router
+            _log.exception("a request could not be prepared")
+            return ServerFailure(f"the request could not be prepared: {type(error).__name__}")
+
 
 def _line_of(request: PrepareRequest) -> str:
     """The line of a request: each user has one for small and one for large requests."""
-    return f"{request.user}\0large" if len(request.content) > LARGE_BYTES else request.user
-
-
-def _outcome(preparer: Preparer, request: PrepareRequest) -> Outcome:
-    try:
-        return preparer.prepare(request.content, request.sources)
-    except CactusError as error:
-        return error
-    except Exception as error:  # an error of the tokenizer must fail this request, not the router
-        _log.exception("a request could not be prepared")
-        return ServerFailure(f"the request could not be prepared: {type(error).__name__}")
+    num_bytes = len(request.content) + sum(map(len, request.frames))
+    return f"{request.user}\0large" if num_bytes > LARGE_BYTES or request.kept else request.user

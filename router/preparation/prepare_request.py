@@ -23,6 +23,7 @@ from cactus_actors.router.preparation.conversation import prepare_conversation
 from cactus_actors.router.preparation.length_limits import check_length
 from cactus_actors.router.preparation.logit_bias import logit_bias
 from cactus_actors.router.preparation.media_prompts import check_images, media_prompt
+from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
 from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
@@ -32,10 +33,8 @@ from cactus_actors.structured import compile_request, try_grammar
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.markup_table import markup_named
 from cactus_actors.tools.tool_offer import ToolOffer, tool_offer_of
-from cactus_actors.vision.picture_reader import PictureReader
 
 MAX_MODEL_NAME = 128
-DATA_URLS_ONLY = PictureReader()
 
 
 class _Question(NamedTuple):
@@ -53,24 +52,25 @@ class _Question(NamedTuple):
         return self.prompt.ids
 
 
-def prepare(submit: Submit, model: PromptModel, reader: PictureReader = DATA_URLS_ONLY) -> PreparedRequest:
-    """The job of `submit`, ready to run; `reader` reads its pictures.
+def prepare(submit: Submit, model: PromptModel, contents: PictureContents | None = None) -> PreparedRequest:
+    """The job of `submit`, ready to run; `contents` has its pictures, by default only those of data URLs.
 
     A service of one model accepts any valid model name. Raises ModelNotFound, and InvalidRequest and its
     subclasses, with the field in `param` as the request named it.
     """
     with errors_name_fields_as_given(option_names(submit.options)):
-        return _prepared(submit, model, reader)
+        return _prepared(submit, model, contents or PictureContents())
 
 
-def _prepared(submit: Submit, model: PromptModel, reader: PictureReader) -> PreparedRequest:
+def _prepared(submit: Submit, model: PromptModel, contents: PictureContents) -> PreparedRequest:
     if len(submit.model or "") > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {(submit.model or '')[:MAX_MODEL_NAME]!r}...", param="model")
     if not 0 <= submit.choice <= MAX_EXACT:  # workers store it in 64 unsigned bits
         raise InvalidRequest(f"choice must be between 0 and {MAX_EXACT}, got {submit.choice}", param="choice")
+    contents.check_frames(submit)
     profile = PROFILES[submit.profile or "cactus"]
     given = given_options(submit.options)
-    question = _question(submit, given, profile, model, reader)
+    question = _question(submit, given, profile, model, contents)
     spans = _spans(question, model)
     if len(question.ids) >= model.max_context:
         raise ContextExceeded(
@@ -137,13 +137,13 @@ def _tool_markup(submit: Submit, offer: ToolOffer, model: PromptModel) -> str | 
 
 
 def _question(
-    submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel, reader: PictureReader
+    submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel, contents: PictureContents
 ) -> _Question:
     if submit.prompt is not None and submit.messages is not None:
         raise InvalidRequest("prompt and messages were both given; send one", param="messages")
     check_images(submit)
     if submit.messages is not None:
-        return _chat_question(submit, given, profile, model, reader)
+        return _chat_question(submit, given, profile, model, contents)
     if submit.tools is not None:
         raise InvalidRequest("tools go with messages, not with a prompt", param="tools")
     if submit.prompt is None:
@@ -152,7 +152,7 @@ def _question(
     tool_offer_of(None, "", given, structure=structure_of(given), default_top_k=profile.tool_rag_top_k)
     check_prompt(given)
     if submit.images:
-        shown = media_prompt(submit.prompt, submit.images, model, reader)
+        shown = media_prompt(submit.prompt, submit.images, model, contents)
         return _Question(
             ChatPrompt(shown.ids, "answer"),
             CloudRequest(prompt=shown.text),
@@ -169,7 +169,7 @@ def _question(
 
 
 def _chat_question(
-    submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel, reader: PictureReader
+    submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel, contents: PictureContents
 ) -> _Question:
     for name in ("echo", "suffix"):
         if given.get(name, False) is not False:
@@ -185,7 +185,7 @@ def _chat_question(
     )
     asked = reasoning_request(given)
     check_length(asked.variables, "chat_template_kwargs", model)
-    pictures = request_pictures(conversation.pictures, model, reader)
+    pictures = request_pictures(conversation.pictures, model, contents)
     prompt = model.chat_prompt(
         [msgspec.to_builtins(turn) for turn in conversation.turns],
         offer.tools,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from cactus_actors.protocol.results import Source
@@ -13,7 +14,9 @@ from cactus_actors.router.state.prepared_request import PreparedRequest
 class Preparer(Protocol):
     """Prepares one request after the other; used by one thread, except for `close`."""
 
-    def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
+    def prepare(
+        self, content: bytes, sources: list[Source] | None = None, frames: Sequence[bytes] = ()
+    ) -> PreparedRequest:
         """The result of `prepare_with_documents`; raises its errors."""
 
     def make_ready(self) -> None:
@@ -29,14 +32,19 @@ class Preparer(Protocol):
 class LocalPreparer:
     """Prepares in this process, for a model that only this process knows."""
 
-    def __init__(self, model: PromptModel) -> None:
+    def __init__(self, model: PromptModel, *, keeps_pictures: bool = False) -> None:
         self._model = model
+        self._keeps_pictures = keeps_pictures
 
-    def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
+    def prepare(
+        self, content: bytes, sources: list[Source] | None = None, frames: Sequence[bytes] = ()
+    ) -> PreparedRequest:
         # a router with preparation processes loads neither grammars nor NumPy
         from cactus_actors.router.preparation.documents import prepare_with_documents
+        from cactus_actors.router.preparation.picture_contents import PictureContents
 
-        return prepare_with_documents(decode_submit(content), sources, self._model)
+        contents = PictureContents(frames=frames, keeps=self._keeps_pictures)
+        return prepare_with_documents(decode_submit(content), sources, self._model, contents=contents)
 
     def make_ready(self) -> None:
         pass

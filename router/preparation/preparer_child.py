@@ -12,7 +12,7 @@ import resource
 import socket
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ import msgspec
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.router.preparation.documents import Documents, no_documents, prepare_with_documents
+from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.preparer_frames import (
     PreparerModel,
     PreparerReady,
@@ -37,17 +38,21 @@ MEMORY_BYTES = 512 << 20
 
 _decode = msgspec.msgpack.Decoder(PreparerRequest).decode
 
+Prepare = Callable[[PreparerRequest, Sequence[bytes]], PreparedRequest]
 
-def serve(connection: socket.socket, prepare_one: Callable[[PreparerRequest], PreparedRequest]) -> None:
+
+def serve(connection: socket.socket, prepare_one: Prepare) -> None:
     """Answer requests until the other side is gone."""
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            send(connection, _answer(_decode(receive(connection)), prepare_one))
+            send(connection, _answer(connection, prepare_one))
 
 
-def _answer(request: PreparerRequest, prepare_one: Callable[[PreparerRequest], PreparedRequest]) -> PreparerReply:
+def _answer(connection: socket.socket, prepare_one: Prepare) -> PreparerReply:
+    request = _decode(receive(connection))
+    frames = [receive(connection) for _ in range(request.num_frames)]
     try:
-        return PreparerReply(prepared=prepare_one(request))
+        return PreparerReply(prepared=prepare_one(request, frames))
     except CactusError as refusal:
         return PreparerReply(error=refusal.info())
     except (MemoryError, RecursionError):
@@ -78,8 +83,9 @@ def main() -> None:
     root = None if settings.pictures.root is None else Path(settings.pictures.root)
     reader = PictureReader(root, settings.pictures.hosts)
 
-    def prepare_one(request: PreparerRequest) -> PreparedRequest:
-        return prepare_with_documents(request.submit, request.sources, model, find, reader)
+    def prepare_one(request: PreparerRequest, frames: Sequence[bytes]) -> PreparedRequest:
+        contents = PictureContents(reader, frames, keeps=settings.keeps_pictures)
+        return prepare_with_documents(request.submit, request.sources, model, find, contents)
 
     warnings.filterwarnings("ignore", module="PIL")  # about pictures of clients, who get an error or none
     limit_memory(MEMORY_BYTES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,12 +18,16 @@ _LENGTH_BYTES = 4
 
 
 class PreparerModel(msgspec.Struct, frozen=True):
-    """The model and corpus of a child by their paths, overrides of the model's own files, and sources of pictures."""
+    """The model and corpus of a child by their paths, overrides of the model's own files, and sources of pictures.
+
+    With `keeps_pictures` the child returns the pictures that it read.
+    """
 
     model: str
     corpus: str | None
     overrides: ModelOverrides
     pictures: PictureAccess = DATA_URLS_ALONE
+    keeps_pictures: bool = False
 
 
 class PreparerReady(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -34,13 +39,15 @@ class EncodedRequest(msgspec.Struct, frozen=True, array_like=True):
 
     submit: msgspec.Raw
     sources: list[Source] | None = None
+    num_frames: int = 0
 
 
 class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
-    """A request to prepare, and its documents if they were chosen before."""
+    """A request to prepare, and its documents if they were chosen before; `num_frames` pictures follow it."""
 
     submit: Submit
     sources: list[Source] | None = None
+    num_frames: int = 0
 
 
 class PreparerReply(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -50,15 +57,18 @@ class PreparerReply(msgspec.Struct, frozen=True, array_like=True, tag=2):
     error: ErrorInfo | None = None
 
 
-def send(connection: socket.socket, message: object) -> int:
-    """Send a message; returns its body's length in bytes."""
+def send(connection: socket.socket, message: object, frames: Sequence[bytes] = ()) -> int:
+    """Send a message, and the frames that follow it; returns the length of the message's body in bytes."""
     body = msgspec.msgpack.encode(message)
     connection.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+    for frame in frames:
+        connection.sendall(len(frame).to_bytes(_LENGTH_BYTES, "big"))
+        connection.sendall(frame)
     return len(body)
 
 
 def receive(connection: socket.socket) -> bytes:
-    """The next message's body; EOFError when the other side has ended, TimeoutError when it is late."""
+    """The next message's body, or a frame; EOFError when the other side has ended, TimeoutError when it is late."""
     length = int.from_bytes(_exactly(connection, _LENGTH_BYTES), "big")
     return _exactly(connection, length)
 

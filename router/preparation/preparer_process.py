@@ -9,7 +9,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -63,9 +63,10 @@ class PreparerProcess:
         cpu_s: float = CPU_S,
         overrides: ModelOverrides = NO_OVERRIDES,
         pictures: PictureAccess = DATA_URLS_ALONE,
+        keeps_pictures: bool = False,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
-        preparer_model = PreparerModel(str(model), corpus_path, overrides, pictures)
+        preparer_model = PreparerModel(str(model), corpus_path, overrides, pictures, keeps_pictures)
         self._argument = msgspec.json.encode(preparer_model).decode()
         self._limit_s = limit_s
         self._cpu_s = cpu_s
@@ -79,15 +80,17 @@ class PreparerProcess:
         child = self._child
         return None if child is None else child.process.pid
 
-    def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
+    def prepare(
+        self, content: bytes, sources: list[Source] | None = None, frames: Sequence[bytes] = ()
+    ) -> PreparedRequest:
         """The result or the error of `prepare_with_documents`; raises RequestTooComplex beyond the limits."""
-        request = EncodedRequest(msgspec.Raw(content), sources)
+        request = EncodedRequest(msgspec.Raw(content), sources, len(frames))
         try:
             try:
-                return self._ask(request)
+                return self._ask(request, frames)
             except EOFError:  # another process may have ended the child
                 self._give_up_child("ended")
-                return self._ask(request)
+                return self._ask(request, frames)
         except EOFError:
             self._give_up_child("ended again")
             raise RequestTooComplex("the request needs more memory than preparing one may take") from None
@@ -111,8 +114,8 @@ class PreparerProcess:
             self._is_closed = True
             self._end_child()
 
-    def _ask(self, request: EncodedRequest) -> PreparedRequest:
-        answer = self._ready_child().ask(request, self._limit_s, self._cpu_s)
+    def _ask(self, request: EncodedRequest, frames: Sequence[bytes]) -> PreparedRequest:
+        answer = self._ready_child().ask(request, frames, self._limit_s, self._cpu_s)
         if answer.error is not None:
             raise error_from_info(answer.error)
         assert answer.prepared is not None
@@ -170,11 +173,11 @@ class _Child:
             _decode_first(self._receive(START_LIMIT_S))
             self._is_ready = True
 
-    def ask(self, request: EncodedRequest, limit_s: float, cpu_s: float) -> PreparerReply:
+    def ask(self, request: EncodedRequest, frames: Sequence[bytes], limit_s: float, cpu_s: float) -> PreparerReply:
         """Raises EOFError if the child has ended, TimeoutError beyond a limit."""
         until = time.monotonic() + limit_s
         with self._limited(limit_s):
-            num_bytes = send(self._connection, request)
+            num_bytes = send(self._connection, request, frames)
             self._wait_for_answer(until, cpu_s + num_bytes / BYTES_A_SECOND)
         return _decode_answer(self._receive(limit_s))
 

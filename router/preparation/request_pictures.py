@@ -8,14 +8,15 @@ from contextlib import contextmanager
 
 from cactus_actors.protocol.errors import ContextExceeded, MediaInvalid, MediaNotAllowed, MediaTooLarge
 from cactus_actors.router.preparation.picture_content import PictureSource
+from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.vision.picture_limits import LIMITS, PictureLimits
 from cactus_actors.vision.picture_processor import ProcessedPicture
-from cactus_actors.vision.picture_reader import FETCH_LIMIT_S, PictureReader
+from cactus_actors.vision.picture_reader import FETCH_LIMIT_S
 
 
 def request_pictures(
-    sources: Sequence[PictureSource], model: PromptModel, reader: PictureReader, limits: PictureLimits = LIMITS
+    sources: Sequence[PictureSource], model: PromptModel, contents: PictureContents, limits: PictureLimits = LIMITS
 ) -> list[ProcessedPicture]:
     """The pictures of a request as the model takes them.
 
@@ -34,7 +35,7 @@ def request_pictures(
     pixels_left, bytes_left, tokens_left = limits.max_total_pixels, limits.max_prepared_bytes, model.max_context
     for index, source in enumerate(sources):
         with _errors_name_picture(index, source.param):
-            content = reader.read(source.source, max(until - time.monotonic(), 0.0))
+            content = contents.content_of(source.source, max(until - time.monotonic(), 0.0))
             picture = decoded(content, min(limits.max_pixels, pixels_left))
             pixels_left -= picture.width * picture.height
             processed = model.pictures.process(picture)

@@ -18,12 +18,13 @@ from cactus_actors.router.state.caller import Caller, requester_of
 
 @dataclass(frozen=True, slots=True)
 class DeferredMessage:
-    """A client's message, to be handled again when the job is ready for it."""
+    """A client's message and the frames that follow it, to be handled again when the job is ready for it."""
 
     identity: bytes
     message: ClientMessage
     encoding: Encoding
     caller: Caller
+    frames: tuple[bytes, ...] = ()
 
     @property
     def requester(self) -> str:
@@ -32,8 +33,10 @@ class DeferredMessage:
     @property
     def fingerprint(self) -> Hashable:
         """Equal for messages that one connection repeats unchanged."""
-        content = msgspec.msgpack.encode(self.message)
-        return self.identity, hashlib.blake2b(content, digest_size=16).digest()
+        digest = hashlib.blake2b(msgspec.msgpack.encode(self.message), digest_size=16)
+        for frame in self.frames:
+            digest.update(frame)
+        return self.identity, digest.digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Accepted, Finished, JobState, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
+from cactus_actors.router.state.encoded_picture import EncodedPicture, PictureReference
 from cactus_actors.router.state.ended_jobs import EndedJob
 
 
@@ -18,7 +19,8 @@ class AcceptedEntry(msgspec.Struct, frozen=True, array_like=True):
 
     `submit` is the request in MessagePack as it was digested: without its trace context, its retention, and
     the seed that it was given, which are in `traceparent`, `is_keyed` and `accepted`. `sources` are the
-    documents in its prompt, which may have changed since, as may the key's `grants`.
+    documents in its prompt, which may have changed since, as may the key's `grants`. The frames that it names are
+    `pictures`.
     """
 
     submit: msgspec.Raw
@@ -31,6 +33,7 @@ class AcceptedEntry(msgspec.Struct, frozen=True, array_like=True):
     grants: KeyGrants = DEFAULT_GRANTS
     traceparent: str | None = None
     is_keyed: bool = False
+    pictures: list[PictureReference] = []
 
 
 class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -46,6 +49,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     grants: KeyGrants = DEFAULT_GRANTS
     traceparent: str | None = None
     is_keyed: bool = False
+    pictures: list[PictureReference] = []
 
     def completed(self) -> AcceptedRecord:
         """The record with everything that the job was accepted with in `submit`."""
@@ -95,10 +99,11 @@ class JournalProgress(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class WriteAccepted:
-    """Keep a job; it counts as accepted once this is on disk."""
+    """Keep a job, and those of its pictures that may not be on disk; it counts as accepted once this is on disk."""
 
     job_id: str
     record: AcceptedEntry
+    pictures: tuple[EncodedPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +121,23 @@ class Forget:
     job_id: str
 
 
-Entry = WriteAccepted | WriteEnded | Forget
+@dataclass(frozen=True, slots=True)
+class ForgetPictures:
+    """Remove the pictures of these digests: no job needs them."""
+
+    digests: tuple[bytes, ...]
+
+
+Entry = WriteAccepted | WriteEnded | Forget | ForgetPictures
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveredEnd:
-    """A job that ended under an earlier router; its `ended_at` is Unix seconds."""
+    """A job that ended under an earlier router, and its pictures in the journal; its `ended_at` is Unix seconds."""
 
     job_id: str
     ended: EndedJob
+    pictures: tuple[PictureReference, ...] = ()
 
 
 Recovered = AcceptedRecord | RecoveredEnd

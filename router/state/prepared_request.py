@@ -13,6 +13,7 @@ from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
+from cactus_actors.router.state.encoded_picture import SelfContainedRequest
 
 
 class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
@@ -22,7 +23,8 @@ class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     are calls of `tools`, or of the request's tools if that is None, and with `single_call` only the first counts.
     `cloud_refusal` is the reason why the job cannot go to a cloud; the policy then forbids it, too. `ends_context`:
     `max_tokens` was limited by the context, and the API reports that (`model_length`). `sources` are the documents in
-    the prompt, `pictures` its pictures, whose placeholders are at `picture_spans`.
+    the prompt, `pictures` its pictures, whose placeholders are at `picture_spans`. `self_contained` is the request for
+    a journal, if pictures were read for it; it is dropped when the job is accepted.
     """
 
     prompt_ids: list[int]
@@ -44,6 +46,7 @@ class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     tools: list[dict[str, Any]] | None = None
     pictures: list[PreparedPicture] = []
     picture_spans: tuple[PictureSpan, ...] = ()
+    self_contained: SelfContainedRequest | None = None
 
     @property
     def readable_tools(self) -> list[dict[str, Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cactus_actors.router.state.encoded_picture import EncodedPicture
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
 TOKEN_BYTES = 44
@@ -32,6 +34,11 @@ class QueueLoad:
         self.num_tokens -= other.num_tokens
         self.num_bytes -= other.num_bytes
         return self
+
+    def with_pictures(self, pictures: Sequence[EncodedPicture]) -> QueueLoad:
+        """The load together with the files of pictures, while these are held."""
+        num_bytes = self.num_bytes + sum(len(picture.content) for picture in pictures)
+        return QueueLoad(self.num_jobs, self.num_tokens, num_bytes)
 
 
 def load_of_request(content: bytes, prepared: PreparedRequest | None = None) -> QueueLoad:

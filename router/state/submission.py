@@ -9,6 +9,7 @@ import msgspec
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.wire import Encoding
+from cactus_actors.router.state.encoded_picture import EncodedPicture
 from cactus_actors.router.state.journal_records import AcceptedRecord
 from cactus_actors.router.state.reservation import Reservation
 
@@ -57,12 +58,13 @@ class SubmittedRequest:
 class PendingSubmit(SubmittedRequest):
     """A request from its arrival to the end of its preparation.
 
-    `content` is the request in MessagePack: decoded, a few bytes may be a hundred times as large. `requesters`
-    are the connections that wait for an answer. `record` is set for a job that an earlier router accepted. A
-    request with a `refusal` is refused whatever its preparation gives.
+    `content` is the request in MessagePack: decoded, a few bytes may be a hundred times as large. `pictures` came with
+    it as frames. `requesters` are the connections that wait for an answer. `record` is set for a job that an earlier
+    router accepted. A request with a `refusal` is refused whatever its preparation gives.
     """
 
     content: bytes
+    pictures: tuple[EncodedPicture, ...] = ()
     requesters: dict[bytes, Encoding] = field(default_factory=dict)
     record: AcceptedRecord | None = None
     refusal: CactusError | None = None

@@ -194,7 +194,7 @@ def _chat_message(message: _Message) -> ChatMessage:
         tool_calls=message.tool_calls,
         tool_call_id=message.tool_call_id,
         prefix=message.prefix or False,
-        images=message.images,
+        images=None if message.images is None else [*message.images],
         reasoning_content=message.reasoning_content or message.reasoning,
     )
 

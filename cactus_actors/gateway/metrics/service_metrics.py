@@ -105,6 +105,7 @@ def _of_service(status: Status) -> Iterator[Metric]:
     yield gauge("ended_jobs", "Ended jobs that can still be read.", held.ended_jobs)
     yield gauge("oldest_waiting_seconds", "Age of the oldest waiting job.", held.oldest_waiting_s)
     yield gauge("result_bytes", "Memory of results that can still be read, without those on disk.", held.result_bytes)
+    yield gauge("picture_bytes", "Size of the pictures in the journal.", held.picture_bytes)
     refused = dict.fromkeys(_REFUSALS, 0) | status.refused
     yield counter("access_refused", "Forbidden actions of connections.", by_name(refused), "reason")
 

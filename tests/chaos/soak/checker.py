@@ -34,7 +34,7 @@ WORKER_FAULTS = {"kill worker", "stop worker", "hold workers"}
 WORKER_FAULT_S = 10.0
 """The longest time after the beginning of such a fault that a job may still be given to a worker, or lose one."""
 
-MAY_STAY = {"ended_jobs", "result_bytes"}
+MAY_STAY = {"ended_jobs", "result_bytes", "picture_bytes"}
 """The part of the router's state that ended jobs may keep, for later requests."""
 
 

@@ -47,7 +47,8 @@ async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 def is_free(status: Status) -> bool:
     """True if the router holds nothing for any client, and every local worker has all its slots and blocks free."""
     held = status.held
-    return held == Held(ended_jobs=held.ended_jobs, result_bytes=held.result_bytes) and all(
+    kept = Held(ended_jobs=held.ended_jobs, result_bytes=held.result_bytes, picture_bytes=held.picture_bytes)
+    return held == kept and all(
         (worker.free_slots, worker.free_blocks, worker.num_running) == (worker.num_slots, worker.num_blocks, 0)
         for worker in status.workers
         if worker.kind == "local"

@@ -37,6 +37,7 @@ from cactus_actors.router.effects import (
     WriteJournal,
 )
 from cactus_actors.router.preparation.documents import Find, no_documents, prepare_with_documents
+from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.router_state import LOAD_LIMITS, RouterOptions
 from cactus_actors.router.state.caller import ANONYMOUS, Caller
 from cactus_actors.router.state.deferred_messages import DeferralLimits
@@ -69,11 +70,12 @@ class RouterHarness:
         load_limits: DeferralLimits = LOAD_LIMITS,
         max_ended_jobs: int = MAX_ENDED_JOBS,
         max_context: int = LetterModel.max_context,
+        model: LetterModel | None = None,
         **settings: Any,
     ) -> None:
         self.now = 100.0
         self.disk = disk
-        self.model = LetterModel()
+        self.model = model or LetterModel()
         self.model.max_context = max_context
         self._find = find
         self.core = RouterCore(
@@ -110,10 +112,12 @@ class RouterHarness:
         self.hear(worker.identity, worker.hello)
         return worker
 
-    def client(self, message: Any, identity: bytes = CLIENT, caller: Caller = ANONYMOUS) -> list[Any]:
+    def client(
+        self, message: Any, identity: bytes = CLIENT, caller: Caller = ANONYMOUS, frames: Sequence[bytes] = ()
+    ) -> list[Any]:
         """Send a client's message; returns the replies to that client."""
         before = len(self.replies)
-        self._take(self.core.on_client(identity, message, "m", self.now, caller))
+        self._take(self.core.on_client(identity, message, "m", self.now, caller, frames))
         return [reply for receiver, reply in self.replies[before:] if receiver == identity]
 
     def submit(self, number: int, prompt: Any = "hello", identity: bytes = CLIENT, **options: Any) -> Any:
@@ -255,9 +259,8 @@ class RouterHarness:
                     self.published.append(message)
                 case SendWorker(identity, message):
                     self._deliver(identity, message)
-                case PrepareRequest(job_id, content, sources):
-                    outcome = self._outcome(decode_submit(content), sources)
-                    self._take(self.core.on_prepared(job_id, outcome, self.now))
+                case PrepareRequest() as request:
+                    self._take(self.core.on_prepared(request.job_id, self._outcome(request), self.now))
                 case WriteJournal(entry):
                     assert self.disk is not None
                     self.disk.waiting.append(entry)
@@ -273,9 +276,12 @@ class RouterHarness:
         self.recalled.append(job_id)
         self._take(self.core.on_result_loaded(job_id, self.disk.read(job_id), self.now))
 
-    def _outcome(self, submit: Submit, sources: Any) -> Any:
+    def _outcome(self, request: PrepareRequest) -> Any:
         try:
-            return prepare_with_documents(submit, sources, self.model, self._find)
+            frames = request.frames or (self.disk.load(request.kept) if self.disk else ())
+            contents = PictureContents(frames=frames, keeps=self.disk is not None)
+            submit = decode_submit(request.content)
+            return prepare_with_documents(submit, request.sources, self.model, self._find, contents)
         except CactusError as error:
             return error
 

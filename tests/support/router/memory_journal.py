@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from cactus_actors.router.journal.record_encoding import decoded_accepted, encod
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     EndedRecord,
+    ForgetPictures,
     Recovered,
     StoredResult,
     WriteAccepted,
@@ -24,18 +26,23 @@ class Disk:
     waiting: list[Any] = field(default_factory=list)
     accepted: dict[str, AcceptedRecord] = field(default_factory=dict)
     ended: dict[str, EndedRecord] = field(default_factory=dict)
+    pictures: dict[bytes, bytes] = field(default_factory=dict)
 
     def write(self) -> list[str]:
         """Write the pending entries; returns the ids of the jobs that they accept."""
         entries, self.waiting = self.waiting, []
         for entry in entries:
             match entry:
-                case WriteAccepted(job_id, record):
+                case WriteAccepted(job_id, record, pictures):
+                    self.pictures |= {picture.digest: picture.content for picture in pictures}
                     self.accepted[job_id] = decoded_accepted(encoded(record))
                 case WriteEnded(job_id, record) if job_id not in self.accepted:
                     pass  # there is no such row
                 case WriteEnded(job_id, record):
                     self.ended[job_id] = record
+                case ForgetPictures(digests):
+                    for digest in digests:
+                        self.pictures.pop(digest, None)
                 case _:
                     self.accepted.pop(entry.job_id, None)
                     self.ended.pop(entry.job_id, None)
@@ -52,6 +59,10 @@ class Disk:
             end_of(record, self.ended[job_id]) if job_id in self.ended else record
             for job_id, record in self.accepted.items()
         ]
+
+    def load(self, digests: Sequence[bytes]) -> list[bytes]:
+        """The contents of pictures."""
+        return [self.pictures[digest] for digest in digests]
 
     def read(self, job_id: str) -> StoredResult | None:
         ended = self.ended.get(job_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.testing
@@ -26,7 +27,7 @@ def picture(tmp_path: Path) -> str:
     return "a picture.png"
 
 
-def sent_images(router: ScriptedRouter) -> list[list[list[str] | None]]:
+def sent_images(router: ScriptedRouter) -> list[list[Any]]:
     """The pictures of the messages of each request."""
     submits = [message for message in router.received_of(Submit) if isinstance(message, Submit)]
     return [[turn.images for turn in submit.messages or []] for submit in submits]

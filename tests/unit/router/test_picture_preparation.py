@@ -21,6 +21,7 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.queue_load import load_of_request
@@ -64,7 +65,7 @@ def user(*parts: ContentPart, images: list[str] | None = None) -> ChatMessage:
 
 def prepared(model: TextModel, *messages: ChatMessage, reader: PictureReader | None = None) -> PreparedRequest:
     submit = Submit(job_id=job_id(1), messages=list(messages))
-    return prepare(submit, model, reader or PictureReader())
+    return prepare(submit, model, PictureContents(reader or PictureReader()))
 
 
 def expected_ids(model: TextModel, *turns: dict[str, Any], pictures: list[tuple[int, int, int]]) -> list[int]:

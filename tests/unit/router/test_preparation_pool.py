@@ -5,13 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from cactus_actors.protocol.errors import InvalidRequest, ServerFailure
+from cactus_actors.protocol.errors import InvalidRequest, ServerFailure, StorageFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import decode_submit, encode
 from cactus_actors.router.effects import PrepareRequest
@@ -28,14 +28,16 @@ class Gate:
 
     def __init__(self) -> None:
         self.prepared: list[str] = []
+        self.frames: list[list[bytes]] = []
         self.num_rests = 0
         self.is_let = threading.Event()
         self.has_begun = threading.Event()
         self.is_ready = threading.Event()
         self.is_ready.set()
 
-    def prepare(self, content: bytes, sources: Any = None) -> Any:
+    def prepare(self, content: bytes, sources: Any = None, frames: Sequence[bytes] = ()) -> Any:
         submit = decode_submit(content)
+        self.frames.append(list(frames))
         assert isinstance(submit.prompt, str)
         if submit.prompt == SLOW:
             self.has_begun.set()
@@ -61,14 +63,23 @@ class Scene:
     def __init__(self, timing: PoolTiming) -> None:
         self.first, self.spare = Gate(), Gate()
         self.answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
-        self.lanes = PreparationPool(self.first, self.spare, lambda *told: self.answers.put(told), timing)
+        self.lanes = PreparationPool(
+            self.first, self.spare, lambda *told: self.answers.put(told), timing, load=self.load
+        )
         self._num_sent = 0
 
-    def send(self, user: str, prompt: str, *, is_background: bool = False) -> int:
+    def send(self, user: str, prompt: str, *, is_background: bool = False, **pictures: Any) -> int:
         self._num_sent += 1
         content = encode(Submit(job_id=job_id(self._num_sent), prompt=prompt))[1]
-        self.lanes.add(PrepareRequest(job_id(self._num_sent), content, user=user, is_background=is_background))
+        request = PrepareRequest(job_id(self._num_sent), content, user=user, is_background=is_background, **pictures)
+        self.lanes.add(request)
         return self._num_sent
+
+    def load(self, digests: Sequence[bytes]) -> list[bytes]:
+        """The journal's pictures: each is its digest in upper case; one is missing."""
+        if b"missing" in digests:
+            raise StorageFailure("a picture is missing")
+        return [digest.upper() for digest in digests]
 
     def answered(self) -> int:
         return int(self.answers.get(timeout=PATIENCE_S)[0], 16)
@@ -116,6 +127,14 @@ def test_an_exception_fails_its_request_without_internal_details(scene: Scene) -
     assert "deadbeef" not in failure.message
     assert isinstance(refusal, InvalidRequest)
     assert refusal.message == "as said"
+
+
+def test_pictures_come_with_the_request_or_from_the_journal(scene: Scene) -> None:
+    for pictures in ({}, {"frames": (b"one", b"two")}, {"kept": (b"one", b"two")}, {"kept": (b"one", b"missing")}):
+        scene.send("a", "x", **pictures)
+    outcomes = [scene.answers.get(timeout=PATIENCE_S)[1] for _ in range(4)]
+    assert sorted(scene.first.frames) == [[], [b"ONE", b"TWO"], [b"one", b"two"]]
+    assert [type(outcome) for outcome in outcomes].count(StorageFailure) == 1
 
 
 def test_other_users_do_not_wait_for_a_slow_request(scene: Scene) -> None:
