@@ -14,11 +14,13 @@ from typing import NamedTuple
 import msgspec
 
 from cactus_actors.api.field_names import errors_name_fields_as_given
+from cactus_actors.api.openai.body_request import BodyRequest
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
 from cactus_actors.batch.result_lines import render_error, render_result
 from cactus_actors.client import AsyncClient
+from cactus_actors.client.submit import encoded
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
     CactusError,
@@ -107,7 +109,7 @@ class LineRunner:
                 pictures=self._pictures,
             )
             with errors_name_fields_as_given(request.field_names):
-                results = await self._results(request.submits, job_id_of)
+                results = await self._results(request, job_id_of)
             fingerprint = await self._system_fingerprint()
             rendered = render_result(line, request, results, self._run.created, fingerprint)
             return LineOutcome(rendered, results, succeeded=True)
@@ -133,20 +135,22 @@ class LineRunner:
                     self._fingerprint = status.system_fingerprint
         return self._fingerprint
 
-    async def _results(self, submits: list[Submit], job_id_of: JobIdOf) -> list[Result]:
+    async def _results(self, request: BodyRequest, job_id_of: JobIdOf) -> list[Result]:
         """The results of all choices of a line; the first failure fails the line and cancels the others."""
+        submits, frames = request.submits, request.frames
         if len(submits) == 1:
-            return [await self._result(submits[0], job_id_of, 0)]
+            return [await self._result(submits[0], frames, job_id_of, 0)]
         try:
             async with asyncio.TaskGroup() as tasks:
                 choices = [
-                    tasks.create_task(self._result(submit, job_id_of, choice)) for choice, submit in enumerate(submits)
+                    tasks.create_task(self._result(submit, frames, job_id_of, choice))
+                    for choice, submit in enumerate(submits)
                 ]
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
         return [choice.result() for choice in choices]
 
-    async def _result(self, submit: Submit, job_id_of: JobIdOf, choice: int) -> Result:
+    async def _result(self, submit: Submit, frames: list[bytes], job_id_of: JobIdOf, choice: int) -> Result:
         """The result of one choice. Its seed, and so its tokens, are the same at every attempt.
 
         Raises DeadlineExceeded if the service has no room for it within the job's timeout.
@@ -156,7 +160,7 @@ class LineRunner:
             job_id = job_id_of(choice, attempt + MAX_ATTEMPTS * self._round)
             submit = msgspec.structs.replace(submit, job_id=job_id, account=self._account)
             try:
-                result = await self._client.run(submit)
+                result = await self._client.run(encoded(submit, frames))
             except JobConflict:  # an earlier run used another priority
                 attempt += 1
             except Overloaded as error:

@@ -88,8 +88,9 @@ def request_of_line(
             f"a prompt file is for one model: the first line that names one says {only_model!r}",
             param="model",
         )
+    frames: list[bytes] = []
     if pictures is not None:
-        line = _with_pictures(line, pictures)
+        line = _with_pictures(line, pictures, frames)
     if line.is_batch_line:
         request = _request_of_batch_line(line.value, job_id_of, defaults, system)
     else:
@@ -99,16 +100,16 @@ def request_of_line(
     seeded = [
         msgspec.structs.replace(submit, options=with_seed(submit.options, submit.job_id)) for submit in request.submits
     ]
-    return msgspec.structs.replace(request, submits=seeded)
+    return msgspec.structs.replace(request, submits=seeded, frames=frames)
 
 
-def _with_pictures(line: PromptLine, directory: Path) -> PromptLine:
-    """The line with the files of its messages' pictures inside; errors name the line and the picture."""
+def _with_pictures(line: PromptLine, directory: Path, frames: list[bytes]) -> PromptLine:
+    """The line with frames in place of files of this machine, which are read; errors name the line and the picture."""
     fields = line.value.get("body") if line.is_batch_line else line.value
     if not isinstance(fields, dict) or "messages" not in fields:
         return line
     try:
-        fields = {**fields, "messages": with_read_pictures(fields["messages"], directory)}
+        fields = {**fields, "messages": with_read_pictures(fields["messages"], directory, frames)}
     except InvalidRequest as error:
         raise type(error)(f"line {line.number}: {error.message}", param=error.param) from None
     return replace(line, value={**line.value, "body": fields} if line.is_batch_line else fields)

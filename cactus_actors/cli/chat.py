@@ -11,10 +11,11 @@ import typer
 from cactus_actors.api.params import resolve_options
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.chat_input import ReadLine, is_conversation, reader, unechoed
-from cactus_actors.cli.image_files import image_urls
+from cactus_actors.cli.image_files import pictures_of_files
 from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.cli.wait_notice import WaitNotice
+from cactus_actors.client.picture_files import data_url
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import (
     CactusError,
@@ -102,8 +103,8 @@ class ChatSession:
         if system is not None:
             self._opening.append({"role": "system", "content": system})
         self._turns = list(self._opening)
-        self._images: list[str] = []
-        """The pictures of the next question, as data URLs."""
+        self._images: list[bytes] = []
+        """The pictures of the next question."""
         self._options = options
         self._shows_reasoning = shows_reasoning
 
@@ -169,7 +170,7 @@ class ChatSession:
             self._images = []
         else:
             try:
-                self._images += image_urls([Path(name)])
+                self._images += pictures_of_files([Path(name)])
             except InvalidRequest as error:
                 _print_dimmed(f"/image: {error.message}")
                 return
@@ -191,7 +192,8 @@ class ChatSession:
         path = Path(name).expanduser()
         try:
             with path.open("xb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode({"messages": self._turns}), indent=2))
+                messages = [_with_data_urls(turn) for turn in self._turns]
+                file.write(msgspec.json.format(msgspec.json.encode({"messages": messages}), indent=2))
         except OSError as error:
             _print_dimmed(f"{path}: {error.strerror}")
             return
@@ -246,6 +248,11 @@ def _known_options(name: str, given: dict[str, Any]) -> Options:
     if name not in Options.__struct_fields__ and name not in given:
         make_options({name: None})  # resetting an unknown option is an error, too
     return make_options(given)
+
+
+def _with_data_urls(turn: dict[str, Any]) -> dict[str, Any]:
+    """The turn with its pictures inside."""
+    return {**turn, "images": [*map(data_url, turn["images"])]} if "images" in turn else turn
 
 
 def _value(text: str) -> Any:

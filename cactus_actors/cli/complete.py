@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cactus_actors.cli import shared_options as shared
-from cactus_actors.cli.image_files import image_urls
+from cactus_actors.cli.image_files import pictures_of_files
 from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.terminal import AnswerWriter, print_json, summary
 from cactus_actors.cli.wait_notice import WaitNotice
@@ -78,7 +78,7 @@ def complete(
         request["prompt"] = text
     else:
         turns = [{"role": "system", "content": system}] if system is not None else []
-        pictures = {"images": image_urls(image)} if image else {}
+        pictures = {"images": pictures_of_files(image)} if image else {}
         request["messages"] = [*turns, {"role": "user", "content": text, **pictures}]
 
     from cactus_actors.client import Client

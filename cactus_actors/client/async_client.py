@@ -89,8 +89,8 @@ class AsyncClient:
         **options: Any,
     ) -> Result:
         """Run one job and return its Result. An interrupted or cancelled wait cancels the job."""
-        submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
-        return await self.run(submit)
+        given = {"messages": messages, "tools": tools, "model": model, "job_id": job_id}
+        return await self.run(_encoded(prompt, options, **given))
 
     async def run(self, submit: Submit | EncodedSubmit) -> Result:
         """Like `complete`, for a Submit message."""
@@ -118,8 +118,8 @@ class AsyncClient:
         AsyncClient submits the job at the first await, Client before it returns. Closing or dropping the stream
         before its end cancels the job.
         """
-        submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
-        return self.follow(submit)
+        given = {"messages": messages, "tools": tools, "model": model, "job_id": job_id}
+        return self.follow(_encoded(prompt, options, **given))
 
     def follow(self, submit: Submit | EncodedSubmit) -> AsyncTokenStream:
         """Like `stream`, for a Submit message."""
@@ -137,9 +137,8 @@ class AsyncClient:
         **options: Any,
     ) -> str:
         """Submit a job and return its id after the service has accepted it."""
-        submit = encoded(
-            make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
-        )
+        given = {"messages": messages, "tools": tools, "model": model, "job_id": job_id}
+        submit = _encoded(prompt, options, **given)
         job = await self._connection.follow(submit.job_id, submit, streamed=False)
         await job.accepted()
         self._submitted[submit.job_id] = job
@@ -214,3 +213,10 @@ class AsyncClient:
         request_id = secrets.token_hex(8)
         message = Restart(request_id=request_id)
         return (await self._connection.ask(request_id, message, Restarting)).num_workers
+
+
+def _encoded(prompt: Prompt | None, options: dict[str, Any], **given: Any) -> EncodedSubmit:
+    """A request with its pictures of this machine as frames."""
+    frames: list[bytes] = []
+    submit = make_submit(prompt, **given, options=options, frames=frames)
+    return encoded(submit, frames)

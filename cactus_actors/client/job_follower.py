@@ -35,6 +35,8 @@ from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 RESEND_AFTER_S = 1.0  # an unanswered first message is sent again; it is idempotent
+UPLOAD_BYTES_PER_S = 1_000_000  # the slowest link on which a large message is answered in time
+SMALL_BYTES = 64 << 10
 STREAM_SILENCE_S = 2.0  # the stream of a running job has a Progress every second
 RESULT_SILENCE_S = 5.0  # default of Timeouts.result_silence_s
 REORDER_S = 0.25  # Finished on the job socket may overtake the last deltas on the stream socket
@@ -101,7 +103,9 @@ class JobFollower:
         )
         self.outbox = list(self._opening)
         self._last_request_at = now
-        self._reopen_at: float | None = now + RESEND_AFTER_S
+        num_bytes = submit.num_bytes if isinstance(submit, EncodedSubmit) else 0
+        self._upload_s = max(0, num_bytes - SMALL_BYTES) / UPLOAD_BYTES_PER_S
+        self._reopen_at: float | None = now + RESEND_AFTER_S + self._upload_s
 
     def fail(self, error: CactusError) -> None:
         """End following with an error from outside this job."""
@@ -150,7 +154,7 @@ class JobFollower:
             if now >= self._complete_at:
                 self._complete(self._finished)
             return
-        timeouts = self._timeouts.reconnect_s if self._has_reply else self._timeouts.first_reply_s
+        timeouts = self._timeouts.reconnect_s if self._has_reply else self._timeouts.first_reply_s + self._upload_s
         if now - self._last_reply_at >= timeouts:
             self.outcome = self._timeouts.exhausted(timeouts)
         elif self._reopen_at is not None:
@@ -242,7 +246,7 @@ class JobFollower:
             return
         self._epoch = None
         self._resume_pending = False
-        self._reopen_at = now + RESEND_AFTER_S
+        self._reopen_at = now + RESEND_AFTER_S + self._upload_s
         self.outbox += self._opening
 
     def _on_rejected(self, message: Rejected, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of a client: files and bytes become data URLs, which travel inside the request."""
+"""Pictures of a client: files and bytes, which travel beside the request as frames or inside it as data URLs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from cactus_actors.protocol.errors import InvalidRequest, MediaInvalid, MediaTooLarge
+from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
-MAX_PICTURE_BYTES = 3 * MAX_MESSAGE_BYTES // 4
-"""The largest picture that a message can hold: base64 takes four characters for three bytes."""
+MAX_INSIDE_BYTES = 3 * MAX_MESSAGE_BYTES // 4
+"""The largest picture inside a message: base64 takes four characters for three bytes."""
 
 _URL = re.compile(r"(data|https?):|[A-Za-z][A-Za-z0-9+.-]*://", re.IGNORECASE)
 _FILE_URL = re.compile(r"file:", re.IGNORECASE)
@@ -25,8 +26,8 @@ def data_url(content: bytes) -> str:
     return f"data:;base64,{base64.b64encode(content).decode()}"
 
 
-def data_url_of_file(path: Path) -> str:
-    """The content of a file as a data URL; raises MediaInvalid or MediaTooLarge."""
+def picture_of_file(path: Path) -> bytes:
+    """The content of a file; raises MediaInvalid or MediaTooLarge."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_PICTURE_BYTES + 1)
@@ -34,68 +35,72 @@ def data_url_of_file(path: Path) -> str:
         raise MediaInvalid(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if len(content) > MAX_PICTURE_BYTES:
         raise MediaTooLarge(f"{path}: larger than the {MAX_PICTURE_BYTES} bytes that can be sent")
-    return data_url(content)
+    return content
 
 
-def with_given_pictures(messages: Any) -> Any:
-    """The messages, in whose `images` bytes and path objects have become data URLs; texts stay as they are.
+def with_given_pictures(messages: Any, frames: list[bytes] | None = None) -> Any:
+    """The messages, in which bytes and path objects in `images` and in parts have become references or data URLs.
 
-    Raises MediaInvalid or MediaTooLarge with the index of the picture in the request.
+    Their contents are added to `frames`, each once; without it they become data URLs. Texts stay as they are. Raises
+    MediaInvalid or MediaTooLarge with the index of the picture in the request.
     """
-    return _with_pictures(messages, _given)
+    return _with_pictures(messages, _given, frames)
 
 
-def with_read_pictures(messages: Any, directory: Path) -> Any:
-    """The messages, in which also texts that are paths or file URLs have become data URLs: files on this machine.
+def with_read_pictures(messages: Any, directory: Path, frames: list[bytes] | None = None) -> Any:
+    """As `with_given_pictures`, also for texts that are paths or file URLs: they name files on this machine.
 
-    Relative paths are below `directory`. Other URLs stay as they are. Raises like `with_given_pictures`.
+    Relative paths are below `directory`. Other URLs stay as they are.
     """
-    return _with_pictures(messages, lambda picture: _read(picture, directory))
+    return _with_pictures(messages, lambda picture: _read(picture, directory), frames)
 
 
-def _given(picture: Any) -> Any:
+def _given(picture: Any) -> bytes | None:
+    """The content of a picture of this machine; None for any other."""
     match picture:
         case bytes() | bytearray() | memoryview():
             if len(content := bytes(picture)) > MAX_PICTURE_BYTES:
                 raise MediaTooLarge(f"larger than the {MAX_PICTURE_BYTES} bytes that can be sent")
-            return data_url(content)
+            return content
         case os.PathLike():
-            return data_url_of_file(Path(os.fsdecode(picture)))
-    return picture
+            return picture_of_file(Path(os.fsdecode(picture)))
+    return None
 
 
-def _read(picture: Any, directory: Path) -> Any:
+def _read(picture: Any, directory: Path) -> bytes | None:
     if not isinstance(picture, str):
         return _given(picture)
     if _FILE_URL.match(picture):
         path = Path(unquote(urlsplit(picture).path))
     elif _URL.match(picture):
-        return picture
+        return None
     else:
         path = directory / picture
     if path.exists() and not path.is_file():
         raise MediaInvalid(f"{path}: no regular file")
-    return data_url_of_file(path)
+    return picture_of_file(path)
 
 
 class _Pictures:
-    """Converts the pictures of a request, and counts them for its errors."""
+    """Replaces the pictures of a request, and counts them for its errors."""
 
-    def __init__(self, convert: Callable[[Any], Any]) -> None:
-        self._convert = convert
-        self._num_converted = 0
+    def __init__(self, content_of: Callable[[Any], bytes | None], frames: list[bytes] | None) -> None:
+        self._content_of = content_of
+        self._frames = frames
+        self._num_replaced = 0
 
-    def converted(self, picture: Any, param: str) -> Any:
-        index, self._num_converted = self._num_converted, self._num_converted + 1
+    def replaced(self, picture: Any, param: str) -> Any:
+        index, self._num_replaced = self._num_replaced, self._num_replaced + 1
         try:
-            return self._convert(picture)
+            content = self._content_of(picture)
+            return picture if content is None else self._sent(content)
         except InvalidRequest as error:
             raise type(error)(f"picture {index}: {error.message}", param=param) from None
 
     def of_message(self, message: Mapping[str, Any], place: int) -> Mapping[str, Any]:
         path, changed = f"messages[{place}]", dict(message)
         if isinstance(images := message.get("images"), list | tuple):
-            changed["images"] = [self.converted(image, f"{path}.images[{at}]") for at, image in enumerate(images)]
+            changed["images"] = [self.replaced(image, f"{path}.images[{at}]") for at, image in enumerate(images)]
         if isinstance(parts := message.get("content"), list | tuple):
             changed["content"] = [self._of_part(part, f"{path}.content[{at}]") for at, part in enumerate(parts)]
         return changed
@@ -103,16 +108,31 @@ class _Pictures:
     def _of_part(self, part: Any, param: str) -> Any:
         match part:
             case {"image_url": {"url": picture, **others}}:
-                return {**part, "image_url": {**others, "url": self.converted(picture, param)}}
+                sent = self.replaced(picture, param)
+                return {**part, "image_url": others | (sent if isinstance(sent, dict) else {"url": sent})}
             case {"image_url": picture} if not isinstance(picture, Mapping):
-                return {**part, "image_url": self.converted(picture, param)}
+                return {**part, "image_url": self.replaced(picture, param)}
         return part
 
+    def _sent(self, content: bytes) -> dict[str, int] | str:
+        """The form of a picture in its request: the frame that has it, or a data URL."""
+        if self._frames is None:
+            if len(content) > MAX_INSIDE_BYTES:
+                raise MediaTooLarge(f"larger than the {MAX_INSIDE_BYTES} bytes that can be sent inside a request")
+            return data_url(content)
+        if content not in self._frames:
+            self._frames.append(content)
+            if (num_bytes := sum(map(len, self._frames))) > MAX_REQUEST_PICTURE_BYTES:
+                raise MediaTooLarge(
+                    f"the pictures so far have {num_bytes} bytes, {MAX_REQUEST_PICTURE_BYTES} can be sent together"
+                )
+        return {"frame": self._frames.index(content)}
 
-def _with_pictures(messages: Any, convert: Callable[[Any], Any]) -> Any:
+
+def _with_pictures(messages: Any, content_of: Callable[[Any], bytes | None], frames: list[bytes] | None) -> Any:
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         return messages
-    pictures = _Pictures(convert)
+    pictures = _Pictures(content_of, frames)
     return [
         pictures.of_message(message, place) if isinstance(message, Mapping) else message
         for place, message in enumerate(messages)

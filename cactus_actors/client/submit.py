@@ -46,10 +46,10 @@ _IN_WORDS: dict[Any, str] = {
 
 @dataclass(frozen=True, slots=True)
 class EncodedSubmit:
-    """A checked Submit as its two frames, which take less memory than its objects."""
+    """A checked Submit as its two frames, which take less memory than its objects, followed by its pictures."""
 
     job_id: str
-    frames: tuple[bytes, bytes]
+    frames: tuple[bytes, ...]
 
     @property
     def num_bytes(self) -> int:
@@ -69,12 +69,13 @@ def make_submit(
     model: str | None = None,
     job_id: str | None = None,
     options: Mapping[str, Any],
+    frames: list[bytes] | None = None,
 ) -> Submit:
     """Build a Submit; raises InvalidRequest with `param` set.
 
     A caller that chooses the `job_id` may send the job again: the service knows it for a day after its end. In the
-    `images` of messages, bytes and path objects are pictures of this machine, which are sent inside the request; texts
-    are for the service to read.
+    `images` of messages, bytes and path objects are pictures of this machine. Their contents are added to `frames`,
+    for `encoded`; without it they are sent inside the request. Texts are for the service to read.
     """
     if (prompt is None) == (messages is None):
         raise InvalidRequest("give exactly one of prompt and messages", param="prompt")
@@ -90,7 +91,7 @@ def make_submit(
     return Submit(
         job_id=job_id,
         prompt=_convert(prompt, str | list[int | str] | None, "prompt"),
-        messages=_convert(with_given_pictures(messages), list[ChatMessage] | None, "messages"),
+        messages=_convert(with_given_pictures(messages, frames), list[ChatMessage] | None, "messages"),
         tools=_convert(tools, list[dict[str, Any]] | None, "tools"),
         model=_convert(model, str | None, "model"),
         options=make_options(options),
@@ -111,8 +112,8 @@ def make_options(given: Mapping[str, Any]) -> Options:
     return msgspec.convert(dict(given), Options)
 
 
-def encoded(submit: Submit | EncodedSubmit) -> EncodedSubmit:
-    """The frames of a Submit, which is checked and gets a seed.
+def encoded(submit: Submit | EncodedSubmit, frames: Sequence[bytes] = ()) -> EncodedSubmit:
+    """The frames of a Submit, which is checked and gets a seed, and those of its pictures.
 
     Raises InvalidRequest for options out of range and for data that cannot be encoded.
     """
@@ -129,7 +130,7 @@ def encoded(submit: Submit | EncodedSubmit) -> EncodedSubmit:
     size = len(payload)
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent", param=asked)
-    return EncodedSubmit(submit.job_id, (header, payload))
+    return EncodedSubmit(submit.job_id, (header, payload, *frames))
 
 
 def check_job_id(job_id: str) -> None:

@@ -1,7 +1,8 @@
 """Frames <-> messages.
 
 A message is two frames, `[header, payload]`; a published one is three, `[topic, header, payload]`. The header
-is two bytes: the protocol version and the payload's encoding, `m` for msgpack or `j` for JSON.
+is two bytes: the protocol version and the payload's encoding, `m` for msgpack or `j` for JSON. A Submit may be
+followed by pictures, a frame each.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
+from cactus_actors.protocol.errors import InvalidMessage, MediaTooLarge, UnsupportedVersion
 from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage, Submit
-from cactus_actors.protocol.pictures import MAX_PREPARED_BYTES
+from cactus_actors.protocol.pictures import (
+    MAX_PICTURE_BYTES,
+    MAX_PICTURES,
+    MAX_PREPARED_BYTES,
+    MAX_REQUEST_PICTURE_BYTES,
+)
 from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
@@ -46,6 +52,22 @@ def encode(message: msgspec.Struct, encoding: Encoding = MSGPACK) -> list[bytes]
     """The two frames of `message`."""
     encoder = _MSGPACK_ENCODER if encoding == MSGPACK else _JSON_ENCODER
     return [_HEADERS[encoding], encoder.encode(message)]
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raise InvalidMessage or MediaTooLarge if the frames of a request, of these bytes each, are too many or large."""
+    payload, pictures = sum(sizes[1:2]), sizes[2:]
+    if payload > MAX_MESSAGE_BYTES:
+        raise InvalidMessage(f"payload of {payload} bytes is above {MAX_MESSAGE_BYTES}")
+    if len(pictures) > MAX_PICTURES:
+        raise InvalidMessage(f"{len(pictures)} frames with pictures, {MAX_PICTURES} are allowed")
+    for frame, size in enumerate(pictures):
+        if size > MAX_PICTURE_BYTES:
+            raise MediaTooLarge(f"frame {frame}: {size} bytes, {MAX_PICTURE_BYTES} are allowed", param="images")
+    if (num_bytes := sum(pictures)) > MAX_REQUEST_PICTURE_BYTES:
+        raise MediaTooLarge(
+            f"the frames with pictures have {num_bytes} bytes, {MAX_REQUEST_PICTURE_BYTES} are allowed", param="images"
+        )
 
 
 def encode_published(topic: str, message: msgspec.Struct, encoding: Encoding = MSGPACK) -> list[bytes]:
@@ -109,6 +131,23 @@ class Decoder(Generic[M]):
             raise InvalidMessage("not decodable: a string is not UTF-8") from None
 
 
+class RequestDecoder:
+    """Decodes the frames of clients: a message, and the pictures that follow a Submit.
+
+    `decode` raises InvalidMessage, MediaTooLarge or UnsupportedVersion, and nothing else.
+    """
+
+    def __init__(self) -> None:
+        self._decoder: Decoder[ClientMessage] = Decoder(ClientMessage)
+
+    def decode(self, frames: Sequence[bytes]) -> tuple[ClientMessage, Sequence[bytes]]:
+        message, pictures = self._decoder.decode(frames[:2]), frames[2:]
+        if pictures and not isinstance(message, Submit):
+            raise InvalidMessage(f"only a submit has more than 2 frames; got {len(frames)}")
+        check_sizes([*map(len, frames)])
+        return message, pictures
+
+
 def _refuse_extension(code: int, _: memoryview) -> object:
     raise msgspec.ValidationError(f"Extension type {code} has no meaning here")
 
@@ -123,7 +162,7 @@ class MessageIds(msgspec.Struct, frozen=True):
 def message_ids_of(frames: Sequence[bytes]) -> MessageIds:
     """The readable ids of invalid frames; any may be missing."""
     try:
-        return Decoder[MessageIds](MessageIds).decode(frames)
+        return Decoder[MessageIds](MessageIds).decode(frames[:2])
     except InvalidMessage:
         return MessageIds()
 

@@ -74,14 +74,21 @@ class Authenticator(abc.ABC):
         self.connections.forget_checks()
         return ()
 
-    def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
-        """The messages that are there already, at most `limit`, without those that are not admitted."""
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        """The messages that are there already, at most `limit`."""
+        for caller, frames in self.received_frames(socket, limit):
+            yield caller, [frame.bytes for frame in frames]
+
+    def received_frames(
+        self, socket: Socket, limit: int, admits: Admits = admit_all
+    ) -> Iterator[tuple[Caller | None, list[zmq.Frame]]]:
+        """The messages that are there already, at most `limit`, without those that are not admitted; not copied."""
         for frames in _waiting(lambda: _message(socket), limit):
             caller, connection = self._caller(socket, frames)
             if self.connections.is_closed(connection) or _exceeds_rate(self._rate_limiter, caller, connection, frames):
                 continue
             if admits(caller, frames):
-                yield caller, [frame.bytes for frame in frames]
+                yield caller, frames
 
     def close(self) -> None:
         """Close the sockets that it opened."""

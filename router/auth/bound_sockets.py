@@ -8,10 +8,12 @@ import zmq
 import zmq.backend
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES
 from cactus_actors.protocol.tcp_keepalive import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 MAX_FRAME = MAX_MESSAGE_BYTES + 1024
+MAX_PICTURE_FRAME = MAX_PICTURE_BYTES + 1024
 MAX_SUBSCRIPTION_FRAME = 128
 MAX_ENCRYPTED_FRAME = 1024
 """The longest frame of a CURVE handshake."""
@@ -36,7 +38,7 @@ def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
 
     The unread messages of one client are bounded on either side in number, and each in size.
     """
-    socket = _router(context)
+    socket = _router(context, MAX_PICTURE_FRAME)
     socket.setsockopt(zmq.RCVHWM, UNREAD_REQUESTS)
     socket.setsockopt(zmq.SNDHWM, UNREAD_REPLIES)
     return socket
@@ -44,7 +46,7 @@ def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
 
 def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     """ROUTER for workers."""
-    return _router(context)
+    return _router(context, MAX_FRAME)
 
 
 def stream_socket(context: zmq.Context[zmq.Socket[bytes]], max_unread: int, send_buffer: int) -> zmq.Socket[bytes]:
@@ -101,9 +103,9 @@ def _bind(socket: zmq.Socket[bytes], endpoint: str) -> int | None:
     return None
 
 
-def _router(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+def _router(context: zmq.Context[zmq.Socket[bytes]], max_frame: int) -> zmq.Socket[bytes]:
     socket = context.socket(zmq.ROUTER)
-    _limit(socket, MAX_FRAME)
+    _limit(socket, max_frame)
     socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     return socket
 

@@ -18,8 +18,8 @@ from cactus_actors.router.auth.open_sockets import connections_to, ports_of, pro
 from cactus_actors.router.auth.peer_connections import PeerConnections
 from cactus_actors.router.process.throttled_log import ThrottledLog
 
-MAX_GROWTH_BYTES = 64 << 20
-"""Growth of the process after which connections are examined."""
+MAX_GROWTH_BYTES = 160 << 20
+"""Growth of the process after which connections are examined: room for several requests with pictures."""
 ALLOWED_BYTES = 64 << 10
 """The bytes that a connection may always keep."""
 CHECK_S = 0.02

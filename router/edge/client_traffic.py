@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from cactus_actors.protocol.errors import AuthenticationFailed, CactusError
 from cactus_actors.protocol.wire import (
+    RequestDecoder,
     answer_encoding_of,
-    client_message_decoder,
     encoding_of,
     message_ids_of,
 )
@@ -47,7 +47,7 @@ class ClientTraffic:
         self._core = core
         self._refused = refused
         self._perform = perform
-        self._decode = client_message_decoder().decode
+        self._decode = RequestDecoder().decode
         self._waiting: UserRoundRobin[ClientRequest] = UserRoundRobin()
 
     @property
@@ -99,10 +99,10 @@ class ClientTraffic:
         try:
             if request.caller is None:
                 raise AuthenticationFailed("this key is not accepted any more")
-            message = self._decode(frames)
+            message, pictures = self._decode(frames)
         except CactusError as error:
             effects = self._core.on_bad_frames(identity, error, answer_encoding_of(frames), message_ids_of(frames))
         else:
             now, encoding = time.monotonic(), encoding_of(frames[0])
-            effects = self._core.on_client(identity, message, encoding, now, request.caller)
+            effects = self._core.on_client(identity, message, encoding, now, request.caller, pictures)
         self._perform(effects)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,14 +15,15 @@ MAX_WAITING_BYTES = 1024 * 1024
 """More than this waits for the other end only as one message, or as the answer to messages of that end."""
 _LENGTH_BYTES = 4
 
-M = TypeVar("M")
+M = TypeVar("M", bound=msgspec.Struct)
 
 
 class EdgeLink(Generic[M]):
     """Sends any message and receives those of the union `received`.
 
-    A message is a length of four bytes, then its body. `receive` and `flush` raise EOFError once the other
-    end is gone.
+    A message is a length of four bytes, then its body. A message with a field `num_attached` is followed by as many
+    frames in the same form, which are neither copied nor encoded here, and received at the end of its `frames`.
+    `receive` and `flush` raise EOFError once the other end is gone.
     """
 
     def __init__(self, connection: socket.socket, received: Any) -> None:
@@ -29,7 +32,13 @@ class EdgeLink(Generic[M]):
         self._decoder: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(received)
         self._encode = msgspec.msgpack.Encoder().encode
         self._incoming = bytearray()
-        self._outgoing = bytearray()
+        self._incomplete: M | None = None
+        """A message whose attached frames have not all come."""
+        self._attached: list[bytes] = []
+        self._outgoing: deque[bytearray | memoryview] = deque()
+        self._joined = bytearray()
+        """Messages that are sent together; the last of `_outgoing`, or empty."""
+        self._num_outgoing = 0
         self.num_bytes_sent = 0
 
     def fileno(self) -> int:
@@ -43,25 +52,35 @@ class EdgeLink(Generic[M]):
     @property
     def is_congested(self) -> bool:
         """True if the other end is so far behind that nothing more should be put."""
-        return len(self._outgoing) > MAX_WAITING_BYTES
+        return self._num_outgoing > MAX_WAITING_BYTES
 
-    def put(self, message: object) -> None:
-        """Queue a message for the next `flush`."""
+    def put(self, message: object, attached: Sequence[memoryview] = ()) -> None:
+        """Queue a message for the next `flush`; its `num_attached` is the number of attached frames."""
         body = self._encode(message)
-        self._outgoing += len(body).to_bytes(_LENGTH_BYTES, "big")
-        self._outgoing += body
+        self._put_bytes(len(body).to_bytes(_LENGTH_BYTES, "big"), body)
+        for frame in attached:
+            self._put_bytes(len(frame).to_bytes(_LENGTH_BYTES, "big"))
+            self._outgoing.append(frame)
+            self._num_outgoing += len(frame)
 
     def flush(self) -> None:
         """Send as much as the other end has room for."""
         while self._outgoing:
+            first = self._outgoing[0]
             try:
-                num_sent = self._connection.send(self._outgoing)
+                num_sent = self._connection.send(first)
             except BlockingIOError:
                 return
             except OSError as error:
                 raise EOFError from error
-            del self._outgoing[:num_sent]
+            self._num_outgoing -= num_sent
             self.num_bytes_sent += num_sent
+            if num_sent == len(first):
+                self._outgoing.popleft()
+            elif isinstance(first, memoryview):
+                self._outgoing[0] = first[num_sent:]
+            else:
+                del first[:num_sent]
 
     def receive(self) -> list[M]:
         """The messages that have come, at most CHUNK bytes of them."""
@@ -79,6 +98,14 @@ class EdgeLink(Generic[M]):
     def close(self) -> None:
         self._connection.close()
 
+    def _put_bytes(self, *parts: bytes) -> None:
+        if not self._outgoing or self._outgoing[-1] is not self._joined:
+            self._joined = bytearray()
+            self._outgoing.append(self._joined)
+        for part in parts:
+            self._joined += part
+            self._num_outgoing += len(part)
+
     def _complete(self) -> list[M]:
         messages: list[M] = []
         start = 0
@@ -88,7 +115,23 @@ class EdgeLink(Generic[M]):
                 stop = body + int.from_bytes(view[start:body], "big")
                 if stop > len(view):
                     break
-                messages.append(self._decoder.decode(view[body:stop]))
+                if (message := self._taken(view[body:stop])) is not None:
+                    messages.append(message)
                 start = stop
         del self._incoming[:start]
         return messages
+
+    def _taken(self, part: memoryview) -> M | None:
+        """The message that ends with this body or attached frame; None if more frames follow."""
+        if self._incomplete is None:
+            message = self._decoder.decode(part)
+            if not getattr(message, "num_attached", 0):
+                return message
+            self._incomplete = message
+            return None
+        self._attached.append(bytes(part))
+        message, attached = self._incomplete, self._attached
+        if len(attached) < message.num_attached:  # type: ignore[attr-defined]
+            return None
+        self._incomplete, self._attached = None, []
+        return msgspec.structs.replace(message, frames=[*message.frames, *attached])  # type: ignore[attr-defined]

@@ -76,11 +76,15 @@ class BindFailed(EdgeStruct, frozen=True, tag=2):
 
 
 class ClientRequest(EdgeStruct, frozen=True, tag=3):
-    """The frames of a client's message; `caller` is None if its key was revoked."""
+    """The frames of a client's message; `caller` is None if its key was revoked.
+
+    On the way from the edge process to the router, `num_attached` of the frames follow the message.
+    """
 
     identity: bytes
     caller: Caller | None
     frames: list[bytes]
+    num_attached: int = 0
 
 
 class Subscription(EdgeStruct, frozen=True, tag=4):

@@ -12,9 +12,9 @@ import zmq
 import zmq.backend
 
 from cactus_actors.keys.key_store import KeyStore
-from cactus_actors.protocol.errors import Overloaded
+from cactus_actors.protocol.errors import CactusError, Overloaded
 from cactus_actors.protocol.messages import Rejected
-from cactus_actors.protocol.wire import answer_encoding_of, encode, is_job_id, job_id_within
+from cactus_actors.protocol.wire import answer_encoding_of, check_sizes, encode, is_job_id, job_id_within
 from cactus_actors.router.auth.accepted_keys import AcceptedKeys
 from cactus_actors.router.auth.authenticator import Authenticator, CurveAuthenticator, OpenAuthenticator
 from cactus_actors.router.auth.bound_sockets import bind, jobs_socket, stream_socket
@@ -50,7 +50,7 @@ MAX_SUBSCRIPTIONS = 1024
 MORE, LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 MAX_REQUESTS_AHEAD = 64
 """Requests that the router has not handled yet: more wait at their senders, whom ZeroMQ serves in turn."""
-MAX_BYTES_AHEAD = 16 * 1024 * 1024
+MAX_BYTES_AHEAD = 64 * 1024 * 1024
 """Bytes of such requests above which a large one is refused: it would take memory while it waits unread."""
 BUSY_DELAY_S = 1.0
 """Seconds after which a large message that was refused for that may come again."""
@@ -209,11 +209,12 @@ class EdgeServer:
 
     def _take_requests(self) -> None:
         num_more = MAX_REQUESTS_AHEAD - len(self._sizes_ahead)
-        for caller, (identity, *frames) in self._authenticator.received(self._jobs, num_more, self._admits):
+        for caller, (identity, *frames) in self._authenticator.received_frames(self._jobs, num_more, self._admits):
             size = sum(map(len, frames))
             self._sizes_ahead.append(size)
             self._num_bytes_ahead += size
-            self._link.put(ClientRequest(identity, caller, frames))
+            message, pictures = [frame.bytes for frame in frames[:2]], [frame.buffer for frame in frames[2:]]
+            self._link.put(ClientRequest(identity.bytes, caller, message, len(pictures)), pictures)
             if not self._may_take_requests():
                 return
 
@@ -223,18 +224,26 @@ class EdgeServer:
         num_bytes = sum(map(len, contents))
         if num_bytes <= LARGE_BYTES:
             return True
+        try:
+            check_sizes([*map(len, contents)])  # larger ones would exceed the rate at any time
+            self._check_rate(requester_of(caller, identity.bytes), caller, num_bytes)
+        except CactusError as error:
+            header, payload = contents[0].bytes, contents[min(1, len(contents) - 1)].buffer
+            rejected = Rejected(error=error.info(), job_id=job_id_within(payload))
+            self._reply(identity.bytes, encode(rejected, answer_encoding_of([header])))
+            return False
+        return True
+
+    def _check_rate(self, client: str, caller: Caller | None, num_bytes: int) -> None:
+        """Raise Overloaded if a client may not send a large message now."""
         if self._num_bytes_ahead >= MAX_BYTES_AHEAD:
             delay_s = BUSY_DELAY_S
         else:
-            client, has_key = requester_of(caller, identity.bytes), caller is not None and bool(caller.name)
+            has_key = caller is not None and bool(caller.name)
             delay_s = self._large_messages.delay_s(client, num_bytes, time.monotonic(), has_key=has_key)
         if delay_s:
             self._refused["large_messages"] += 1
-            error = Overloaded("too many bytes in large messages", retry_after=round(delay_s + 0.001, 3))
-            payload = contents[-1].buffer
-            rejected = Rejected(error=error.info(), job_id=job_id_within(payload))
-            self._reply(identity.bytes, encode(rejected, answer_encoding_of([contents[0].bytes])))
-        return not delay_s
+            raise Overloaded("too many bytes in large messages", retry_after=round(delay_s + 0.001, 3))
 
     def _tick(self) -> None:
         if self._refused:

@@ -16,6 +16,7 @@ import zmq
 from cactus_actors.client import Client
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.messages import Status, Submit
+from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 from cactus_actors.router.auth.unfinished_messages import MAX_GROWTH_BYTES
 from tests.support.processes.open_sockets import pid_of_router
@@ -38,7 +39,7 @@ UNFINISHED = {
     "small frames": frame(b"", MORE) * 4_000_000,
     "large frames": frame(bytes(60_000), MORE) * 10_000,
 }
-TOO_LARGE = bytes([LONG]) + (2 * MAX_MESSAGE_BYTES).to_bytes(8, "big") + bytes(2 * MAX_MESSAGE_BYTES)
+TOO_LARGE = bytes([LONG]) + (2 * MAX_PICTURE_BYTES).to_bytes(8, "big") + bytes(2 * MAX_PICTURE_BYTES)
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ import pytest
 
 from cactus_actors.protocol import wire
 from cactus_actors.protocol.confidence import Probe
-from cactus_actors.protocol.messages import Resume
+from cactus_actors.protocol.messages import Accepted, Resume
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
 from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.router.picture_letters import PictureLetters
 from tests.support.text.documents import page
 
 DOCUMENT = page("reference/protocol.md")
@@ -47,6 +48,19 @@ def test_examples_decode_and_encode_back(form: str, side: str, body: str) -> Non
         assert wire.encode(message, encoding) == frames
     else:  # optional fields may be left out of an example
         assert DECODERS[side].decode(wire.encode(message, encoding)) == message
+
+
+def test_a_router_accepts_the_example_with_a_picture() -> None:
+    [(body, picture)] = re.findall(r"^```json client\n([^`]*)```\n\n```hex frame\n([^`]*)```", DOCUMENT, re.M)
+    frames = [b"\x01j", body.encode(), bytes.fromhex("".join(picture.split()))]
+    submit, pictures = wire.RequestDecoder().decode(frames)
+    router = RouterHarness(model=PictureLetters())
+    router.connect()
+    [accepted] = router.client(submit, frames=pictures)
+    assert isinstance(accepted, Accepted)
+    [worker] = router.workers.values()
+    [dispatch] = worker.dispatches.values()
+    assert dispatch.pictures[0].tiles[0].pixels[:3] == b"\xff\0\0"
 
 
 def full_examples(kind: str) -> list[dict[str, Any]]:

@@ -11,13 +11,20 @@ from cactus_actors.protocol import errors, wire
 from cactus_actors.protocol.errors import (
     CactusError,
     InvalidMessage,
+    MediaTooLarge,
     Overloaded,
     ServerFailure,
     UnsupportedVersion,
     error_from_info,
 )
-from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.messages import StatusRequest, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.pictures import (
+    MAX_PICTURE_BYTES,
+    MAX_PICTURES,
+    MAX_REQUEST_PICTURE_BYTES,
+    PictureFrame,
+)
 
 DECODER = wire.client_message_decoder()
 MSGPACK_HEADER = b"\x01m"
@@ -73,6 +80,40 @@ def test_a_bad_payload_is_explained(header: bytes, payload: bytes, words: str) -
 def test_an_oversized_payload_is_refused_by_its_size() -> None:
     with pytest.raises(InvalidMessage, match=str(wire.MAX_MESSAGE_BYTES)):
         DECODER.decode([JSON_HEADER, b" " * (wire.MAX_MESSAGE_BYTES + 1)])
+
+
+def test_pictures_follow_a_submit_alone() -> None:
+    decoder = wire.RequestDecoder()
+    submit = Submit(job_id=JOB_ID, prompt="<__media__>", images=[PictureFrame(0), "a.png"])
+    for encoding in (wire.MSGPACK, wire.JSON):
+        frames = wire.encode(submit, encoding)
+        assert decoder.decode([*frames, b"one"]) == (submit, [b"one"])
+        assert decoder.decode(frames) == (submit, [])
+    with pytest.raises(InvalidMessage, match="only a submit has more than 2 frames; got 3"):
+        decoder.decode([*wire.encode(StatusRequest()), b"one"])
+    for count in (0, 1):
+        with pytest.raises(InvalidMessage, match=f"got {count}"):
+            decoder.decode([MSGPACK_HEADER] * count)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind"),
+    [
+        ([2, wire.MAX_MESSAGE_BYTES, MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES - MAX_PICTURE_BYTES], None),
+        ([2, 10, *[0] * MAX_PICTURES], None),
+        ([2, wire.MAX_MESSAGE_BYTES + 1], InvalidMessage),
+        ([2, 10, *[0] * (MAX_PICTURES + 1)], InvalidMessage),
+        ([2, 10, 0, MAX_PICTURE_BYTES + 1], MediaTooLarge),
+        ([2, 10, MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES - MAX_PICTURE_BYTES + 1], MediaTooLarge),
+        ([], None),
+    ],
+)
+def test_the_sizes_of_a_request_have_exact_limits(sizes: list[int], kind: type[CactusError] | None) -> None:
+    if kind is None:
+        wire.check_sizes(sizes)
+        return
+    with pytest.raises(kind):
+        wire.check_sizes(sizes)
 
 
 @given(st.sampled_from([MSGPACK_HEADER, JSON_HEADER]), st.binary(max_size=200))

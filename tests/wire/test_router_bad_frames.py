@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from cactus_actors.protocol.messages import Accepted, Finished, Rejected, Status, StatusRequest
+from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Welcome
 from tests.support.router.core_harness import job_id
@@ -75,6 +76,23 @@ BAD_FRAMES: dict[str, tuple[Sequence[bytes], str]] = {
     ),
     "trailing bytes": (
         [b"\x01m", msgspec.msgpack.encode({"type": "status"}) + b"\x00"],
+        "invalid_message",
+    ),
+    "frames after a status": ([b"\x01j", b'{"type":"status"}', b"\x89PNG"], "invalid_message"),
+    "more frames than pictures": (
+        [b"\x01j", f'{{"type":"submit","job_id":"{job_id(8)}","prompt":"x"}}'.encode(), b"\x89PNG"],
+        "invalid_message",
+    ),
+    "more pictures than frames": (
+        [b"\x01j", f'{{"type":"submit","job_id":"{job_id(8)}","prompt":"x","images":[{{"frame":0}}]}}'.encode()],
+        "invalid_message",
+    ),
+    "33 frames with pictures": (
+        [b"\x01j", f'{{"type":"submit","job_id":"{job_id(8)}","prompt":"x"}}'.encode(), *[b"x"] * 33],
+        "invalid_message",
+    ),
+    "a frame that is no number": (
+        [b"\x01j", f'{{"type":"submit","job_id":"{job_id(8)}","images":[{{"frame":"0"}}]}}'.encode(), b"x"],
         "invalid_message",
     ),
     "unknown field": ([b"\x01j", b'{"type":"status","colour":"red"}'], "invalid_message"),
@@ -163,8 +181,15 @@ def test_a_message_of_another_version_is_refused_with_the_version(service: Servi
 
 def test_an_oversized_frame_costs_its_sender_the_connection(service: Service) -> None:
     client = service.client()
-    client.send_frames(b"\x01m", bytes(MAX_MESSAGE_BYTES + 100_000))
+    client.send_frames(b"\x01m", bytes(MAX_PICTURE_BYTES + 100_000))
     assert client.is_silent(300)
+    assert service.status().jobs.rejected == 0
+
+
+def test_an_oversized_payload_is_refused_before_it_reaches_the_router(service: Service) -> None:
+    client = service.client()
+    client.send_frames(b"\x01m", bytes(MAX_MESSAGE_BYTES + 1))
+    assert client.receive().error.type == "invalid_message"
     assert service.status().jobs.rejected == 0
 
 

@@ -18,6 +18,7 @@ from cactus_actors.api.profiles import PROFILES
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, ContentPart, Role, Submit
 from cactus_actors.protocol.options import Options, ProfileName
+from cactus_actors.protocol.pictures import GivenPicture
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.tools.tool_definitions import normalised_tools
 
@@ -52,7 +53,7 @@ class _Message(msgspec.Struct, frozen=True):
     tool_calls: list[dict[str, Any]] | None = None
     tool_call_id: str | None = None
     prefix: bool | None = None
-    images: list[str] | None = None
+    images: list[GivenPicture] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
 
@@ -194,7 +195,7 @@ def _chat_message(message: _Message) -> ChatMessage:
         tool_calls=message.tool_calls,
         tool_call_id=message.tool_call_id,
         prefix=message.prefix or False,
-        images=None if message.images is None else [*message.images],
+        images=message.images,
         reasoning_content=message.reasoning_content or message.reasoning,
     )
 

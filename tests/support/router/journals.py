@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sqlite3
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,11 @@ class Writer:
         self.journal = JobJournal(directory, retry_s=0.05)
         self.said: queue.Queue[tuple[list[str], str]] = queue.Queue()
         self.journal.start(self.on_written, self.on_failed)
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """The journal's own connection, whose limits a test may change."""
+        return self.journal._database
 
     def on_written(self, job_ids: Sequence[str]) -> None:
         self.said.put((list(job_ids), ""))

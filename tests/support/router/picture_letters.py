@@ -45,6 +45,11 @@ class PictureLetters(LetterModel):
 
     pictures: PictureProcessor | None = LetterPictures()
 
+    @staticmethod
+    def pixels_of(content: bytes) -> bytes:
+        """The pixels of the tile of a picture."""
+        return LetterPictures().process(Image.open(io.BytesIO(content))).picture.tiles[0].pixels
+
     def chat_prompt(self, messages: Sequence[Any], *arguments: Any, **options: Any) -> ChatPrompt:
         pictures = [one.picture for one in options["pictures"]]
         flat = [{**message, "content": _flat(message["content"])} for message in messages]

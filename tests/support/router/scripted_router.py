@@ -39,7 +39,7 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.results import Result, Usage
-from cactus_actors.protocol.wire import client_message_decoder, encode, encode_published
+from cactus_actors.protocol.wire import RequestDecoder, encode, encode_published
 
 WHOLE = "hello w1 w2 w3 w4"
 """The answer to the prompt `hello`, unless the router is configured otherwise."""
@@ -112,6 +112,8 @@ class ScriptedRouter:
         self.pauses_at: int | None = None
         self.epoch = 1
         self.received: list[ClientMessage] = []
+        self.pictures: list[list[bytes]] = []
+        """The frames of pictures of each Submit."""
         self.jobs_run: dict[str, ScriptedJob] = {}
         self.is_silent = threading.Event()
         self.lost_indices: set[int] = set()
@@ -234,7 +236,7 @@ class ScriptedRouter:
             self.stream_socket.send_multipart(encode_published(message.job_id, message))
 
     def _run(self) -> None:
-        decoder = client_message_decoder()
+        decoder = RequestDecoder()
         poller = zmq.Poller()
         poller.register(self.jobs_socket, zmq.POLLIN)
         poller.register(self.stream_socket, zmq.POLLIN)
@@ -254,7 +256,10 @@ class ScriptedRouter:
                 except zmq.Again:
                     break
                 with contextlib.suppress(InvalidMessage):
-                    self._on_message(identity, decoder.decode(frames))
+                    message, pictures = decoder.decode(frames)
+                    if isinstance(message, Submit):
+                        self.pictures.append(list(pictures))
+                    self._on_message(identity, message)
             while self._due and self._due[0][0] <= time.monotonic():
                 heapq.heappop(self._due)[2]()
 

@@ -1,4 +1,4 @@
-"""Prompt files with pictures: their files are sent inside the requests."""
+"""Prompt files with pictures: their files are sent beside the requests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cactus_actors.batch import BatchProgress
 from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.pictures import PictureFrame
 from tests.support.router.batch_runs import records
 from tests.support.router.scripted_router import ScriptedRouter
 
@@ -38,9 +39,10 @@ def test_paths_are_relative_to_the_prompt_file_and_errors_name_line_and_picture(
     [first, second] = [submit.messages for submit in router.received_of(Submit) if isinstance(submit, Submit)]
     by_images, by_part = (first, second) if first and first[0].images else (second, first)
     assert by_images is not None
-    assert by_images[0].images == [URL, URL]
+    assert by_images[0].images == [PictureFrame(0), URL]
     assert by_part is not None
-    assert by_part[0].content[0].image_url == {"url": URL}
+    assert by_part[0].content[0].image_url == {"frame": 0}
+    assert router.pictures == [[CONTENT], [CONTENT]]
     error = records(tmp_path / "out.errors.jsonl")["c"]["error"]
     assert error["param"] == "messages[0].images[1]"
     assert error["message"].startswith("line 3: picture 1: ")

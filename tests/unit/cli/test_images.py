@@ -1,24 +1,22 @@
-"""Pictures of the command line are sent inside the request."""
+"""Pictures of the command line are sent beside the request."""
 
 from __future__ import annotations
 
-import base64
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer.testing
 
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import Rejected, Submit
-from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
+from cactus_actors.protocol.messages import ChatMessage, Rejected, Submit
+from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES, PictureFrame
 from tests.support.router.scripted_router import ScriptedRouter
 
 Cactus = Callable[..., typer.testing.Result]
 
 CONTENT = b"\x89PNG"
-URL = f"data:;base64,{base64.b64encode(CONTENT).decode()}"
 
 
 @pytest.fixture
@@ -27,33 +25,55 @@ def picture(tmp_path: Path) -> str:
     return "a picture.png"
 
 
-def sent_images(router: ScriptedRouter) -> list[list[Any]]:
+def sent_images(router: ScriptedRouter) -> list[list[list[bytes] | None]]:
     """The pictures of the messages of each request."""
     submits = [message for message in router.received_of(Submit) if isinstance(message, Submit)]
-    return [[turn.images for turn in submit.messages or []] for submit in submits]
+    return [
+        [_contents(turn, pictures) for turn in submit.messages or []]
+        for submit, pictures in zip(submits, router.pictures, strict=True)
+    ]
+
+
+def _contents(turn: ChatMessage, pictures: list[bytes]) -> list[bytes] | None:
+    if turn.images is None:
+        return None
+    return [pictures[image.frame] for image in turn.images if isinstance(image, PictureFrame)]
 
 
 def test_complete_asks_about_files(cactus: Cactus, router: ScriptedRouter, picture: str) -> None:
     cactus("complete", "What is it?", "--image", picture, "--image", picture, "--system", "brief")
     cactus("complete", "What is it?")
-    assert sent_images(router) == [[None, [URL, URL]], [None]]
+    assert sent_images(router) == [[None, [CONTENT, CONTENT]], [None]]
 
 
 def test_a_chat_asks_the_next_question_about_a_file(cactus: Cactus, router: ScriptedRouter, picture: str) -> None:
     result = cactus("chat", input=f"/image {picture}\none\ntwo\n/image {picture}\n/image\nthree\n")
-    assert sent_images(router)[-1] == [[URL], None, None, None, None]
+    assert sent_images(router)[-1] == [[CONTENT], None, None, None, None]
     assert "pictures of the next question: 1" in result.stderr
     assert "pictures of the next question: 0" in result.stderr
 
 
 def test_a_chat_asks_again_about_the_same_file(cactus: Cactus, router: ScriptedRouter, picture: str) -> None:
     cactus("chat", input=f"/image {picture}\none\n/retry\n")
-    assert sent_images(router) == [[[URL]], [[URL]]]
+    assert sent_images(router) == [[[CONTENT]], [[CONTENT]]]
+
+
+def test_a_saved_conversation_has_its_pictures_inside(
+    cactus: Cactus, router: ScriptedRouter, picture: str, tmp_path: Path
+) -> None:
+    cactus("chat", input=f"/image {picture}\none\ntwo\n/save said.json\n")
+    turns = json.loads((tmp_path / "said.json").read_bytes())["messages"]
+    assert turns[0]["images"] == ["data:;base64,iVBORw=="]
+    assert "images" not in turns[2]
 
 
 def test_a_file_that_cannot_be_read_or_sent_is_refused(cactus: Cactus, router: ScriptedRouter, tmp_path: Path) -> None:
-    (tmp_path / "large.png").write_bytes(bytes(3 * MAX_MESSAGE_BYTES // 4 + 1))
-    for name, reason in (("missing.png", "No such file"), (".", "directory"), ("large.png", "larger than the 3145728")):
+    (tmp_path / "large.png").write_bytes(bytes(MAX_PICTURE_BYTES + 1))
+    for name, reason in (
+        ("missing.png", "No such file"),
+        (".", "directory"),
+        ("large.png", "larger than the 16777216"),
+    ):
         with pytest.raises(InvalidRequest, match=reason):
             cactus("complete", "What is it?", "--image", name)
         assert reason in cactus("chat", input=f"/image {name}\n").stderr
@@ -77,4 +97,4 @@ def test_a_text_model_refuses_a_picture_and_the_chat_goes_on(
     result = cactus("chat", input=f"/image {picture}\none\ntwo\n")
     assert "error: letters is a text model" in result.stderr
     assert result.stdout == "two w1 w2 w3 w4\n"
-    assert sent_images(router) == [[[URL]], [None]]
+    assert sent_images(router) == [[[CONTENT]], [None]]

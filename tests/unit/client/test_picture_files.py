@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.client.picture_files import MAX_PICTURE_BYTES, with_read_pictures
-from cactus_actors.client.submit import make_submit
+from cactus_actors.client.picture_files import MAX_INSIDE_BYTES, with_given_pictures, with_read_pictures
+from cactus_actors.client.submit import encoded, make_submit
 from cactus_actors.protocol.errors import MediaInvalid, MediaTooLarge
+from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES, PictureFrame
 
 CONTENT = b"\x89PNG"
 URL = f"data:;base64,{base64.b64encode(CONTENT).decode()}"
@@ -27,7 +28,7 @@ def asking(*images: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": "What is it?", "images": list(images)}]
 
 
-def test_bytes_and_path_objects_are_sent_inside_the_request_and_texts_are_the_services(picture: Path) -> None:
+def test_without_frames_pictures_are_sent_inside_the_request_and_texts_are_the_services(picture: Path) -> None:
     given = [picture, CONTENT, bytearray(CONTENT), str(picture), "https://example.com/a.png", URL]
     messages = [*asking(*given), {"role": "user", "content": [{"type": "image_url", "image_url": {"url": picture}}]}]
     submit = make_submit(messages=messages, options={})
@@ -36,6 +37,33 @@ def test_bytes_and_path_objects_are_sent_inside_the_request_and_texts_are_the_se
     assert isinstance(submit.messages[1].content, list)
     assert submit.messages[1].content[0].image_url == {"url": URL}
     assert messages[0]["images"] == given, "the caller's messages are as before"
+
+
+def test_bytes_and_path_objects_become_frames_each_content_once(picture: Path) -> None:
+    other = CONTENT + b"other"
+    parts = [
+        {"type": "image_url", "image_url": {"url": picture, "detail": "low"}},
+        {"type": "input_image", "image_url": other},
+        {"type": "text", "text": "x"},
+    ]
+    messages = [*asking(picture, str(picture), CONTENT, other), {"role": "user", "content": parts}]
+    frames: list[bytes] = []
+    submit = make_submit(messages=messages, options={}, frames=frames)
+    assert frames == [CONTENT, other]
+    first, second = submit.messages or []
+    assert first.images == [PictureFrame(0), str(picture), PictureFrame(0), PictureFrame(1)]
+    assert isinstance(second.content, list)
+    assert [part.image_url for part in second.content] == [{"detail": "low", "frame": 0}, {"frame": 1}, None]
+    to_send = encoded(submit, frames)
+    assert to_send.frames[2:] == (CONTENT, other)
+    assert to_send.num_bytes == sum(map(len, to_send.frames))
+    assert to_send.frames[:2] == encoded(submit).frames
+
+
+def test_the_frames_of_a_request_have_a_limit() -> None:
+    contents = [bytes([number]) * MAX_PICTURE_BYTES for number in range(2)]
+    with pytest.raises(MediaTooLarge, match=f"picture 2: .*{MAX_REQUEST_PICTURE_BYTES} can be sent together"):
+        with_given_pictures(asking(contents[0], contents[0], contents[1]), [])
 
 
 def test_paths_are_relative_to_a_directory_where_texts_are_read(picture: Path) -> None:
@@ -55,11 +83,13 @@ def test_other_values_are_left_to_the_checks_of_types(messages: Any, tmp_path: P
 def test_errors_have_the_index_of_the_picture_and_its_field(picture: Path) -> None:
     large = picture.with_name("large.png")
     large.write_bytes(bytes(MAX_PICTURE_BYTES + 1))
+    inside = bytes(MAX_INSIDE_BYTES + 1)
     for bad, kind, reason in (
         (picture.with_name("missing.png"), MediaInvalid, "No such file"),
         (picture.parent, MediaInvalid, "[Dd]irectory|no regular file"),
-        (large, MediaTooLarge, "larger than the 3145728 bytes"),
-        (bytes(MAX_PICTURE_BYTES + 1), MediaTooLarge, "larger than the 3145728 bytes"),
+        (large, MediaTooLarge, "larger than the 16777216 bytes"),
+        (bytes(MAX_PICTURE_BYTES + 1), MediaTooLarge, "larger than the 16777216 bytes"),
+        (inside, MediaTooLarge, "larger than the 3145728 bytes that can be sent inside a request"),
     ):
         messages = [*asking(CONTENT, CONTENT), *asking(bad)]
         with pytest.raises(kind, match=f"picture 2: .*({reason})") as caught:

@@ -91,6 +91,38 @@ def test_messages_larger_than_the_socket_s_buffer_arrive_whole(ends: Ends) -> No
     assert router_end.events == zmq.POLLIN
 
 
+def test_attached_frames_arrive_with_their_message_and_are_not_copied_before(ends: Ends) -> None:
+    router_end, edge_end = ends
+    pictures = [bytearray(bytes([number]) * size) for number, size in ((1, 3_000_000), (2, 0), (3, 1), (4, 70_000))]
+    small = ClientRequest(b"a", ALICE, [b"\1m", b"x"])
+    edge_end.put(small)
+    edge_end.put(ClientRequest(b"b", None, [b"\1m", b"y"], len(pictures)), [*map(memoryview, pictures)])
+    edge_end.put(small)
+    pictures[3][0] = 9
+    received: list[FromEdge] = []
+    while len(received) < 3:
+        edge_end.flush()
+        received += router_end.receive()
+    first, second, third = received
+    assert first == third == small
+    assert isinstance(second, ClientRequest)
+    assert second.frames == [b"\1m", b"y", *map(bytes, pictures)]
+    assert (edge_end.events, edge_end.is_congested) == (zmq.POLLIN, False)
+
+
+def test_bytes_of_attached_frames_count_as_waiting(ends: Ends) -> None:
+    router_end, edge_end = ends
+    picture = memoryview(bytes(2 * MAX_WAITING_BYTES))
+    edge_end.put(ClientRequest(b"b", None, [], 1), [picture])
+    assert edge_end.is_congested
+    received: list[FromEdge] = []
+    while not received:
+        edge_end.flush()
+        received += router_end.receive()
+    assert edge_end.num_bytes_sent > len(picture)
+    assert not edge_end.is_congested
+
+
 def test_a_receiver_that_is_far_behind_is_reported(ends: Ends) -> None:
     router_end, edge_end = ends
     num_put = 0

@@ -158,7 +158,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_on_a_full_disk_jobs_are_refused_and_ends_are_written_later(writer: Writer, tmp_path: Path) -> None:
     writer.accept("one")
-    database = writer.journal._database
+    database = writer.database
     (num_pages,) = database.execute("PRAGMA page_count").fetchone()
     database.execute(f"PRAGMA max_page_count = {num_pages}")  # SQLite's own error for a full disk
     refused = "x" * 100_000
@@ -207,7 +207,7 @@ def test_a_result_that_was_damaged_is_not_read_back(
 
 def test_a_failed_journal_reports_when_it_is_writable_again(writer: Writer) -> None:
     writer.accept("one")
-    database = writer.journal._database
+    database = writer.database
     database.execute("PRAGMA query_only = ON")
     assert writer.accept("two")[1]
     names, reason = writer.said.get(timeout=PATIENCE_S)

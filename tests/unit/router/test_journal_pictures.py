@@ -112,7 +112,7 @@ def test_pictures_of_a_damaged_file_move_to_the_new_one(directory: Path, caplog:
 
 def test_on_a_full_disk_no_picture_is_written_and_none_is_lost(directory: Path) -> None:
     writer = Writer(directory)
-    database = writer.journal._database
+    database = writer.database
     (num_pages,) = database.execute("PRAGMA page_count").fetchone()
     database.execute(f"PRAGMA max_page_count = {num_pages}")
     other = EncodedPicture.of(LARGE.content + b"more")
