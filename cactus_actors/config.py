@@ -28,6 +28,7 @@ Duration = Annotated[float, Meta(gt=0, le=1e9)]
 Price = Annotated[float, Meta(ge=0, le=1e9)]
 HourOrLess = Annotated[float, Meta(gt=0, le=3600)]
 DayOrLess = Annotated[float, Meta(gt=0, le=86_400)]
+Drafts = Annotated[int, Meta(ge=0, le=64)] | Literal["mtp", "mtp:1", "mtp:2", "mtp:3", "mtp:4", "mtp:5", "mtp:6"]
 
 DEFAULT_MODEL = "cactus-sprout"
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
@@ -102,9 +103,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     job_log_num_kept: Positive = 3
     job_log_max_age_s: Duration = 30 * 24 * 3600.0
     otlp_endpoint: str | None = None
-    weights: Annotated[WeightFormat | None, about("Only workers of this format serve; None is that of the first.")] = (
-        None
-    )
+    weights: Annotated[WeightFormat | None, about("Only workers of this format serve; None: the first one's.")] = None
     kv_cache: Annotated[str | None, about("As `weights`, for the format of the KV cache.")] = None
     alias: str | None = None
     adapters: Annotated[list[AdapterSetting], about("The adapters of `lora`, with absolute paths.")] = []
@@ -126,7 +125,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: int = 32
     checkpoint_tokens: int = 256
     block_size: Annotated[int, about("Tokens of a block of the KV cache.")] = 16
-    speculation: int = 0
+    speculation: Annotated[int, about("The most draft tokens of a sequence in a step.")] = 0
+    draft_head: Annotated[bool, about("Take drafts from the head of the model.")] = False
     key_file: Annotated[str | None, about("The CURVE key that the router requires.")] = None
 
 
@@ -326,7 +326,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         1024 * 1024 * 1024
     )
     speculation: Annotated[
-        int, Meta(ge=0, le=64), about("Draft tokens of speculative decoding by prompt lookup; they change no token.")
+        Drafts, about("Draft tokens from the text, or with mtp:N from the model's head (MTP); they change no token.")
     ] = 0
     handoff: HandoffSettings = HandoffSettings()
     http: Annotated[str, about("HOST:PORT of the HTTP gateway; empty for none.")] = DEFAULT_HTTP

@@ -13,7 +13,8 @@ class ConfigField(NamedTuple):
     """One field of a struct of settings.
 
     `text` is its description, empty for one that `cactus serve` fills in. `choices` are the values of an
-    enumeration, `minimum` and `maximum` are inclusive bounds of a number, `above` is an exclusive lower one.
+    enumeration, or those that may stand in the place of a number; `minimum` and `maximum` are inclusive bounds of a
+    number, `above` is an exclusive lower one.
     """
 
     name: str
@@ -36,21 +37,28 @@ def config_fields(settings: type[msgspec.Struct]) -> dict[str, ConfigField]:
 
 def _field(field: inspect.Field) -> ConfigField:
     text, value = "", field.type
+    choices: tuple[str, ...] = ()
     while isinstance(value, inspect.Metadata | inspect.UnionType):
         if isinstance(value, inspect.Metadata):
             text = text or (value.extra_json_schema or {}).get("description", "")
             value = value.type
         else:
+            choices = next((_choices(kind) for kind in value.types if isinstance(kind, inspect.LiteralType)), ())
             value = next(kind for kind in value.types if not isinstance(kind, inspect.NoneType))
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    common = {"name": field.name, "text": text, "default": default}
+    common: dict[str, Any] = {"name": field.name, "text": text, "default": default}
     match value:
         case inspect.LiteralType():
-            return ConfigField(**common, kind="one of", choices=tuple(str(choice) for choice in value.values))
+            return ConfigField(**common, kind="one of", choices=_choices(value))
         case inspect.IntType() | inspect.FloatType():
             kind = "integer" if isinstance(value, inspect.IntType) else "number"
-            return ConfigField(**common, kind=kind, minimum=value.ge, above=value.gt, maximum=value.le)
+            common |= {"minimum": value.ge, "above": value.gt, "maximum": value.le}
+            return ConfigField(**common, kind=kind, choices=choices)
     return ConfigField(**common, kind=_KINDS[type(value)])
+
+
+def _choices(value: inspect.LiteralType) -> tuple[str, ...]:
+    return tuple(str(choice) for choice in value.values)
 
 
 _KINDS: dict[type[inspect.Type], str] = {

@@ -86,6 +86,7 @@ def load_engine_from(
         weights=settings.weights,
         kv_cache=settings.kv_cache,
         threads=settings.threads,
+        drafts=settings.draft_head,
         on_progress=on_packed,
     )
     engine = Engine(

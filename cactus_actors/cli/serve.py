@@ -67,7 +67,7 @@ def serve(
     kv_cache: Annotated[CacheFormat | None, _setting(_MODEL, "kv_cache")] = None,
     workers: Annotated[int | None, _setting(_WORKERS, "workers")] = None,
     threads: Annotated[int | None, _setting(_WORKERS, "threads")] = None,
-    speculation: Annotated[int | None, _setting(_MODEL, "speculation", "--speculate")] = None,
+    speculation: Annotated[str | None, _setting(_MODEL, "speculation", "--speculate", metavar="N|mtp|mtp:N")] = None,
     jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint", metavar="ENDPOINT")] = None,
     stream_endpoint: Annotated[str | None, _setting(_ZEROMQ, "stream_endpoint", metavar="ENDPOINT")] = None,
     workers_endpoint: Annotated[str | None, _setting(_ZEROMQ, "workers_endpoint", metavar="ENDPOINT")] = None,
@@ -115,6 +115,8 @@ def serve(
     flags = {name: given[name] for name in config_fields(ServeConfig) if name in given}
     if no_http:
         flags["http"] = ""
+    if speculation is not None and speculation.isdecimal():
+        flags["speculation"] = int(speculation)
     run_service(config_of(config, flags))
 
 

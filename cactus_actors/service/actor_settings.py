@@ -24,6 +24,9 @@ from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.picture_access import PictureAccess
 from cactus_actors.service.service_keys import ServiceKeys
 
+DRAFTS_OF_HEAD = 3
+"""The drafts of `mtp` without a number."""
+
 
 def adapters_of(config: ServeConfig) -> list[AdapterSetting]:
     """The adapters of the service, with absolute paths; raises ConfigurationInvalid for anything but NAME=PATH."""
@@ -46,6 +49,19 @@ def overrides_of(config: ServeConfig, mmproj: str | None = None) -> ModelOverrid
         tool_format=config.tool_format,
         mmproj=mmproj,
     )
+
+
+def has_draft_head(config: ServeConfig) -> bool:
+    """True if drafts come from the model's head."""
+    return isinstance(config.speculation, str)
+
+
+def max_drafts_of(config: ServeConfig) -> int:
+    """The most draft tokens of a sequence in a step."""
+    if not isinstance(config.speculation, str):
+        return config.speculation
+    _, _, count = config.speculation.partition(":")
+    return int(count or DRAFTS_OF_HEAD)
 
 
 def pictures_of(config: ServeConfig) -> PictureAccess:
@@ -119,7 +135,8 @@ class ActorSettings:
             cache_bytes=config.cache_bytes,
             checkpoints=config.checkpoints,
             checkpoint_tokens=config.checkpoint_tokens,
-            speculation=config.speculation,
+            speculation=max_drafts_of(config),
+            draft_head=has_draft_head(config),
             key_file=self.keys.worker,
         )
 

@@ -26,19 +26,26 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     overrides: ModelOverrides
     adapters: list[str]
+    drafts: bool
     parent: int
 
 
 def check_model(
-    path: Path, overrides: ModelOverrides = NO_OVERRIDES, adapters: Sequence[AdapterSetting] = ()
+    path: Path,
+    overrides: ModelOverrides = NO_OVERRIDES,
+    adapters: Sequence[AdapterSetting] = (),
+    *,
+    drafts: bool = False,
 ) -> str | None:
     """Check a model and its adapters, and return the model's name; None if the check itself failed.
+
+    With `drafts`, the model must have a head for them.
 
     Raises ModelFileInvalid or ConfigurationInvalid for files that no worker and no router could load.
     Headers, configuration, tokenizer and chat template are read, and adapters; the model's weights are not.
     """
     paths = [adapter.path for adapter in adapters]
-    question = _Question(path=str(path), overrides=overrides, adapters=paths, parent=os.getpid())
+    question = _Question(path=str(path), overrides=overrides, adapters=paths, drafts=drafts, parent=os.getpid())
     checked = subprocess.run(
         [sys.executable, "-P", "-m", PROGRAM, msgspec.json.encode(question).decode()],
         stdin=subprocess.DEVNULL,
@@ -66,7 +73,8 @@ def main() -> None:
 
     try:
         text = load_text_model(Path(question.path), question.overrides)
-        files = read_model(Path(question.path), find_mmproj(Path(question.path), question.overrides.mmproj))
+        mmproj = find_mmproj(Path(question.path), question.overrides.mmproj)
+        files = read_model(Path(question.path), mmproj, drafts=question.drafts)
         for adapter in question.adapters:
             read_adapter(Path(adapter), files)
     except CactusError as error:

@@ -10,7 +10,7 @@ from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES
-from cactus_actors.service.actor_settings import adapters_of, overrides_of
+from cactus_actors.service.actor_settings import adapters_of, has_draft_head, overrides_of
 from cactus_actors.service.model_check import check_model
 
 
@@ -29,9 +29,10 @@ def find_model(config: ServeConfig, announce: Callable[[str], None]) -> ModelSou
     overrides = overrides_of(config, config.mmproj if mmproj is None else str(mmproj.absolute()))
     adapters = adapters_of(config)
     name = None
-    if config.model not in list_models() or overrides != NO_OVERRIDES or adapters:
+    has_head = has_draft_head(config)
+    if config.model not in list_models() or overrides != NO_OVERRIDES or adapters or has_head:
         try:
-            name = check_model(path, overrides, adapters) or path.name
+            name = check_model(path, overrides, adapters, drafts=has_head) or path.name
         except ModelFileInvalid as error:
             if config.mmproj is not None or mmproj is None or error.param != mmproj.name:
                 raise

@@ -104,13 +104,16 @@ def _entries(fields: Iterable[ConfigField]) -> str:
 
 
 def _text(field: ConfigField) -> str:
-    kind = ", ".join(f'`"{choice}"`' for choice in field.choices) or field.kind
+    choices = ", ".join(f'`"{choice}"`' for choice in field.choices)
+    kind = field.kind if field.kind != "one of" else choices
     if field.above is not None:
         kind += f" above {field.above:.16g}" + (f", at most {field.maximum:.16g}" if field.maximum else "")
     elif field.minimum is not None:
         kind += (
             f" {field.minimum:.16g} to {field.maximum:.16g}" if field.maximum else f" of at least {field.minimum:.16g}"
         )
+    if choices and field.kind != "one of":
+        kind += f", or {choices}"
     return f"{field.text} ({kind}; {_default(field.name, field.default)})"
 
 

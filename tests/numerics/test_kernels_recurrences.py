@@ -11,6 +11,7 @@ from cactus_actors.workers.kernels import causal_conv as convolution
 from cactus_actors.workers.kernels import delta_rule as delta
 from cactus_actors.workers.kernels import head_kernels as heads
 from cactus_actors.workers.kernels import selective_scan as scan
+from cactus_actors.workers.kernels import shift as shifting
 from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
 from tests.support.models.for_python import for_python
@@ -24,6 +25,7 @@ norm_gated_head = for_python(heads.norm_gated_head)
 delta_gates = for_python(heads.delta_gates)
 scan_gates = for_python(heads.scan_gates)
 selective_scan = for_python(scan.selective_scan)
+shift = for_python(shifting.shift)
 
 CHANNELS, COLUMNS = convolution.CHANNELS_OF_PART, delta.COLUMNS_OF_PART
 CANARY = np.float32(-7.25)
@@ -177,3 +179,21 @@ def test_strengths_and_decays_equal_their_formulas(num_heads: int) -> None:
     steps = in_place(np.zeros(2 * num_heads), lambda row, start: scan_gates(a, 0, vectors, 0, num_heads, row, start))
     assert close(steps[:num_heads], step)
     assert np.array_equal(steps[num_heads:], out[num_heads:])
+
+
+@pytest.mark.parametrize("width", [16, 50, shifting.COLUMNS_OF_PART + 40])
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_a_shift_gives_each_token_the_row_before_it(width: int, chunks: list[int]) -> None:
+    stride = round_up(width, WIDTH_MULTIPLE)
+    rows, out = numbers(NUM_TOKENS, stride), np.full((NUM_TOKENS, stride), CANARY, np.float32)
+    for part in range(-(-width // shifting.COLUMNS_OF_PART)):
+        state = np.zeros(shifting.COLUMNS_OF_PART + 9, np.float32)
+        first = 0
+        for size in chunks:
+            at = first * stride
+            shift(state, 9, part, rows.ravel(), at, stride, size, width, out.ravel(), at, stride)
+            first += size
+        assert not state[:9].any()
+    assert np.array_equal(out[1:, :width], rows[:-1, :width])
+    assert not out[0].any()
+    assert not out[:, width:].any(), "padding is zero for the operations after it"

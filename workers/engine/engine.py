@@ -12,11 +12,12 @@ from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFai
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
 from cactus_actors.workers.engine.adapter_table import AdapterTable
 from cactus_actors.workers.engine.block_pool import BlockPool, CacheEvents
+from cactus_actors.workers.engine.head_drafter import HeadDrafter
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.picture_queue import PictureQueue
 from cactus_actors.workers.engine.sampler import Sampler, Samples
-from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.engine.scheduler import MAX_DRAFTED_ROWS, Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.sequence_deltas import (
     DeltaBuilder,
@@ -72,6 +73,7 @@ class Engine:
             token_budget=self._step_time_limiter.token_budget,
             max_drafts=limits.max_drafts,
             state_pool=StatePool(state_limits, self._block_pool) if has_states else None,
+            head_drafter=self._new_head_drafter(model, limits),
         )
         self._sampler = Sampler(self._stop_conditions.eos_ids)
         self._sequences: dict[int, Sequence] = {}
@@ -164,6 +166,11 @@ class Engine:
             self._pictures.on_step(seconds)
         return deltas
 
+    def _new_head_drafter(self, model: Model, limits: EngineLimits) -> HeadDrafter | None:
+        if model.draft_head is None or not limits.max_drafts:
+            return None
+        return HeadDrafter(model.draft_head, self._cache, MAX_DRAFTED_ROWS, self._clock)
+
     def _waits_for_pictures(self, sequence: Sequence) -> bool:
         """Let a sequence wait until its pictures are encoded, unless they are."""
         assert self._pictures is not None, "a model without an encoder has no sequence with pictures"
@@ -211,14 +218,19 @@ class Engine:
     def _generate(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
         logits = self._model.forward(batch, self._cache)
         logit_stats = self._model.logit_stats(len(logits))
+        hidden = None if self._model.draft_head is None else self._model.last_hidden(len(logits))
         try:
             samples = self._sampler.sample(logits, chunks, logit_stats)
         except Exception:  # recurrent states have advanced: only sampling can be done again
-            return lambda: self._commit_one_by_one(chunks, logits, logit_stats)
-        return lambda: self._commit(chunks, samples)
+            return lambda: self._commit_one_by_one(chunks, logits, logit_stats, hidden)
+        return lambda: self._commit(chunks, samples, hidden)
 
     def _commit_one_by_one(
-        self, chunks: list[SequenceChunk], logits: NDArray[np.float32], logit_stats: NDArray[np.float32] | None
+        self,
+        chunks: list[SequenceChunk],
+        logits: NDArray[np.float32],
+        logit_stats: NDArray[np.float32] | None,
+        hidden: NDArray[np.float32] | None,
     ) -> list[SequenceDelta]:
         """Sample and commit each chunk alone; one that cannot be sampled ends with an error."""
         deltas = []
@@ -233,7 +245,7 @@ class Engine:
             except Exception as error:
                 deltas.append(self._end(chunk.sequence, error_finish(error, "a step failed")))
             else:
-                deltas += self._commit([chunk], samples)
+                deltas += self._commit([chunk], samples, None if hidden is None else hidden[rows])
         return deltas
 
     def _embed(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
@@ -267,8 +279,10 @@ class Engine:
             return None
         return self._stop_conditions.finish_for(sequence, int(sequence.token_ids[-1]))
 
-    def _commit(self, chunks: list[SequenceChunk], samples: Samples) -> list[SequenceDelta]:
-        """Turn samples into deltas; end complete sequences."""
+    def _commit(
+        self, chunks: list[SequenceChunk], samples: Samples, hidden: NDArray[np.float32] | None
+    ) -> list[SequenceDelta]:
+        """Turn samples into deltas; end complete sequences. The head for drafts needs the hidden states of the rows."""
         deltas = []
         first_row = 0
         for chunk in chunks:
@@ -281,6 +295,9 @@ class Engine:
                 delta = empty_final_delta(sequence.dispatch_id, position, finish)
             if delta is not None:
                 deltas.append(delta)
+            if hidden is not None and delta is not None and delta.token_ids:
+                last_row = first_row + len(chunk.prompt_rows) + len(delta.token_ids) - 1
+                sequence.hidden = hidden[last_row].copy()
             first_row += len(chunk.prompt_rows) + chunk.num_rows
         return deltas
 

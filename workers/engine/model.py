@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,29 @@ class TileEncoder(Protocol):
         """The embeddings of the complete tile, (tokens, hidden), as an array of the caller."""
 
 
+class DraftRows(NamedTuple):
+    """The next token of some sequences, each with the hidden state that it was sampled from."""
+
+    token_ids: NDArray[np.int32]  # (rows,)
+    positions: NDArray[np.int32]  # (rows,)
+    block_tables: NDArray[np.int32]  # (rows, max_blocks)
+    hidden: NDArray[np.float32]  # (rows, hidden)
+
+
+class Guesses(NamedTuple):
+    """For each row, logits of the token after it, and a hidden state in the place of the one they are sampled from."""
+
+    logits: NDArray[np.float32]  # (rows, vocab)
+    hidden: NDArray[np.float32]  # (rows, hidden)
+
+
+class TokenGuesser(Protocol):
+    """Guesses tokens ahead of the model, by a head that reads the model's hidden states and a part of its cache."""
+
+    def guess(self, rows: DraftRows, cache: KVCache) -> Guesses:
+        """Guesses for the next rows; the cache must have all positions before theirs. Views until the next call."""
+
+
 class Model(Protocol):
     """Computes forward passes; `close` stops its threads."""
 
@@ -58,6 +81,10 @@ class Model(Protocol):
     def encoder(self) -> TileEncoder | None:
         """The encoder of pictures; None for models of text."""
 
+    @property
+    def draft_head(self) -> TokenGuesser | None:
+        """The head for drafts; None for models without it or loaded without it."""
+
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 1) -> KVCache:
         """An empty cache for this model's keys and values, and slots if it has recurrent states."""
 
@@ -72,6 +99,9 @@ class Model(Protocol):
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Hidden states of `batch.logit_rows` after the last norm, (rows, hidden), a view as well."""
+
+    def last_hidden(self, num_rows: int) -> NDArray[np.float32]:
+        """The hidden states that the last logits were computed from, (rows, hidden), a view as well."""
 
     def remove_adapter(self, slot: int) -> None:
         """Forget the adapter of this slot, which no later batch has."""

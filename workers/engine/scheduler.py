@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.block_pool import BlockPool
+from cactus_actors.workers.engine.head_drafter import HeadDrafter, HeadSlot
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import DraftSlot, StepCost, propose
 from cactus_actors.workers.engine.state_pool import StatePool
@@ -82,12 +83,14 @@ class Scheduler:
         token_budget: int,
         max_drafts: int = 0,
         state_pool: StatePool | None = None,
+        head_drafter: HeadDrafter | None = None,
     ) -> None:
         self._block_pool = block_pool
         self._state_pool = state_pool
         self._counters = counters
         self._max_sequences = max_sequences
         self._max_drafts = max_drafts
+        self._head_drafter = head_drafter
         self.step_cost = StepCost(MAX_DRAFTED_ROWS)
         self.token_budget = token_budget
         self.running: list[Sequence] = []  # by time of admission, oldest first
@@ -104,6 +107,8 @@ class Scheduler:
     def schedule(self) -> Schedule:
         """Schedule the next step; afterwards every running sequence has blocks for all its known tokens."""
         schedule = Schedule()
+        if self._head_drafter is not None:
+            self._head_drafter.begin_step()
         preempted = self._grow_running(schedule)
         budget = self.token_budget
         for sequence in self.running:
@@ -114,10 +119,11 @@ class Scheduler:
         return schedule
 
     def on_step(self, schedule: Schedule, seconds: float) -> None:
-        """Record that a step with this schedule took `seconds`, drafting included."""
+        """Record that a step with this schedule took `seconds`, with drafts from texts but not those of a head."""
         num_rows = sum(chunk.num_in_step for chunk in schedule.chunks)
         if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
-            self.step_cost.on_step(num_rows, seconds)
+            seconds_of_head = 0.0 if self._head_drafter is None else self._head_drafter.seconds
+            self.step_cost.on_step(num_rows, seconds - seconds_of_head)
 
     def commit(self, chunk: SequenceChunk, num_accepted: int = 0) -> None:
         """Publish the blocks that a chunk filled: its keys and values are in the cache.
@@ -204,25 +210,43 @@ class Scheduler:
         indices = [
             index for index, chunk in enumerate(schedule.chunks) if chunk.num_rows and chunk.sequence.can_speculate
         ]
+        if self._head_drafter is not None:
+            self._add_drafts_of_head(self._head_drafter, schedule, indices, num_rows, num_left)
+            return
         sequences = [schedule.chunks[index].sequence for index in indices]
         places = [DraftSlot(each.drafter, each.token_ids, self._num_drafts_that_fit(each)) for each in sequences]
         proposals = propose(places, num_rows, num_left, self.step_cost)
         for index, sequence, drafts in zip(indices, sequences, proposals, strict=True):
             if drafts.size:  # a sequence before this one may have taken blocks
                 drafts = drafts[: self._num_drafts_that_fit(sequence)]
-                schedule.chunks[index] = self._drafted(schedule.chunks[index], drafts)
+                self._allocate_for(sequence, drafts.size)
+                schedule.chunks[index] = _drafted(schedule.chunks[index], drafts)
+
+    def _add_drafts_of_head(
+        self, head: HeadDrafter, schedule: Schedule, indices: list[int], num_rows: int, num_left: int
+    ) -> None:
+        """Add drafts of the head to sequences whose hidden state is known, at most `num_left` in all."""
+        indices = [index for index in indices if schedule.chunks[index].sequence.hidden is not None]
+        sequences = [schedule.chunks[index].sequence for index in indices]
+        rooms = [min(each.drafter.max_drafts, self._num_drafts_that_fit(each)) for each in sequences]
+        slots = [HeadSlot(each.drafter, each.num_tokens, room) for each, room in zip(sequences, rooms, strict=True)]
+        counts = head.draft_counts(slots, num_rows, num_left, self.step_cost)
+        for place, sequence in enumerate(sequences):  # a sequence before this one may have taken blocks
+            counts[place] = max(0, min(counts[place], self._num_drafts_that_fit(sequence)))
+            self._allocate_for(sequence, counts[place])
+        for index, drafts in zip(indices, head.propose(sequences, counts), strict=True):
+            if drafts.size:
+                schedule.chunks[index] = _drafted(schedule.chunks[index], drafts)
 
     def _num_drafts_that_fit(self, sequence: Sequence) -> int:
         """Number of drafts that fit the free blocks and the sequence's token limit."""
         num_blocks = len(sequence.block_table) + self._block_pool.num_free
         return min(num_blocks * sequence.block_size - sequence.num_tokens, sequence.num_tokens_left - 1)
 
-    def _drafted(self, chunk: SequenceChunk, drafts: NDArray[np.int32]) -> SequenceChunk:
-        sequence = chunk.sequence
-        sequence.draft(drafts)
-        num_blocks = -(-(sequence.num_tokens + drafts.size) // sequence.block_size)
+    def _allocate_for(self, sequence: Sequence, num_drafts: int) -> None:
+        """Allocate the missing blocks for that many drafts, which fit."""
+        num_blocks = -(-(sequence.num_tokens + num_drafts) // sequence.block_size)
         sequence.block_table += self._block_pool.allocate(num_blocks - len(sequence.block_table))
-        return SequenceChunk(sequence, chunk.num_tokens, int(drafts.size), chunk.save_after)
 
     def _grow_running(self, schedule: Schedule) -> bool:
         """Allocate missing blocks of running sequences, oldest first; returns True if one was preempted."""
@@ -295,6 +319,7 @@ class Scheduler:
             self._state_pool.release(sequence.state)
             sequence.state = None
         sequence.block_table = []
+        sequence.hidden = None
         sequence.num_computed_tokens = 0
 
 
@@ -303,3 +328,9 @@ def _with_whole_tiles(sequence: Sequence, tiles: WholeTiles, max_tokens: int, ma
     first = sequence.num_computed_tokens
     end, end_in_step = tiles.cut(first, first + max_tokens, first + max_rows)
     return SequenceChunk(sequence, end - first, num_ahead=end_in_step - end)
+
+
+def _drafted(chunk: SequenceChunk, drafts: NDArray[np.int32]) -> SequenceChunk:
+    """The chunk with drafts after it, for which its sequence has blocks."""
+    chunk.sequence.draft(drafts)
+    return SequenceChunk(chunk.sequence, chunk.num_tokens, int(drafts.size), chunk.save_after)

@@ -87,6 +87,7 @@ class Sequence:
         self.block_size = block_size
         self.block_table: list[int] = []
         self.state: SequenceState | None = None  # of a running sequence whose model has recurrences
+        self.hidden: NDArray[np.float32] | None = None  # from which the last token was sampled, for the head for drafts
         self.num_computed_tokens = 0
         self.num_cached_prompt_tokens: int | None = None  # None until first admitted
         self._root_digest = root_digest(dispatch.cache_salt, dispatch.adapter)

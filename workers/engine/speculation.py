@@ -1,4 +1,4 @@
-"""Speculative decoding with drafts from the sequence itself (prompt lookup), without a second model."""
+"""Speculative decoding: the number of drafts, and drafts from the sequence itself (prompt lookup)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class StepCost:
     Estimates decay a little with each step, so that sizes not measured for long are tried again.
     """
 
-    def __init__(self, max_rows: int) -> None:
+    def __init__(self, max_rows: int, *, unknown: float = 1.0) -> None:
         self._seconds = [0.0] * (max_rows + 1)  # 0 if unknown
+        self._unknown = unknown  # of every step, before one is measured
 
     def on_step(self, num_rows: int, seconds: float) -> None:
         """Record that a step of `num_rows` rows took `seconds`; outliers are clipped."""
@@ -39,17 +40,17 @@ class StepCost:
                 growth = 1 + UNKNOWN_ROW_COST * (num_rows - other)
                 limits.append(self._seconds[other] * (num_rows / other if limits else growth))
         limits += [seconds for seconds in self._seconds[num_rows + 1 :] if seconds]
-        return min(limits, default=1.0)
+        return min(limits, default=self._unknown)
 
 
 class Drafter:
-    """Drafts tokens for one sequence, at most `max_drafts` a step, and measures the acceptance rate.
+    """Counts the drafts of one sequence, at most `max_drafts` a step, and measures the acceptance rate.
 
     When drafts do not pay, one is tried with exponential backoff, up to MAX_BACKOFF_TOKENS tokens.
     """
 
     def __init__(self, max_drafts: int) -> None:
-        self._max_drafts = max_drafts
+        self.max_drafts = max_drafts
         self._num_tried, self._num_right = 2.0, 2 * INITIAL_ACCEPTANCE_RATE
         self._backoff_tokens = 1
         self._next_attempt_at = 0
@@ -61,7 +62,7 @@ class Drafter:
 
     def propose(self, token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
         """At most `limit` drafts after `token_ids`; none if its end did not occur before."""
-        return prompt_lookup(token_ids, min(limit, self._max_drafts))
+        return prompt_lookup(token_ids, min(limit, self.max_drafts))
 
     def is_due(self, num_tokens: int) -> bool:
         """True if one draft should be tried after `num_tokens` tokens, though none pays."""

@@ -56,6 +56,23 @@ def ignores_nothing(_config: ModelConfig, _name: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DraftHeadFiles:
+    """A head that drafts tokens, in the files of a model: one decoder layer and some tensors beside it.
+
+    `num_layers` reads the number of its layers, 0 for none, from config.json or GGUF metadata. Canonical names begin
+    with `prefix`; those of `own_names` are not in the layer. In GGUF files all are in the layer after the model's.
+    """
+
+    prefix: str
+    own_names: frozenset[str]
+    num_layers: Callable[[ConfigKeys], int]
+
+    def name_of(self, part: str) -> str:
+        """The canonical name of a tensor, from its name in the layer of a GGUF file."""
+        return f"{self.prefix}{part}" if part in self.own_names else f"{self.prefix}layers.0.{part}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Family:
     """One family of models.
 
@@ -82,6 +99,7 @@ class Family:
     ignores: Callable[[ModelConfig, str], bool] = ignores_nothing  # names of tensors that this model does not use
     unused: tuple[str, ...] = ()  # beginnings of names of tensors that its files may have and no graph needs
     mmproj: MmprojReader | None = None  # of encoders in GGUF files
+    draft_head: DraftHeadFiles | None = None  # for drafts of tokens, if there is one in the files of some models
     gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
     adjust_gguf: Adjust = unchanged
 

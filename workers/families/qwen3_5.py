@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.workers.families import qwen3_5_mtp
 from cactus_actors.workers.families.decoder_parts import gated_network
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime import recurrence
@@ -59,7 +60,11 @@ def forward(
 
         h = g.rms_norm(x, f"{name}.post_attention_layernorm", plus_one=True)
         x = x + feed_forward(g, c, h, layer, name)
-    g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head", plus_one=True)
+    head = "embed_tokens" if c.tie_embeddings else "lm_head"
+    if c.draft_layer is None:
+        g.output(x, "norm", head, plus_one=True)
+    else:
+        qwen3_5_mtp.output_with_drafter(g, c, x, head, feed_forward)
 
 
 def delta_net(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
@@ -181,7 +186,7 @@ def as_in_hugging_face(config: ModelConfig, name: str, tensor: NDArray[np.float3
     GGUF files contain 1 + weight of most norms and -exp(A), and the value heads in another order: the first of
     every key head, then the second of every key head, and so on.
     """
-    if name.endswith("norm"):
+    if name.endswith(("norm", "norm_embedding", "norm_hidden")):
         return tensor if name.endswith("linear_attn.norm") else tensor - np.float32(1)
     *_, module, part = ("", *name.split("."))
     if module != "linear_attn":
@@ -212,6 +217,7 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=forward,
     unused=("mtp.", "visual."),
+    draft_head=qwen3_5_mtp.HEAD,
     gguf_names={
         **GGUF_NAMES,
         "post_attention_norm": "post_attention_layernorm",
@@ -224,6 +230,7 @@ FAMILY = Family(
         "ssm_dt.bias": "linear_attn.dt_bias",
         "ssm_norm": "linear_attn.norm",
         "ssm_out": "linear_attn.out_proj",
+        **qwen3_5_mtp.GGUF_NAMES,
     },
     adjust_gguf=as_in_hugging_face,
 )

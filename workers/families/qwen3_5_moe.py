@@ -80,6 +80,7 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=partial(qwen3_5.forward, feed_forward=feed_forward),
     unused=qwen3_5.FAMILY.unused,
+    draft_head=qwen3_5.FAMILY.draft_head,
     stacked_names={
         "mlp.experts.gate_up_proj": (f"mlp.experts{STACK}gate_proj", f"mlp.experts{STACK}up_proj"),
         "mlp.experts.down_proj": (f"mlp.experts{STACK}down_proj",),

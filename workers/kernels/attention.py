@@ -82,11 +82,11 @@ def attend(
     """out = softmax(scale * q . K) . V for consecutive tokens of a sequence and heads of one key-value head.
 
     Row r is at position first_position + r and attends to the positions up to ends[first_end + r], which is its
-    own in causal attention, and with a `window` other than 0 to no more than that many up to its own. Ends do not
-    fall from row to row, and none is before its row. Row r and head h have their query at query_start + r *
-    query_width + h * head_dim and their result likewise in `out`. With a `softcap` scores become softcap *
-    tanh(score / softcap). The sink of head h, at sinks_start + h, is a score without a value: it adds e^sink to
-    what a row's weights are divided by.
+    own in causal attention, and with a `window` above 0 to no more than that many up to its own. A `window` below 0
+    is minus the first position that is attended to. Ends do not fall from row to row, and none is before its row.
+    Row r and head h have their query at query_start + r * query_width + h * head_dim and their result likewise in
+    `out`. With a `softcap` scores become softcap * tanh(score / softcap). The sink of head h, at sinks_start + h, is a
+    score without a value: it adds e^sink to what a row's weights are divided by.
     """
     head_dim, lanes = layer.head_dim, cache.keys.shape[2]
     block_size, width = cache.values.shape[2], padded(layer.head_dim)
@@ -105,7 +105,7 @@ def attend(
             row, head = divmod(first_item + item, num_heads)
             position = first_position + row
             # Ranges are counted in lanes: a block has whole vectors of them.
-            low = max(position - window + 1, 0) if window > 0 else 0
+            low = max(position - window + 1, 0) if window > 0 else -window
             low = low // block_size * lanes + low % block_size
             end = ends[first_end + row]
             high = end // block_size * lanes + end % block_size + 1
@@ -166,7 +166,7 @@ def fetch_first_keys(
     """Prefetch the first keys that `attend` reads at that position."""
     num_blocks, lanes = cache.keys.shape[1:]
     block_size, head_dim = cache.values.shape[2], layer.head_dim
-    low = max(position - window + 1, 0) if window > 0 else 0
+    low = max(position - window + 1, 0) if window > 0 else -window
     begin = (low // block_size * lanes + low % block_size) // CHUNK * CHUNK
     high = position // block_size * lanes + position % block_size + 1
     dims_of_line = max(1, CACHE_LINE // (lanes * cache.keys.itemsize))

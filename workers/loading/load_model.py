@@ -27,20 +27,21 @@ def load_model(
     weights: WeightFormat,
     threads: int,
     kv_cache: CacheFormat = "auto",
+    drafts: bool = False,
     on_progress: OnProgress = lambda *_: None,
 ) -> Model:
     """Load and compile the model of a directory or GGUF file; it is packed once, then mapped from the cache.
 
-    `mmproj` is the file of a GGUF model's encoder of pictures.
+    `mmproj` is the file of a GGUF model's encoder of pictures. With `drafts` the model's head for drafts is loaded.
 
-    Raises ModelFileInvalid, or ConfigurationInvalid for unsupported weights or threads.
+    Raises ModelFileInvalid, or ConfigurationInvalid for unsupported weights or threads, or a model without that head.
     """
     from cactus_actors.workers.loading.model_reader import read_model
     from cactus_actors.workers.loading.packed_file import packed_arenas, packed_path
     from cactus_actors.workers.runtime.layout import WeightLayout
     from cactus_actors.workers.runtime.transformer import TransformerModel
 
-    files = read_model(path, mmproj)
+    files = read_model(path, mmproj, drafts=drafts)
     layout = WeightLayout.for_weights(files.graph, weights)
     arenas = packed_arenas(packed_path(path, layout, mmproj), files, layout, on_progress)
     return TransformerModel(

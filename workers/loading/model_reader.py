@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
+from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.families.family import Family, build_graph, unchanged
 from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
 from cactus_actors.workers.loading.expert_stacks import expert_tensors, stack_of
@@ -25,12 +26,14 @@ from cactus_actors.workers.loading.tensor_source import Read, StoredTensor, Tens
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import STACK
-from cactus_actors.workers.spec.model_config import ModelConfig
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARDS = 1000
 PARTS_FOR_IMAGES = ("vision_tower.", "multi_modal_projector.")
 HEAD, EMBEDDING = "lm_head", "embed_tokens"
+IN_LAYER = r"((?:mtp\.)?layers\.\d+\.)(.+)"
+"""A name in a layer of the model, or of its head for drafts."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,27 +47,31 @@ class ModelFiles(NamedTuple):
     tensors: TensorSource
 
 
-def read_model(path: Path, mmproj: Path | None = None) -> ModelFiles:
+def read_model(path: Path, mmproj: Path | None = None, *, drafts: bool = False) -> ModelFiles:
     """The model in `path`, a directory or a GGUF file, with lazy float32 weights.
 
-    `mmproj` is the file of a GGUF model's encoder of pictures.
+    `mmproj` is the file of a GGUF model's encoder of pictures. With `drafts` the model has its head for drafts.
 
-    Raises ModelFileInvalid, which names the file, unless it has exactly the tensors of the graph.
+    Raises ModelFileInvalid, which names the file, unless it has exactly the tensors of the graph, and
+    ConfigurationInvalid for a model without that head.
     """
-    return _read_gguf(path, mmproj) if path.is_file() else _read_directory(path)
+    return _read_gguf(path, mmproj, drafts) if path.is_file() else _read_directory(path, drafts)
 
 
-def _read_directory(directory: Path) -> ModelFiles:
+def _read_directory(directory: Path, drafts: bool) -> ModelFiles:
     config_path = directory / "config.json"
     values = read_json_object(config_path)
     family = family_of_architectures(config_path, values.get("architectures"))
     check_model_type(config_path, family, values.get("model_type"))
-    config = family.read_json(ConfigKeys(config_path, values))
+    keys = ConfigKeys(config_path, values)
+    config = family.read_json(keys)
+    if drafts:
+        config = _with_draft_layer(directory, family, config, keys)
     places: dict[str, SafetensorsTensor] = {}
     stacks: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
         for stored_name in shard.tensors:
-            unused = family.unused if config.vision else PARTS_FOR_IMAGES + family.unused
+            unused = _unused(family, config)
             name = _name_of_hugging_face(stored_name, unused)
             if name is None:
                 continue
@@ -91,20 +98,47 @@ def _read_directory(directory: Path) -> ModelFiles:
     return _complete(directory, family, config, stored)
 
 
-def _read_gguf(path: Path, mmproj: Path | None) -> ModelFiles:
+def _with_draft_layer(path: Path, family: Family, config: ModelConfig, keys: ConfigKeys) -> ModelConfig:
+    """The config with the layer of the head for drafts; raises ConfigurationInvalid if the model has none."""
+    if family.draft_head is None or not family.draft_head.num_layers(keys):
+        raise _no_draft_head(path)
+    return replace(config, draft_layer=Layer(has_experts=config.layers[-1].has_experts))
+
+
+def _no_draft_head(path: Path) -> ConfigurationInvalid:
+    return ConfigurationInvalid(
+        f"{path} has no head for drafts (MTP): speculation takes drafts from the text (a number), or none",
+        param="speculation",
+    )
+
+
+def _unused(family: Family, config: ModelConfig) -> tuple[str, ...]:
+    """Beginnings of names of tensors that the files may have and this model does not need."""
+    unused = family.unused if config.vision else PARTS_FOR_IMAGES + family.unused
+    if config.draft_layer is None or family.draft_head is None:
+        return unused
+    return tuple(prefix for prefix in unused if prefix != family.draft_head.prefix)
+
+
+def _read_gguf(path: Path, mmproj: Path | None, drafts: bool) -> ModelFiles:
     file = open_gguf(path)
     family = family_of_gguf(path, file.metadata)
     prefix = f"{file.metadata['general.architecture']}."
     keys = ConfigKeys(path, file.metadata, prefix)
     config = family.read_gguf(keys, file)
+    if drafts:
+        config = _with_draft_layer(path, family, config, keys)
     # Layers for drafts come after those of the config.
     spare_layers = range(config.num_layers, keys.integer("block_count", "num_layers"))
-    unused = tuple(f"blk.{index}." for index in spare_layers)
+    unused = tuple(f"blk.{index}." for index in spare_layers) if config.draft_layer is None else ()
+    after = f"layers.{config.num_layers}."
     stored: dict[str, StoredTensor] = {}
     for stored_name, info in file.tensors.items():
         name = _name_of_gguf(stored_name, family.gguf_names)
         if name is None or stored_name.startswith(unused):
             continue
+        if family.draft_head is not None and config.draft_layer is not None and name.startswith(after):
+            name = family.draft_head.name_of(name.removeprefix(after))
         if name in stored:
             raise invalid(path, f"tensor {stored_name!r} is present twice, under two names")
         parts = _stack_of(name, family, len(info.shape))
@@ -142,6 +176,9 @@ def _complete(
     path: Path, family: Family, config: ModelConfig, stored: Mapping[str, StoredTensor], mmproj: Path | None = None
 ) -> ModelFiles:
     stored = {name: tensor for name, tensor in stored.items() if not family.ignores(config, name)}
+    head = family.draft_head
+    if head is not None and config.draft_layer is not None and not any(name.startswith(head.prefix) for name in stored):
+        raise _no_draft_head(path)
     _check_size(path, config, len(stored))
     graph = build_graph(family, config)
     expected = graph.tensor_shapes
@@ -213,7 +250,7 @@ def _inside(directory: Path, name: str) -> Path:
 
 def _parts(tensor: SafetensorsTensor, name: str, family: Family) -> Iterator[tuple[str, SafetensorsTensor]]:
     """The matrices that a tensor holds below each other, with their names; a stack holds those of each expert."""
-    match = re.fullmatch(r"(layers\.\d+\.)(.+)", name)
+    match = re.fullmatch(IN_LAYER, name)
     names = family.stacked_names.get(match[2]) if match else None
     if match is None or names is None:
         yield name, tensor
@@ -239,7 +276,7 @@ def _stack_of(name: str, family: Family, num_axes: int) -> tuple[str, ...]:
     """The matrices of each expert in a stack, with STACK in the place of the expert's index; none in other tensors."""
     if STACK in name:
         return (name,)
-    match = re.fullmatch(r"(layers\.\d+\.)(.+)", name)
+    match = re.fullmatch(IN_LAYER, name)
     if match is None or num_axes != 3:
         return ()
     return tuple(f"{match[1]}{part}" for part in family.stacked_names.get(match[2], ()))

@@ -49,6 +49,8 @@ def packed_path(source: Path, layout: WeightLayout, mmproj: Path | None = None) 
     if mmproj is not None:
         files.append(mmproj.resolve())
         places.append(str(mmproj.resolve()))
+    if layout.has_draft_head:  # kept beside the model without it
+        places.append("drafts")
     stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     name = (source.stem if source.is_file() else source.name)[:80]
     place, state = _digest(list(places)), _digest([stats, _description(layout)])

@@ -35,6 +35,7 @@ from cactus_actors.workers.runtime.step_arguments import (
 )
 
 CAUSAL_CONV, DELTA_RULE, SCAN = map(int, (OpCode.CAUSAL_CONV, OpCode.DELTA_RULE, OpCode.SELECTIVE_SCAN))
+SHIFT = int(OpCode.SHIFT)
 MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS, OpCode.GROUP))
 ADAPTER_DOWN = int(OpCode.ADAPTER_DOWN)
 LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
@@ -103,7 +104,7 @@ def step_of_rank(
                         attend_in_tasks(op, index, weights.vectors, step, cache, work, rank, size)
                     elif code == LOGIT_STATS:
                         _compute_logit_stats(op, num_rows, work, rank, size)
-                    elif code in (CAUSAL_CONV, DELTA_RULE, SCAN):
+                    elif code in (CAUSAL_CONV, DELTA_RULE, SCAN, SHIFT):
                         recur_in_tasks(op, index, weights, step, cache.slots, work, rank, size)
                     elif code >= ADAPTER_DOWN:
                         multiply_by_adapters(op, adapters, step, work, first, last, not is_dealt, rank, size)

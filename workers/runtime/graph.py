@@ -19,10 +19,10 @@ from cactus_actors.workers.spec.attention_heads import AttentionHeads
 from cactus_actors.workers.spec.model_config import ModelConfig, RecurrentHeads
 
 _MIXES_ROWS = RECURRENCES | {
-    *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV, OpCode.MERGE),
+    *(OpCode.EMBED, OpCode.STORE, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV, OpCode.MERGE),
     *(OpCode.SCORE, OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
 }
-"""Operations on a row that need other tokens of the step."""
+"""Operations that need other tokens of the step, or that other tokens need."""
 
 
 @dataclass(eq=False)
@@ -90,6 +90,7 @@ class Graph:
     inputs: list[Value] = field(default_factory=list, init=False)  # written before the first operation
     tables: list[TableRef] = field(default_factory=list, init=False)
     encoder: Graph | None = field(default=None, init=False)  # of pictures
+    drafter: Graph | None = field(default=None, init=False)  # a head for further tokens, with the same cache
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
     def embed(self, name: str, *, scale: float = 1.0, vocab_size: int = 0, width: int = 0) -> Value:
@@ -197,13 +198,15 @@ class Graph:
         heads: AttentionHeads | None = None,
         kv_layer: int | None = None,
         sees_whole_tiles: bool = False,
+        first: int = 0,
     ) -> Value:
         """Causal grouped-query attention over the cache, (rows, heads * head_dim).
 
         `qkv` holds the queries, keys and values of a token side by side; with `kv_layer`, the index of another layer
         among those that have keys and values in the cache, the queries alone. `sinks` has a score for each head,
         which takes part in the softmax and adds no value (Xiao et al. 2023). With `sees_whole_tiles`, a token attends
-        to the positions up to its entry in `StepInputs.ends`.
+        to the positions up to its entry in `StepInputs.ends`. Positions before `first`, if given, are not attended to;
+        there is no window then.
         """
         config, heads = self.config, heads or self.config.heads
         layer = len(self.stored_heads) if kv_layer is None else kv_layer
@@ -223,7 +226,7 @@ class Graph:
             source=qkv,
             target=attended,
             layer=layer,
-            window=window,
+            window=window or -first,
             scale=config.score_scale,
             softcap=config.attention_softcap,
             flag=sees_whole_tiles,
@@ -271,13 +274,25 @@ class Graph:
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
         """The requested logits and their statistics: the last norm, the head, and the soft cap."""
-        self.hidden = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
-        matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
+        self._compute_logits(self.rms_norm(self._gathered(x), norm, plus_one=plus_one), head)
+
+    def output_of_normed(self, hidden: Value, head: str) -> None:
+        """As `output`, from the hidden states of all tokens after the last norm."""
+        self._compute_logits(self._gathered(hidden), head)
+
+    def _compute_logits(self, hidden: Value, head: str) -> None:
+        self.hidden = hidden
+        matrix = MatrixRef((head,), (self.config.vocab_size,), hidden.width, is_head=True)
         self.logits = self.scaled(self._product(self.hidden, matrix), self.config.logit_scale)
         if self.config.logit_softcap:
             self._note(OpCode.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
         self.logit_stats = Value(self, logit_stats_width(self.logits.width), self.logits.rows)
         self._note(OpCode.LOGIT_STATS, source=self.logits, target=self.logit_stats)
+
+    @property
+    def _parts(self) -> list[Graph]:
+        """Graphs of this model that run apart from it."""
+        return [part for part in (self.drafter, self.encoder) if part is not None]
 
     @property
     def cached_layers(self) -> tuple[CachedLayer, ...]:
@@ -286,15 +301,15 @@ class Graph:
 
     @property
     def matrices(self) -> list[MatrixRef]:
-        """Every matrix once, in the order of use; those of the encoder after the others."""
-        operations = self.operations if self.encoder is None else self.operations + self.encoder.operations
-        return list(dict.fromkeys(matrix for op in operations for matrix in op.matrices))
+        """Every matrix once, in the order of use; those of the parts after the others."""
+        matrices = [matrix for op in self.operations for matrix in op.matrices]
+        return list(dict.fromkeys([*matrices, *(matrix for part in self._parts for matrix in part.matrices)]))
 
     @property
     def vectors(self) -> list[VectorRef]:
-        """Every vector once, in the order of use; then tables, then those of the encoder."""
+        """Every vector once, in the order of use; then tables, then those of the parts."""
         vectors = [vector for op in self.operations for vector in (op.vector, op.bias) if vector is not None]
-        others = [] if self.encoder is None else self.encoder.vectors
+        others = [vector for part in self._parts for vector in part.vectors]
         return list(dict.fromkeys([*vectors, *self.tables, *others]))
 
     @property

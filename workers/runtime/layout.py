@@ -28,6 +28,7 @@ class WeightLayout:
     body_bytes: int
     head_bytes: int
     num_vector_floats: int
+    has_draft_head: bool
 
     @classmethod
     def for_weights(cls, graph: Graph, weights: str) -> WeightLayout:
@@ -50,7 +51,17 @@ class WeightLayout:
         for vector in graph.vectors:
             vector_starts[vector] = num_floats
             num_floats += padded_floats(vector)
-        return cls(body, head, starts[False], starts[True], vector_starts, sizes[False], sizes[True], num_floats)
+        return cls(
+            body,
+            head,
+            body_starts=starts[False],
+            head_starts=starts[True],
+            vector_starts=vector_starts,
+            body_bytes=sizes[False],
+            head_bytes=sizes[True],
+            num_vector_floats=num_floats,
+            has_draft_head=graph.drafter is not None,
+        )
 
     def start_of(self, matrix: MatrixRef) -> int:
         """Its first byte in its arena."""

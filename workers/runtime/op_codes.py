@@ -43,11 +43,13 @@ class OpCode(IntEnum):
     LAYER_NORM = 32
     ACTIVATE = 33
     MERGE = 34
-    GROUP = 35  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 36
-    EXPERT_MATMUL = 37
-    ADAPTER_DOWN = 38  # from here on, products of adapters
-    ADAPTER_UP = 39
+    SHIFT = 35
+    JOIN = 36
+    GROUP = 37  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 38
+    EXPERT_MATMUL = 39
+    ADAPTER_DOWN = 40  # from here on, products of adapters
+    ADAPTER_UP = 41
 
 
 class RowKind(IntEnum):
@@ -58,5 +60,5 @@ class RowKind(IntEnum):
     CHOICES = 2  # tokens times chosen experts
 
 
-RECURRENCES = frozenset({OpCode.CAUSAL_CONV, OpCode.DELTA_RULE, OpCode.SELECTIVE_SCAN})
+RECURRENCES = frozenset({OpCode.CAUSAL_CONV, OpCode.DELTA_RULE, OpCode.SELECTIVE_SCAN, OpCode.SHIFT})
 """Operations with a state of each sequence; they go over its tokens in order."""

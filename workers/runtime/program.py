@@ -109,6 +109,7 @@ class Program:
     hidden: int  # the buffers they end in
     logits: int
     logit_stats: int
+    inputs: tuple[int, ...] = ()  # the buffers that are written before the first operation
 
     @classmethod
     def of(cls, graph: Graph, layout: WeightLayout) -> Program:
@@ -122,8 +123,15 @@ class Program:
         without_head["barrier"][-1] = True
         without_head["run_end"] = np.minimum(without_head["run_end"], len(without_head))
         _look_ahead(without_head)
-        ends = (buffer_of[value] for value in (graph.hidden, graph.logits, graph.logit_stats))
-        return cls(records, without_head, buffers, *ends)
+        return cls(
+            records,
+            without_head,
+            buffers,
+            hidden=buffer_of[graph.hidden],
+            logits=buffer_of[graph.logits],
+            logit_stats=buffer_of[graph.logit_stats],
+            inputs=tuple(buffer_of[value] for value in graph.inputs),
+        )
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ A state is in the slot of its sequence (see `StatePool`), one range of floats fo
 
 from __future__ import annotations
 
+from cactus_actors.workers.kernels import shift
 from cactus_actors.workers.kernels.causal_conv import CHANNELS_OF_PART
 from cactus_actors.workers.kernels.delta_rule import COLUMNS_OF_PART
 from cactus_actors.workers.runtime.graph import Graph, StateParts, Value
@@ -84,6 +85,14 @@ def selective_scan(g: Graph, mixed: Value, heads: RecurrentHeads, skip: str) -> 
     vector = VectorRef((skip,), (heads.num_value_heads,))
     g._note(OpCode.SELECTIVE_SCAN, source=mixed, target=read, heads=heads, vector=vector, state=state)
     return read
+
+
+def shifted(g: Graph, x: Value) -> Value:
+    """The row of the token before each token in its sequence, and zeros for the first one."""
+    before = Value(g, x.width)
+    state = _new_state(g, -(-x.width // shift.COLUMNS_OF_PART), shift.COLUMNS_OF_PART)
+    g._note(OpCode.SHIFT, source=x, target=before, count=x.width, state=state)
+    return before
 
 
 def gated_norm(

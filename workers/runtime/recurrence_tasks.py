@@ -9,6 +9,7 @@ from cactus_actors.workers.kernels.causal_conv import causal_conv
 from cactus_actors.workers.kernels.delta_rule import COLUMNS_OF_PART, delta_rule
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.selective_scan import selective_scan
+from cactus_actors.workers.kernels.shift import shift
 from cactus_actors.workers.runtime.op_codes import OpCode
 from cactus_actors.workers.runtime.step_arguments import (
     END_OF_DRAFTS,
@@ -24,7 +25,7 @@ from cactus_actors.workers.runtime.step_arguments import (
     Workspace,
 )
 
-CAUSAL_CONV, SELECTIVE_SCAN = int(OpCode.CAUSAL_CONV), int(OpCode.SELECTIVE_SCAN)
+CAUSAL_CONV, SELECTIVE_SCAN, SHIFT = map(int, (OpCode.CAUSAL_CONV, OpCode.SELECTIVE_SCAN, OpCode.SHIFT))
 
 
 @internal(error_model="numpy")
@@ -97,6 +98,21 @@ def _advance(
             op.column,
             op.count,
             op.bias_start,
+            floats,
+            out,
+            op.target_width,
+        )
+        return
+    if op.code == SHIFT:
+        shift(
+            state,
+            state_start,
+            part,
+            floats,
+            rows,
+            op.source_width,
+            end - first,
+            op.count,
             floats,
             out,
             op.target_width,

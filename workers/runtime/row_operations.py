@@ -58,7 +58,7 @@ SIGMOID_GATE, GELU_TIMES = map(int, (OpCode.SIGMOID_GATE, OpCode.GELU_TIMES))
 SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_STATE, OpCode.CHOOSE, OpCode.COMBINE))
 NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
 SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS, OpCode.CLAMPED_GATE))
-LAYER_NORM, ACTIVATE, MERGE = map(int, (OpCode.LAYER_NORM, OpCode.ACTIVATE, OpCode.MERGE))
+LAYER_NORM, ACTIVATE, MERGE, JOIN = map(int, (OpCode.LAYER_NORM, OpCode.ACTIVATE, OpCode.MERGE, OpCode.JOIN))
 
 
 @internal(error_model="numpy", inline="always")
@@ -154,6 +154,11 @@ def work_on_row(
         token = work.starts[op.source] + step.logit_rows[row] * op.source_width
         for column in range(op.source_width):
             floats[target + column] = floats[token + column]
+    elif code == JOIN:
+        for column in range(op.num_columns):
+            floats[target + op.column + column] = floats[source + column]
+        for padding in range(op.column + op.num_columns, op.target_width):
+            floats[target + padding] = 0
     elif code == SOFTCAP:
         softcap_row(floats, target, op.target_width, op.softcap)
     elif code == NORM_COLUMNS:

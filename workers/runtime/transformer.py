@@ -23,6 +23,7 @@ from cactus_actors.workers.runtime.adapter_set import AdapterSet
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.compiled_step import step_of_rank
+from cactus_actors.workers.runtime.draft_head import DraftHead
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
@@ -92,6 +93,7 @@ class TransformerModel:
             self._warm_up()
         self._team = ThreadTeam(threads, step_of_rank)
         self.encoder = self._new_encoder(graph.encoder, layout)
+        self.draft_head = self._new_draft_head(graph.drafter, layout)
 
     @property
     def slot_size(self) -> int:
@@ -122,7 +124,11 @@ class TransformerModel:
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """The input of the head: (rows, hidden) after the last norm; otherwise as `forward`."""
         self._run(self._program_for(batch), batch, cache, has_head=False)
-        return self._rows_of(self._last_program.hidden, len(batch.logit_rows), self.config.hidden_size)
+        return self.last_hidden(len(batch.logit_rows))
+
+    def last_hidden(self, num_rows: int) -> NDArray[np.float32]:
+        """The hidden states after the last norm of the rows of the last step, (rows, hidden), a view."""
+        return self._rows_of(self._last_program.hidden, num_rows, self.config.hidden_size)
 
     def add_adapter(self, weights: AdapterWeights) -> int:
         """Keep an adapter; returns the slot by which a Batch names it. Its modules and shapes are the graph's."""
@@ -292,6 +298,20 @@ class TransformerModel:
             adapters=self._adapters.arrays,
             team=self._team,
             kv_format=self.kv_format,
+        )
+
+    def _new_draft_head(self, graph: Graph | None, layout: WeightLayout) -> DraftHead | None:
+        if graph is None:
+            return None
+        return DraftHead(
+            self.config,
+            Program.of(graph, layout),
+            self._weights,
+            self._tables,
+            self._rotary,
+            adapters=self._adapters.arrays,
+            team=self._team,
+            scratch_size=self._scratch_size,
         )
 
     def _warm_up(self) -> None:

@@ -125,6 +125,7 @@ class ModelConfig:
     recurrent_heads: RecurrentHeads | None = None
     per_layer_inputs: PerLayerInputs | None = None
     vision: VisionConfig | None = None  # of the encoder of pictures
+    draft_layer: Layer | None = None  # of the head that drafts tokens, if it is loaded
 
     def served_for(self, max_context: int) -> ModelConfig:
         """A copy of this model for sequences of at most `max_context` tokens."""

@@ -55,10 +55,14 @@ class CountingModel:
     num_weights = 1
     slot_size = 0
     encoder = None
+    draft_head = None
     kernels = "none"
 
     def new_cache(self, num_blocks: int, block_size: int = 16, num_slots: int = 0) -> KVCache:
         return KVCache.allocate(SHAPE, num_blocks, block_size)
+
+    def last_hidden(self, num_rows: int) -> NDArray[np.float32]:
+        raise NotImplementedError
 
     def cache_cost(self, block_size: int = 16) -> CacheCost:
         return SHAPE.cost(block_size, "float32")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
-from cactus_actors.workers.engine.model import TileEncoder
+from cactus_actors.workers.engine.model import TileEncoder, TokenGuesser
 from cactus_actors.workers.kernels.cache_formats import cached_layers
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
@@ -16,6 +19,7 @@ class FakeModel:
     num_weights = 1
     slot_size = 0
     encoder: TileEncoder | None = None
+    draft_head: TokenGuesser | None = None
 
     def __init__(self, vocab_size: int) -> None:
         self.config = ModelConfig(
@@ -45,6 +49,9 @@ class FakeModel:
 
     def logit_stats(self, num_rows: int) -> None:
         return None
+
+    def last_hidden(self, num_rows: int) -> NDArray[np.float32]:
+        raise NotImplementedError
 
     def remove_adapter(self, slot: int) -> None:
         raise NotImplementedError

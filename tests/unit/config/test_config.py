@@ -39,6 +39,7 @@ def test_missing_settings_have_their_default() -> None:
         ("token_budget = 0", r"toml: token_budget must be"),
         ("cache_tokens = -5", r"toml: cache_tokens must be"),
         ("speculation = -1", r"toml: speculation must be"),
+        ("speculation = 'mtp:7'", r"toml: speculation: 'mtp:7' is not one of 'mtp', 'mtp:1', "),
         ("workers =", "cactus.toml"),
         ("[handoff]\nurl = 'x'", "url|base_url"),
     ],

@@ -32,6 +32,7 @@ OWN_STATE = {
     "cactus_actors/text/text_model.py",
     "cactus_actors/vision/tiles.py",
     "router/preparation/request_pictures.py",
+    "workers/runtime/draft_head.py",
     "workers/runtime/expert_graph.py",
     "cactus_actors/config_fields.py",
     "cactus_actors/fleet/singleton.py",
@@ -79,6 +80,7 @@ OWN_STATE = {
     "workers/engine/scheduler.py",
     "workers/families/granite4.py",
     "workers/families/qwen3_5_moe.py",
+    "workers/families/qwen3_5_mtp.py",
     "workers/loading/expert_stacks.py",
 }
 """Files whose assertions concern the program's own state; input was checked before."""

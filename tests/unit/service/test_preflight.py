@@ -16,6 +16,7 @@ from cactus_actors.models import hub
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.protocol.model_overrides import ModelOverrides
+from cactus_actors.service.actor_settings import has_draft_head, max_drafts_of
 from cactus_actors.service.model_check import check_model
 from cactus_actors.service.preflight import check_settings
 from cactus_actors.service.service import Service
@@ -143,6 +144,28 @@ def test_a_model_is_checked_before_any_actor_starts(tmp_path: Path) -> None:
     with pytest.raises(ModelFileInvalid, match=r"OtherForCausalLM.*see `cactus models`"):
         service.start()
     assert lines == []  # such as of a worker that starts
+
+
+def test_drafts_of_a_head_are_refused_for_a_model_without_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match="no head for drafts") as caught:
+        check_model(resolve_model("cactus-sprout"), drafts=True)
+    assert caught.value.param == "speculation"
+    settings = {"jobs_endpoint": "tcp://127.0.0.1:*", "stream_endpoint": "tcp://127.0.0.1:*", "http": ""}
+    lines: list[str] = []
+    service = Service(make_config(settings, {"speculation": "mtp", "state_dir": str(tmp_path)}), announce=lines.append)
+    with pytest.raises(ConfigurationInvalid, match="no head for drafts"):
+        service.start()
+    assert lines == []
+
+
+@pytest.mark.parametrize(
+    ("speculation", "max_drafts", "draft_head"), [(0, 0, False), (5, 5, False), ("mtp", 3, True), ("mtp:2", 2, True)]
+)
+def test_workers_get_the_number_of_drafts_and_their_source(
+    speculation: int | str, max_drafts: int, draft_head: bool
+) -> None:
+    config = make_config({"speculation": speculation})
+    assert (max_drafts_of(config), has_draft_head(config)) == (max_drafts, draft_head)
 
 
 def test_an_unsupported_gguf_file_is_refused(tmp_path: Path) -> None:

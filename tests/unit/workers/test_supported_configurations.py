@@ -30,6 +30,8 @@ SIZES_AND_NAMES = {
     "mamba_d_head",
     "mamba_n_heads",
     "model_type",
+    "mtp_num_hidden_layers",
+    "mtp_use_dedicated_embeddings",
     "num_experts",
     "truncate",
     "type",
