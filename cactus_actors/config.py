@@ -253,9 +253,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = DEFAULT_MODEL
     mmproj: Annotated[
         str | None,
-        about(
-            "GGUF file of a GGUF model's encoder of pictures, by default mmproj*.gguf beside it; none is no encoder."
-        ),
+        about("GGUF file of a GGUF model's encoder of pictures, by default mmproj*.gguf next to it; none: no encoder."),
     ] = None
     chat_template: Annotated[
         Path | None, about("A Jinja chat template, for a model without one or in place of its own.")

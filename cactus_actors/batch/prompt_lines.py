@@ -158,7 +158,7 @@ def _request_of_batch_line(
 ) -> BodyRequest:
     if unknown := sorted(fields.keys() - _BATCH_FIELDS):
         raise InvalidRequest(
-            f"unknown field {unknown[0]!r:.80} beside custom_id, method, url and body"
+            f"unknown field {unknown[0]!r:.80} in addition to custom_id, method, url and body"
             f"{similar_name(unknown[0], _BATCH_FIELDS)}",
             param="line",
         )

@@ -87,7 +87,7 @@ def batch(
     first Ctrl-C (SIGTERM, SIGHUP) cancels the jobs in flight and says so; a second one ends immediately.
 
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
-    not usable, has no prompt or has changed, 69 if the service went away, 74 if a write failed, 130 if
+    not usable, has no prompt or has changed, 69 if the service became unavailable, 74 if a write failed, 130 if
     interrupted (143 by SIGTERM, 129 by SIGHUP). The same command with --resume continues.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume

@@ -193,6 +193,6 @@ def _print_bound(calibration: Calibration, report: BoundReport, bound: Bound, *,
 
 def _summary(calibration: Calibration) -> str:
     failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
-    beside = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
+    second = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
     answers = "1 answer" if calibration.num_answers == 1 else f"{calibration.num_answers} answers"
-    return f"{answers}, {calibration.accuracy:.1%} right{beside}{failed}"
+    return f"{answers}, {calibration.accuracy:.1%} right{second}{failed}"

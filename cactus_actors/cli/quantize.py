@@ -17,7 +17,7 @@ def quantize(
     ] = (DEFAULT_MODEL),
     mmproj: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="GGUF file of its encoder of pictures, if it is not beside it; or none."),
+        typer.Option(metavar="FILE", help="GGUF file of its encoder of pictures, if it is not next to it; or none."),
     ] = None,
     weights: Annotated[WeightFormat, typer.Option(help="The format to pack them in.")] = "int8",
 ) -> None:

@@ -59,7 +59,7 @@ def _setting(
 
 def serve(
     model: Annotated[str | None, _setting(_MODEL, "model")] = None,
-    mmproj: Annotated[str | None, _setting(_MODEL, "mmproj", default="beside the model", metavar="FILE")] = None,
+    mmproj: Annotated[str | None, _setting(_MODEL, "mmproj", default="next to the model", metavar="FILE")] = None,
     chat_template: Annotated[Path | None, _setting(_MODEL, "chat_template", metavar="FILE")] = None,
     tool_format: Annotated[str | None, _setting(_MODEL, "tool_format", metavar="NAME")] = None,
     lora: Annotated[list[str] | None, _setting(_MODEL, "lora", metavar="NAME=PATH")] = None,

@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
 MMPROJ_FILES = "mmproj*.gguf"
-"""Files of encoders of pictures, which belong to the GGUF files of text models beside them."""
+"""Files of encoders of pictures, which belong to the GGUF files of text models next to them."""
 
 _PART = r"[A-Za-z0-9][\w.-]*"
 _NAME = re.compile(rf"(?P<repo>{_PART}/{_PART})(@(?P<revision>{_PART}(/{_PART})*))?(:(?P<file>[^:/][^:]*))?")

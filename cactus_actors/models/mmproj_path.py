@@ -17,7 +17,7 @@ def find_mmproj(model: Path, given: str | None = None, announce: Callable[[str],
 
     `given` is a path, `owner/name[@revision]:FILE` on the hub, or "none". Without it, a GGUF file has the only
     mmproj*.gguf of its directory; if there are several, none is chosen, after a message to `announce`. Raises
-    ConfigurationInvalid for a file beside a model that is none, ModelFileInvalid for one that does not exist.
+    ConfigurationInvalid for a file given with a directory, ModelFileInvalid for one that does not exist.
     """
     if given == NONE:
         return None
@@ -33,7 +33,7 @@ def find_mmproj(model: Path, given: str | None = None, announce: Callable[[str],
     found = [path for path in sorted(model.parent.glob(MMPROJ_FILES)) if path.name != model.name and path.is_file()]
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
-        announce(f"several encoders are beside the model, which reads no pictures; name one with --mmproj: {names}")
+        announce(f"several encoders are next to the model, which reads no pictures; name one with --mmproj: {names}")
     return found[0] if len(found) == 1 else None
 
 

@@ -74,11 +74,11 @@ class RequestTooComplex(InvalidRequest, type="request_too_complex"):
 
 
 class InvalidJSON(InvalidRequest, type="invalid_json"):
-    """A body that is not strictly valid JSON; the message says at which byte."""
+    """A body that is not strictly valid JSON; the message names the byte."""
 
 
 class SchemaInvalid(InvalidRequest, type="schema_invalid"):
-    """An invalid JSON schema, regular expression or grammar; the message says where."""
+    """An invalid JSON schema, regular expression or grammar; the message names the place."""
 
 
 class SchemaTooComplex(SchemaInvalid, type="schema_too_complex"):

@@ -36,12 +36,12 @@ def find_model(config: ServeConfig, announce: Callable[[str], None]) -> ModelSou
         except ModelFileInvalid as error:
             if config.mmproj is not None or mmproj is None or error.param != mmproj.name:
                 raise
-            found = f"{error.message}; it is beside the model, --mmproj none serves the text alone"
+            found = f"{error.message}; it is next to the model, --mmproj none serves the text alone"
             raise ModelFileInvalid(found, param=error.param) from None
     if config.ray_address is None:
         return ModelSource(str(path.absolute()), overrides.mmproj, name)
     from cactus_actors.models.hub_cache import pinned
 
-    # actors on other machines look beside their model if no file is given
+    # actors on other machines look next to their model if no file is given
     given = config.mmproj if config.mmproj is None or mmproj is None else pinned(config.mmproj, mmproj)
     return ModelSource(pinned(config.model, path), given, name)

@@ -27,7 +27,7 @@ MAX_KNOWN = 1000
 
 
 class GrammarTrials:
-    """Tries the grammars of one model's requests; one that passed lately is not tried again."""
+    """Tries the grammars of one model's requests; one that passed recently is not tried again."""
 
     def __init__(self, tokenizer: GrammarTokenizer) -> None:
         self._vocabulary = grammar_vocabulary(tokenizer, ())

@@ -194,7 +194,7 @@ def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
 def load_text_model(path: Path, overrides: ModelOverrides = NO_OVERRIDES) -> TextModel:
     """The text side of the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise.
 
-    Raises ConfigurationInvalid for `overrides` that name no known tool format, or an encoder beside a directory.
+    Raises ConfigurationInvalid for `overrides` that name no known tool format, or an encoder for a directory.
     """
     mmproj = find_mmproj(path, overrides.mmproj)
     model = _from_gguf(path, mmproj, overrides) if path.is_file() else _from_directory(path, overrides)

@@ -14,7 +14,7 @@ MODULES = (errors.__name__, batch_errors.__name__)
 """Modules whose errors callers see; others that a process has imported are not listed."""
 INTRODUCTION = """\
 Every error has a `type` and a `message`. If one field is at fault, `param` names it; if a later try may succeed,
-`retry_after` says after how many seconds.
+`retry_after` has the seconds until then.
 
 - **HTTP**: the body is `{"error": {"message", "type", "code", "param", "request_id"}}`, where `code` is the status;
   `retry_after` is the header `Retry-After`.

@@ -100,7 +100,7 @@ def _checkpoint_of(family: Family) -> Path:
 def outcome_of(reader: Reader, trial: Trial) -> Outcome | None:
     """The values of a key that the family supports and refuses; None if the key does not concern it.
 
-    That is the case if the key changes nothing, or if the keys beside it are refused. A refusal must name the key.
+    That is the case if the key changes nothing, or if the other keys are refused. A refusal must name the key.
     """
     values = reader.values
     base = reader.config_of(values)

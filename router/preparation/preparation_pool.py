@@ -43,7 +43,7 @@ class PreparationPool:
     """Prepares requests, and calls `on_prepared` with the job and the outcome of each.
 
     The main thread serves users in turn. While a slow request blocks it, the spare one serves other users, except
-    those who were slow lately. The small requests of a user keep their order, and so do the large ones.
+    those who were slow recently. The small requests of a user keep their order, and so do the large ones.
     """
 
     def __init__(

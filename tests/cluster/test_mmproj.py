@@ -70,5 +70,5 @@ def test_a_file_of_another_model_stops_the_start(pair: Pair, tmp_path: Path) -> 
     with pytest.raises(ModelFileInvalid, match=rf"{words}$"):
         find_model(config_of(pair.text, tmp_path, mmproj=str(other)), lambda _: None)
     shutil.copy(pair.text, other.parent)
-    with pytest.raises(ModelFileInvalid, match=rf"{words}; it is beside the model, --mmproj none serves the text"):
+    with pytest.raises(ModelFileInvalid, match=rf"{words}; it is next to the model, --mmproj none serves the text"):
         find_model(config_of(other.with_name("model.gguf"), tmp_path), lambda _: None)
