@@ -20,26 +20,32 @@ PREFIX = "clip."
 
 
 class ProjectorKind(NamedTuple):
-    """The `general.architecture` of its text models, and the text of their placeholder of an embedding."""
+    """The `general.architecture` of its text models, and their tokens: the placeholder of an embedding, and others.
+
+    `around` are the tokens before and after a picture, where these are not written by the chat template or as texts.
+    """
 
     text_architectures: tuple[str, ...]
     image_token: str
+    around: tuple[str, ...] = ()
 
 
 PROJECTORS: Mapping[str, ProjectorKind] = {
     "idefics3": ProjectorKind(("llama",), "<image>"),
     "lfm2": ProjectorKind(("lfm2",), "<image>"),
+    "gemma3": ProjectorKind(("gemma3",), "<image_soft_token>", ("<start_of_image>", "<end_of_image>")),
 }
 """By `clip.projector_type`."""
 
 
 @dataclass(frozen=True)
 class MmprojFile:
-    """An open file; `projector` is a name of PROJECTORS, `image_token_id` is that of the text model's vocabulary."""
+    """An open file; `projector` is a name of PROJECTORS, the ids of its tokens are those of the text model."""
 
     file: GGUFFile
     projector: str
     image_token_id: int
+    ids_around: tuple[int, ...]
 
 
 def open_mmproj(path: Path, text: GGUFFile) -> MmprojFile:
@@ -67,7 +73,8 @@ def open_mmproj(path: Path, text: GGUFFile) -> MmprojFile:
             path, f"{key} is {name!r}, for text models of {fitting}, but {text.path.name} has {architecture!r:.50}"
         )
     _check_width(file, text, f"{architecture}.embedding_length")
-    return MmprojFile(file, name, _token_id(text, projector.image_token, path))
+    ids_around = tuple(_token_id(text, token, path) for token in projector.around)
+    return MmprojFile(file, name, _token_id(text, projector.image_token, path), ids_around)
 
 
 def _check_width(file: GGUFFile, text: GGUFFile, text_key: str) -> None:

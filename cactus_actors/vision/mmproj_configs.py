@@ -25,10 +25,10 @@ def picture_config_of_mmproj(mmproj: MmprojFile) -> PictureConfig:
         if key.startswith(PREFIX)
     }
     vision = ConfigSection(mmproj.file.path, values, PREFIX)
-    return READERS[mmproj.projector](vision, mmproj.image_token_id)
+    return READERS[mmproj.projector](vision, mmproj)
 
 
-def _idefics3(vision: ConfigSection, image_token_id: int) -> PictureConfig:
+def _idefics3(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor")
     tile_size = vision.integer("image_size")
     if tile_size % (patch_size * merge_size):
@@ -37,7 +37,7 @@ def _idefics3(vision: ConfigSection, image_token_id: int) -> PictureConfig:
         family="idefics3",
         patch_size=patch_size,
         merge_size=merge_size,
-        image_token_id=image_token_id,
+        image_token_id=mmproj.image_token_id,
         tile_size=tile_size,
         longest_edge=vision.integer("preproc_image_size", 4 * tile_size),
         splits=True,
@@ -45,7 +45,7 @@ def _idefics3(vision: ConfigSection, image_token_id: int) -> PictureConfig:
     )
 
 
-def _lfm2(vision: ConfigSection, image_token_id: int) -> PictureConfig:
+def _lfm2(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor")
     unit, tile_size = patch_size * merge_size, 512
     if tile_size % unit:
@@ -54,7 +54,7 @@ def _lfm2(vision: ConfigSection, image_token_id: int) -> PictureConfig:
         family="lfm2_vl",
         patch_size=patch_size,
         merge_size=merge_size,
-        image_token_id=image_token_id,
+        image_token_id=mmproj.image_token_id,
         tile_size=tile_size,
         splits=True,
         has_thumbnail=True,
@@ -67,6 +67,27 @@ def _lfm2(vision: ConfigSection, image_token_id: int) -> PictureConfig:
     )
 
 
+def _gemma3(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
+    patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor", 4)
+    tile_size = vision.integer("image_size")
+    if tile_size % (patch_size * merge_size):
+        raise vision.refused("image_size", f"not a multiple of {patch_size} (a patch) * {merge_size} (scale_factor)")
+    start, end = mmproj.ids_around
+    return PictureConfig(
+        family="gemma3",
+        patch_size=patch_size,
+        merge_size=merge_size,
+        image_token_id=mmproj.image_token_id,
+        start_token_id=start,
+        end_token_id=end,
+        tile_size=tile_size,
+        max_tiles=4,
+        min_crop_side=256,
+        tolerance=1.2,
+        **_values(vision, "bilinear"),
+    )
+
+
 def _values(vision: ConfigSection, resampling: Resampling) -> dict[str, Any]:
     """The settings of the filter and of the normalisation."""
     mean, std = (vision.channels(key) for key in ("image_mean", "image_std"))
@@ -75,5 +96,9 @@ def _values(vision: ConfigSection, resampling: Resampling) -> dict[str, Any]:
     return {"resampling": resampling, "rescale": 1 / 255, "mean": mean, "std": std}
 
 
-READERS: Mapping[str, Callable[[ConfigSection, int], PictureConfig]] = {"idefics3": _idefics3, "lfm2": _lfm2}
+READERS: Mapping[str, Callable[[ConfigSection, MmprojFile], PictureConfig]] = {
+    "idefics3": _idefics3,
+    "lfm2": _lfm2,
+    "gemma3": _gemma3,
+}
 """By `clip.projector_type`, which models/mmproj_file.py has checked."""

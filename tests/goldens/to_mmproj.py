@@ -7,6 +7,7 @@ ggml-org/llama.cpp): `clip.*` describes the encoder and the treatment of picture
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,10 +19,9 @@ from numpy.typing import NDArray
 
 from tests.goldens.to_gguf import Tensors, read_safetensors, write_model
 
-PROJECTORS = {"smolvlm": "idefics3", "idefics3": "idefics3", "lfm2_vl": "lfm2"}
+PROJECTORS = {"smolvlm": "idefics3", "idefics3": "idefics3", "lfm2_vl": "lfm2", "gemma3": "gemma3"}
 """`clip.projector_type` by `model_type` of config.json."""
 
-IMAGE_TOKEN = "<image>"
 MERGE = ("Q", "X")
 """The only merge of the vocabularies of bytes; llama.cpp reads none without."""
 
@@ -67,8 +67,11 @@ def write_pair(
 def text_config(config: dict[str, Any]) -> dict[str, Any]:
     """The text part as config.json of a model of text alone."""
     text = config["text_config"]
-    architecture = {"llama": "LlamaForCausalLM", "lfm2": "Lfm2ForCausalLM"}[text["model_type"]]
-    return {**text, "architectures": [architecture], "tie_word_embeddings": config["tie_word_embeddings"]}
+    architectures = {"llama": "LlamaForCausalLM", "lfm2": "Lfm2ForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
+    added = {"architectures": [architectures[text["model_type"]]]}
+    if text["model_type"] == "gemma3_text":
+        return {"rms_norm_eps": 1e-6, **text, **added}
+    return {**text, **added, "tie_word_embeddings": config["tie_word_embeddings"]}
 
 
 def text_tensors(tensors: Tensors) -> Iterator[tuple[str, NDArray[np.float32]]]:
@@ -80,12 +83,20 @@ def text_tensors(tensors: Tensors) -> Iterator[tuple[str, NDArray[np.float32]]]:
             yield "lm_head.weight", values
 
 
+def tokens_of(config: dict[str, Any]) -> dict[int, str]:
+    """The tokens of pictures, by id."""
+    if config["model_type"] != "gemma3":
+        return {config["image_token_id"]: "<image>"}
+    keys = {"image_token_index": "<image_soft_token>", "boi_token_index": "<start_of_image>"}
+    return {config[key]: token for key, token in (keys | {"eoi_token_index": "<end_of_image>"}).items()}
+
+
 def vocabulary_of(directory: Path, config: dict[str, Any]) -> Callable[[gguf.GGUFWriter, dict[str, Any]], None]:
-    """A writer of the tokens and the chat template beside a checkpoint, or of made up ones with IMAGE_TOKEN."""
+    """A writer of the tokens and the chat template beside a checkpoint, or of made up ones."""
     path = directory / "tokenizer.json"
 
     def write(writer: gguf.GGUFWriter, text: dict[str, Any]) -> None:
-        names = {config["image_token_id"]: IMAGE_TOKEN, 1: "<s>", 2: "</s>"}
+        names = {**tokens_of(config), 1: "<s>", 2: "</s>"}
         if path.is_file():
             tokenizer = json.loads(path.read_text())
             names = {token_id: token for token, token_id in tokenizer["model"]["vocab"].items()}
@@ -131,11 +142,20 @@ def metadata_of(directory: Path, config: dict[str, Any]) -> dict[str, Any]:
         "clip.vision.attention.layer_norm_epsilon": float(vision.get("layer_norm_eps", 1e-6)),
         "clip.vision.image_mean": processor["image_mean"],
         "clip.vision.image_std": processor["image_std"],
-        "clip.vision.projector.scale_factor": config["downsample_factor" if is_lfm2 else "scale_factor"],
+        "clip.vision.projector.scale_factor": merge_size_of(config),
     }
-    if not is_lfm2 and "size" in processor:
+    if config["model_type"] in ("smolvlm", "idefics3") and "size" in processor:
         metadata["clip.vision.preproc_image_size"] = processor["size"]["longest_edge"]
     return metadata
+
+
+def merge_size_of(config: dict[str, Any]) -> int:
+    if config["model_type"] == "gemma3":
+        vision = config["vision_config"]
+        per_side: int = vision["image_size"] // vision["patch_size"]
+        return per_side // math.isqrt(config["mm_tokens_per_image"])
+    merge_size: int = config["downsample_factor" if config["model_type"] == "lfm2_vl" else "scale_factor"]
+    return merge_size
 
 
 def add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
@@ -169,6 +189,8 @@ PARTS = {
     "multi_modal_projector.layer_norm": "mm.input_norm",
     "multi_modal_projector.linear_1": "mm.1",
     "multi_modal_projector.linear_2": "mm.2",
+    "multi_modal_projector.mm_input_projection": "mm.input_projection",
+    "multi_modal_projector.mm_soft_emb_norm": "mm.soft_emb_norm",
 }
 
 
@@ -177,7 +199,7 @@ def mmproj_tensors(
 ) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Names and values of the encoder as stored in the file."""
     for name, values in tensors.items():
-        plain = name
+        plain = name.replace("mm_input_projection_weight", "mm_input_projection.weight")
         for wrapper in ("model.", "vision_model.", "vision_tower.", "vision_model."):
             plain = plain.removeprefix(wrapper)
         part, _, kind = plain.rpartition(".")
@@ -187,4 +209,6 @@ def mmproj_tensors(
             continue
         if stored == "v.patch_embd" and kind == "weight" and values.ndim == 2:  # channels last
             values = values.reshape(len(values), patch_size, patch_size, 3).transpose(0, 3, 1, 2)
+        if stored == "mm.soft_emb_norm":
+            values = values + np.float32(1.0)
         yield f"{f'v.blk.{layer[1]}.' if layer else ''}{stored}.{kind}", values

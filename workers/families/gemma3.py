@@ -10,15 +10,21 @@ import math
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.models.mmproj_file import MmprojFile
 from cactus_actors.workers.families import gemma2
 from cactus_actors.workers.families.decoder_parts import normed_queries_keys_values
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.families.mmproj_reader import Composed, MmprojReader, siglip_names
 from cactus_actors.workers.runtime.encoder_parts import pooled, transposed_linear
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
+from cactus_actors.workers.spec.mmproj_config import require_gelu, vision_from_mmproj
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rope_config import rope_from_gguf, rope_from_json
 from cactus_actors.workers.spec.rotary import Rope
@@ -85,6 +91,11 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
         defaults=VISION_DEFAULTS,
         positions="whole",
     )
+    return with_encoder(text, vision)
+
+
+def with_encoder(text: ModelConfig, vision: VisionConfig) -> ModelConfig:
+    """The model whose layers see whole tiles."""
     layers = tuple(replace(layer, sees_whole_tiles=True) for layer in text.layers)
     return replace(text, layers=layers, vision=vision)
 
@@ -141,7 +152,7 @@ def ropes_from_json(keys: ConfigKeys) -> tuple[Rope, Rope]:
 
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
-    """The metadata below `gemma3.`; files of the larger models hold their text part alone."""
+    """The metadata below `gemma3.`; files of the larger models have their text part alone."""
     windows = windows_from_gguf(keys, window_from_gguf(keys), period=6)
     head_dim = heads_from_gguf(keys).head_dim
     local_rope = rope_from_gguf(keys, file, head_dim, theta_key="rope.freq_base_swa")
@@ -156,6 +167,35 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     )
 
 
+def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:
+    """The keys of the projector gemma3; four patches per side are one embedding in all released models."""
+    require_gelu(mmproj)
+    merge_size = keys.integer("projector.scale_factor", "merge_size", 4)
+    return vision_from_mmproj(keys, mmproj, merge_size=merge_size, positions="whole")
+
+
+def _without_one(_vision: VisionConfig, gains: NDArray[np.float32]) -> NDArray[np.float32]:
+    return gains - np.float32(1.0)
+
+
+MMPROJ = MmprojReader(
+    projector="gemma3",
+    read=read_mmproj,
+    names={
+        **siglip_names("vision_tower"),
+        "mm.input_projection": "multi_modal_projector.mm_input_projection_weight",
+    },
+    composed={
+        "multi_modal_projector.mm_soft_emb_norm": Composed(
+            parts=("mm.soft_emb_norm.weight",),
+            part_shape=lambda vision: (vision.hidden_size,),
+            shape=lambda vision: (vision.hidden_size,),
+            compose=_without_one,
+        )
+    },
+    join=with_encoder,
+)
+
 FAMILY = Family(
     name="Gemma 3",
     examples="Gemma 3 270M, 1B, 4B, 12B, 27B",
@@ -166,6 +206,7 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=partial(gemma2.forward, project=partial(normed_queries_keys_values, plus_one=True)),
     encode=encode,
+    mmproj=MMPROJ,
     unused=("vision_tower.head.",),
     gguf_names=gemma2.NAMES_OF_GGUF,
     adjust_gguf=gemma2.without_one,

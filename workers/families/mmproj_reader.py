@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.mmproj_file import MmprojFile
 from cactus_actors.workers.spec.config_keys import ConfigKeys
+from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.vision_config import VisionConfig
 
 LAYER = "*"
@@ -43,9 +44,14 @@ class Composed(NamedTuple):
     compose: Callable[..., NDArray[np.float32]]  # (VisionConfig, each part)
 
 
+def with_encoder(config: ModelConfig, vision: VisionConfig) -> ModelConfig:
+    """A text model with an encoder."""
+    return replace(config, vision=vision)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MmprojReader:
-    """`projector` is its name in models/mmproj_file.py.
+    """`projector` is its name in models/mmproj_file.py; `join` gives a text model the encoder.
 
     `read` takes the keys below `clip.vision.`. `names` are those of tensors in the file, without suffix, to canonical
     ones, with LAYER in the place of a layer's number in both. `composed` has canonical names.
@@ -55,6 +61,7 @@ class MmprojReader:
     read: Callable[[ConfigKeys, MmprojFile], VisionConfig]
     names: Mapping[str, str]
     composed: Mapping[str, Composed] = field(default_factory=dict)
+    join: Callable[[ModelConfig, VisionConfig], ModelConfig] = with_encoder
 
     def name_of(self, stored: str) -> str:
         """The canonical name of a tensor; its own name if the family has none of it."""

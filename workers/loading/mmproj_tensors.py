@@ -40,7 +40,7 @@ def read_encoder(path: Path, text: GGUFFile, config: ModelConfig) -> ReadEncoder
     family, reader = family_of_projector(mmproj.projector)
     vision = reader.read(ConfigKeys(path, mmproj.file.metadata, "clip.vision."), mmproj)
     stored = dict(_tensors(mmproj, reader, vision))
-    return ReadEncoder(family, replace(config, family=family.name, vision=vision), stored)
+    return ReadEncoder(family, replace(reader.join(config, vision), family=family.name), stored)
 
 
 def _tensors(mmproj: MmprojFile, reader: MmprojReader, vision: VisionConfig) -> Iterator[tuple[str, StoredTensor]]:

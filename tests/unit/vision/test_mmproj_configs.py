@@ -6,9 +6,11 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.text import load_text_model
 from cactus_actors.vision.picture_config import PictureConfig
@@ -44,6 +46,17 @@ def config_of(path: Path, **overrides: str) -> PictureConfig:
 
 def test_the_settings_are_equal(directory: Path, pair: Pair) -> None:
     assert config_of(pair.text) == config_of(pair.text, mmproj=str(pair.mmproj)) == config_of(directory)
+
+
+def test_the_settings_of_gemma3_are_equal(tmp_path: Path) -> None:
+    directory = write_served_model(tmp_path / "directory", "gemma3")
+    pair = write_pair(directory, tmp_path / "files")
+    found, expected = config_of(pair.text), config_of(directory)
+    assert np.allclose(found.mean + found.std, expected.mean + expected.std)  # the file has them as float32
+    assert msgspec.structs.replace(found, mean=expected.mean, std=expected.std) == expected
+    pair = write_pair(directory, tmp_path / "released", changes={"clip.vision.projector.scale_factor": None})
+    with pytest.raises(ModelFileInvalid, match=r"clip.vision.image_size is 30: not a multiple of 3 \(a patch\) \* 4"):
+        load_text_model(pair.text)
 
 
 def test_encoders_scale_pixels_alike(directory: Path, pair: Pair) -> None:
