@@ -130,7 +130,7 @@ def calibrate_often(population: Population, num_labels: int, num_calibrations: i
 def embedded() -> dict[str, Draw]:
     """Scores of the embedded model's answers to the hand-written questions, by signal, and whether they are right."""
     from cactus_actors.models.catalog import resolve_model
-    from cactus_actors.models.confidence_probe import probe_beside
+    from cactus_actors.models.confidence_fits import probe_beside
     from cactus_actors.protocol.confidence import Signal, min_token_prob
     from training.engine_backend import EngineBackend
     from training.handwritten.test_set import load_test_set

@@ -9,12 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from cactus_actors.protocol.confidence import SignalName
-from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.options import ProfileName
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
-from cactus_actors.protocol.type_mismatch import mismatch_of
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
@@ -95,6 +93,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     accounts: Annotated[dict[str, KeyGrants], about("Grants of the API keys of HTTP, by the name in their jobs.")] = {}
     confidence_signal: SignalName = "entropy"
     probe_file: str | None = None
+    probability_file: str | None = None
     max_handoff_share: Annotated[float, about("`max_share` of HandoffSettings.")] = 1.0
     max_handoff_wait_s: Annotated[float | None, about("`max_wait_s` of HandoffSettings.")] = None
     has_cloud: Annotated[bool, about("False where no cloud is configured.")] = True
@@ -185,6 +184,10 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = "entropy"
     probe_file: Annotated[
         str | None, about("File of the signal `probe`; by default `confidence_probe.json` next to the model.")
+    ] = None
+    probability_file: Annotated[
+        str | None,
+        about("File of the signal `probability`; by default `confidence_probability.json` beside the model."),
     ] = None
     max_share: Annotated[
         float,
@@ -362,34 +365,3 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         str | None, about("OpenTelemetry collector, http://HOST:4318, that gets a span of each job.")
     ] = None
     log_format: Annotated[LogFormat, about("Format of the service's messages on standard error.")] = "text"
-
-
-def read_config_file(path: Path) -> dict[str, object]:
-    """The settings of a TOML file as a plain mapping; raises ConfigurationInvalid naming the file."""
-    try:
-        settings = dict(msgspec.toml.decode(path.read_bytes()))
-        _convert(settings)
-    except OSError as error:
-        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
-    except msgspec.ValidationError as error:
-        mismatch = mismatch_of(error, ServeConfig)
-        raise ConfigurationInvalid(f"{path}: {mismatch.message}", param=mismatch.param) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationInvalid(f"{path}: {error}") from None
-    return settings
-
-
-def make_config(*sources: dict[str, object]) -> ServeConfig:
-    """A ServeConfig from mappings in rising precedence; raises ConfigurationInvalid naming the setting."""
-    merged: dict[str, object] = {}
-    for source in sources:
-        merged |= {name: value for name, value in source.items() if value is not None}
-    try:
-        return _convert(merged)
-    except msgspec.ValidationError as error:
-        mismatch = mismatch_of(error, ServeConfig)
-        raise ConfigurationInvalid(f"configuration: {mismatch.message}", param=mismatch.param) from None
-
-
-def _convert(settings: dict[str, object]) -> ServeConfig:
-    return msgspec.convert(settings, ServeConfig, dec_hook=lambda _, value: Path(value))

@@ -17,7 +17,7 @@ from cactus_actors.config import RouterSettings
 from cactus_actors.keys.exposure import check_exposure
 from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_probe import probe_for
+from cactus_actors.models.confidence_fits import fits_for
 from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.process.resident_memory import return_large_blocks
 from cactus_actors.protocol.errors import InvalidMessage
@@ -114,7 +114,8 @@ class RouterActor:
         if model is None:
             path = resolve_model(self._settings.model)
             model = load_text_model(path, self._settings.overrides)
-        probe = probe_for(self._settings.confidence_signal, self._settings.probe_file, path)
+        signal = self._settings.confidence_signal
+        fits = fits_for(signal, path, self._settings.probe_file, self._settings.probability_file)
         epoch = time.time_ns() // 1_000_000
         self._health = RouterHealth(epoch, self._settings.desired_workers, (), 0, 0)
         self._job_reporter = job_reporter_of(self._settings, _version())
@@ -141,7 +142,7 @@ class RouterActor:
             tokens=model.tokenizer,
             cache_salt=plain_cache_salt if keys is None else keys.salt,
             refused=refused,
-            probe=probe,
+            fits=fits,
         )
         self.core = RouterCore(self._settings, facts, options)
         self._workers = sockets.workers_socket(self._context)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.confidence import NO_FITS, SignalFits
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
 from cactus_actors.router.state.adapter_registry import AdapterRegistry
@@ -40,16 +40,16 @@ class RouterOptions:
 
     `unix_offset` is the difference of Unix seconds and the router's clock; None without a journal. `tokens` decodes
     token ids for log probabilities. `cache_salt` separates the prefix caches of tenants. `refused` counts refused
-    requests and connections by reason. `probe` computes the confidence signal of that name. `load_limits` bound the
-    messages that wait for results from the journal, `max_ended_jobs` the ended jobs that are known, each for jobs
-    with an idempotency key and others.
+    requests and connections by reason. `fits` are those of the model's confidence signals. `load_limits` bound the
+    messages that wait for results from the journal, `max_ended_jobs` the ended jobs that are known, each for jobs with
+    an idempotency key and others.
     """
 
     unix_offset: float | None = None
     tokens: TokenDecoder | None = None
     cache_salt: CacheSalt = plain_cache_salt
     refused: Counter[str] = field(default_factory=Counter)
-    probe: Probe | None = None
+    fits: SignalFits = NO_FITS
     load_limits: DeferralLimits = LOAD_LIMITS
     max_ended_jobs: int = MAX_ENDED_JOBS
 

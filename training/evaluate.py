@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cactus_actors.calibration.thresholds import area_under_curve
-from cactus_actors.models.confidence_probe import probe_beside
+from cactus_actors.models.confidence_fits import probe_beside
 from cactus_actors.protocol.confidence import Probe, Signal, answer_prob, entropy_confidence, min_token_prob
 from training.answering import Answer, Backend, Question
 from training.chat import MODEL_DIRECTORY

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.calibration.fitting import fitted_probe
-from cactus_actors.models.confidence_probe import FILE_NAME
+from cactus_actors.models.confidence_fits import PROBE_FILE
 from cactus_actors.protocol.confidence import probe_features
 from training.answering import Question
 from training.chat import MODEL_DIRECTORY
@@ -57,7 +57,7 @@ def main() -> None:
     probe = fitted_probe(features, [right for _, right in judged])
     if probe is None:
         raise SystemExit("there are too few wrong answers to learn from")
-    path = options.model / FILE_NAME
+    path = options.model / PROBE_FILE
     path.write_bytes(msgspec.json.format(msgspec.json.encode(probe)) + b"\n")
     print(f"{len(judged)} answers, {sum(not right for _, right in judged)} of them wrong: {path}")
 

@@ -11,11 +11,19 @@ import msgspec
 from cactus_actors.calibration import thresholds
 from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
+from cactus_actors.calibration.probability_fit import (
+    calibration_error,
+    cross_validated_probability,
+    fitted_probability,
+)
 from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
-from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe
 from cactus_actors.protocol.errors import InvalidRequest
 
 NEW_PROBE = "new probe"
+NEW_PROBABILITY = "new probability"
+PROBABILITIES = ("probe", "probability", NEW_PROBE, NEW_PROBABILITY)
+"""Scores that estimate the probability that an answer is right."""
 MAX_POINTS = 200
 """Points of a curve."""
 
@@ -45,7 +53,8 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class SignalReport:
-    """One signal; `auroc` is None if all answers are right, or all wrong.
+    """One signal; `auroc` is None if all answers are right, or all wrong. `ece` is the expected calibration error of
+    a score that is a probability.
 
     `cut` is None if no threshold reaches the target; `surest` is then the nearest one. Both are None for a measure
     that a service cannot use as its signal.
@@ -53,6 +62,7 @@ class SignalReport:
 
     name: str
     auroc: float | None
+    ece: float | None
     cut: thresholds.Cut | None
     surest: thresholds.Cut | None
     accuracy_of_all: float | None
@@ -69,12 +79,21 @@ class Calibration:
     second_accuracy: float | None
     signals: list[SignalReport]
     probe: Probe | None
+    probability: Probability | None
 
     @classmethod
     def of(
-        cls, outcomes: Sequence[ExampleOutcome], target: ThresholdTarget, second: Sequence[ExampleOutcome] | None = None
+        cls,
+        outcomes: Sequence[ExampleOutcome],
+        target: ThresholdTarget,
+        second: Sequence[ExampleOutcome] | None = None,
+        probability_of: Sequence[FittedSignalName] = (),
     ) -> Calibration:
-        """Calibrate on `outcomes`; `second` are those of a better service. Raises InvalidRequest if all failed."""
+        """Calibrate on `outcomes`; `second` are those of a better service.
+
+        `probability` is fitted to the signal of `probability_of` with the highest AUROC. Raises InvalidRequest if all
+        examples failed, or if the service has no such signal.
+        """
         places = [
             place
             for place, outcome in enumerate(outcomes)
@@ -91,8 +110,16 @@ class Calibration:
         held_out = cross_validated(features, right)
         if held_out is not None:
             scores[NEW_PROBE] = held_out
+        probability = None
+        if probability_of:
+            signal = _best_signal(probability_of, scores, right)
+            probability = fitted_probability(signal, scores[signal], right)
+            if (chances := cross_validated_probability(signal, scores[signal], right)) is not None:
+                scores[NEW_PROBABILITY] = chances
         reports = [
-            _report(name, values, right, second_right, target if name in (*SIGNALS, NEW_PROBE) else None)
+            _report(
+                name, values, right, second_right, target if name in (*SIGNALS, NEW_PROBE, NEW_PROBABILITY) else None
+            )
             for name, values in scores.items()
         ]
         return cls(
@@ -102,6 +129,7 @@ class Calibration:
             second_accuracy=None if second_right is None else sum(second_right) / len(second_right),
             signals=sorted(reports, key=lambda report: -(report.auroc or 0.0)),
             probe=fitted_probe(features, right),
+            probability=probability,
         )
 
     def to_builtins(self) -> dict[str, Any]:
@@ -111,6 +139,15 @@ class Calibration:
             del fields["curve"]
             fields |= {"cut": _cut_to_builtins(signal.cut), "surest": _cut_to_builtins(signal.surest)}
         return report | {"confidence_of_intervals": thresholds.CONFIDENCE}
+
+
+def _best_signal(
+    candidates: Sequence[FittedSignalName], scores: dict[str, list[float]], right: Sequence[bool]
+) -> FittedSignalName:
+    known = [name for name in candidates if name in scores]
+    if not known:
+        raise InvalidRequest(f"the service has no signal {candidates[0]}", param="signal")
+    return max(known, key=lambda name: thresholds.area_under_curve(scores[name], right) or 0.0)
 
 
 def _cut_to_builtins(cut: thresholds.Cut | None) -> dict[str, Any] | None:
@@ -131,6 +168,7 @@ def _report(
     return SignalReport(
         name=name,
         auroc=thresholds.area_under_curve(scores, right),
+        ece=calibration_error(scores, right) if name in PROBABILITIES else None,
         cut=cut,
         surest=thresholds.surest_cut(scores, right) if target is not None and cut is None else None,
         accuracy_of_all=None if cut is None else _accuracy_of_all(cut, scores, right, second_right),

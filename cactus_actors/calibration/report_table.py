@@ -28,6 +28,9 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
     if calibration.accuracy in (0.0, 1.0):
         kind = "right" if calibration.accuracy else "wrong"
         yield f"There is no AUROC: all answers are {kind}, so nothing tells right from wrong."
+    errors = [f"{signal.name} {signal.ece:.3f}" for signal in calibration.signals if signal.ece is not None]
+    if errors:
+        yield f"Calibration error of probabilities (ECE): {', '.join(errors)}."
     yield from WARNING
 
 

@@ -7,7 +7,7 @@ import math
 from cactus_actors.protocol.confidence import SignalName, features_of
 from cactus_actors.protocol.results import Measures, Result
 
-SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "probe")
+SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "probe", "probability")
 """Signals that a service can use; the other scores are only measures."""
 
 
@@ -26,7 +26,11 @@ def scores_of(result: Result) -> dict[str, float]:
         "entropy_mean": 1.0 - measures.entropy_mean,
         "entropy_max": 1.0 - measures.entropy_max,
     }
-    return scores if measures.probe is None else scores | {"probe": _at_gates(measures.probe_at_gates, measures.probe)}
+    if measures.probe is not None:
+        scores["probe"] = _at_gates(measures.probe_at_gates, measures.probe)
+    if measures.probability is not None:
+        scores["probability"] = measures.probability
+    return scores
 
 
 def features_of_result(result: Result) -> tuple[float, ...]:

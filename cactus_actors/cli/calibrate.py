@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
-from cactus_actors.protocol.confidence import SignalName
+from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe, SignalName
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -43,13 +43,21 @@ def calibrate(
         float, typer.Option(min=0.0, max=1.0, help="The probability with which the bound of --max-error holds.")
     ] = 0.95,
     signal: Annotated[
-        SignalName | None, typer.Option(help="The signal of --max-error; by default the one that the service uses.")
+        SignalName | None,
+        typer.Option(
+            help="The signal of --max-error, by default the one that the service uses, or of --probability, by default "
+            "the one with the best AUROC."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off; needs matplotlib.")
     ] = None,
     probe: Annotated[
         Path | None, typer.Option(metavar="JSON", help="Fit a confidence probe to the answers, and write it.")
+    ] = None,
+    probability: Annotated[
+        Path | None,
+        typer.Option(metavar="JSON", help="Fit the probability that an answer is right to a signal, and write it."),
     ] = None,
     second: Annotated[
         str | None,
@@ -79,7 +87,9 @@ def calibrate(
     stay is wrong, on all questions that are drawn as these were. It has a row for each "group" that lines name.
     Use a threshold as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve.
     A probe written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
-    fitted without it. A useful estimate takes some hundred lines and some dozen wrong answers.
+    fitted without it. --probability writes the probability_file of the signal probability; the row "new
+    probability" and its calibration error (ECE) come from fits without the answer, too. A useful estimate takes
+    some hundred lines and some dozen wrong answers.
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
@@ -92,6 +102,8 @@ def calibrate(
         raise typer.BadParameter("give one of --precision, --cloud-share and --max-error")
     if max_error is not None and not (0.0 < max_error < 1.0 and 0.0 < confidence < 1.0):
         raise typer.BadParameter("--max-error and --confidence are between 0 and 1, and neither")
+    if probability is not None and signal == "probability":
+        raise typer.BadParameter("--probability is fitted to another signal")
     bound = None if max_error is None else Bound(max_error, confidence, signal)
     if plot is not None:
         check_plotting()
@@ -99,7 +111,7 @@ def calibrate(
     examples = read_examples(source)
     services = [(endpoint, stream_endpoint)] + ([(second, None)] if second else [])
     answered = asyncio.run(_ask(services, key_file, examples, options, max_in_flight))
-    calibration = Calibration.of(answered[0], target, answered[1] if second else None)
+    calibration = Calibration.of(answered[0], target, answered[1] if second else None, _fitted(signal, probability))
     if plot is not None:
         write_plot(calibration, plot)
     if bound is None:
@@ -107,7 +119,16 @@ def calibrate(
     else:
         _print_bound(calibration, BoundReport.of(answered[0], bound), bound, as_json=as_json)
     if probe is not None:
-        _write_probe(calibration, probe)
+        _write_fit("probe", calibration.probe, probe)
+    if probability is not None:
+        _write_fit("probability", calibration.probability, probability)
+
+
+def _fitted(signal: SignalName | None, file: Path | None) -> tuple[FittedSignalName, ...]:
+    """The candidates for the signal of --probability; none without it."""
+    if file is None or signal == "probability":
+        return ()
+    return get_args(FittedSignalName) if signal is None else (signal,)
 
 
 async def _ask(
@@ -154,19 +175,19 @@ def _progress() -> Progress:
     )
 
 
-def _write_probe(calibration: Calibration, path: Path) -> None:
+def _write_fit(noun: str, fit: Probe | Probability | None, path: Path) -> None:
     import msgspec
 
     from cactus_actors.batch.batch_errors import naming_file
     from cactus_actors.calibration.fitting import MIN_EACH
     from cactus_actors.protocol.errors import ConfigurationInvalid
 
-    if calibration.probe is None:
+    if fit is None:
         raise ConfigurationInvalid(
-            f"no probe was fitted: at least {MIN_EACH} right and {MIN_EACH} wrong answers are needed"
+            f"no {noun} was fitted: at least {MIN_EACH} right and {MIN_EACH} wrong answers are needed"
         )
     with naming_file(path, ConfigurationInvalid):
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(calibration.probe)) + b"\n")
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(fit)) + b"\n")
 
 
 def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) -> None:

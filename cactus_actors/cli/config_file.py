@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cactus_actors.config import ServeConfig, make_config, read_config_file
+from cactus_actors.config import ServeConfig
+from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 

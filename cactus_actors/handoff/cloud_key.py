@@ -17,6 +17,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 CLOUD_KEY_VARIABLE = "CACTUS_CLOUD_KEY"
 HOME_VARIABLE = "CACTUS_HOME"
 _DEFAULTS = HandoffSettings()
+_SETTINGS_OF_ROUTER = ("confidence_signal", "probe_file", "probability_file", "max_share", "max_wait_s")
 # Loggers of the HTTP library, which may log echoed requests; a logger's filters do not apply to its children.
 _LOGGERS = tuple(
     logging.getLogger(name)
@@ -97,9 +98,7 @@ def is_cloud_configured(settings: HandoffSettings, environment: Mapping[str, str
 
     The actor decides if they can be used. `cactus auth` may store a key at any time.
     """
-    of_router = {
-        name: getattr(settings, name) for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")
-    }
+    of_router = {name: getattr(settings, name) for name in _SETTINGS_OF_ROUTER}
     return has_cloud_key(environment) or settings != msgspec.structs.replace(_DEFAULTS, **of_router)
 
 

@@ -6,12 +6,15 @@ Signals are computed from the normalised entropies and log probabilities of some
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-SignalName = Literal["entropy", "min_token_prob", "answer_prob", "probe"]
+FittedSignalName = Literal["entropy", "min_token_prob", "answer_prob", "probe"]
+"""The signals from which a Probability can be fitted."""
+SignalName = Literal["entropy", "min_token_prob", "answer_prob", "probe", "probability"]
 Signal = Callable[[Sequence[float], Sequence[float]], float]
 
 _TINY = 1e-9
@@ -41,6 +44,47 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         weights = (self.entropy_mean, self.entropy_max, self.surprise_mean, self.surprise_max, self.length)
         total = self.bias + sum(weight * feature for weight, feature in zip(weights, features, strict=True))
         return 1.0 / (1.0 + math.exp(min(700.0, -total)))
+
+
+class Probability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The probability that an answer is right, as a rising function of the score of `signal`.
+
+    It is linear between the points of `scores` and `probabilities`, and constant beyond them. It is fitted for one
+    model and one format of its weights.
+    """
+
+    signal: FittedSignalName
+    scores: Annotated[list[float], msgspec.Meta(min_length=1)]
+    probabilities: list[Annotated[float, msgspec.Meta(ge=0, le=1)]]
+
+    def __post_init__(self) -> None:
+        if len(self.scores) != len(self.probabilities):
+            raise ValueError("scores and probabilities must have the same length")
+        if any(left >= right for left, right in zip(self.scores, self.scores[1:], strict=False)):
+            raise ValueError("scores must rise")
+        if any(left > right for left, right in zip(self.probabilities, self.probabilities[1:], strict=False)):
+            raise ValueError("probabilities must not fall")
+
+    def __call__(self, score: float) -> float:
+        """The probability at a score."""
+        after = bisect_right(self.scores, score)
+        if after == 0:
+            return self.probabilities[0]
+        if after == len(self.scores):
+            return self.probabilities[-1]
+        left, right = self.scores[after - 1], self.scores[after]
+        low, high = self.probabilities[after - 1], self.probabilities[after]
+        return low + (high - low) * (score - left) / (right - left)
+
+
+class SignalFits(msgspec.Struct, frozen=True):
+    """The fits of a model's signals: the signal `probe` needs its probe, the signal `probability` its function."""
+
+    probe: Probe | None = None
+    probability: Probability | None = None
+
+
+NO_FITS = SignalFits()
 
 
 def probe_features(entropies: Sequence[float], logprobs: Sequence[float]) -> tuple[float, ...]:
@@ -78,12 +122,21 @@ def answer_prob(_entropies: Sequence[float], logprobs: Sequence[float]) -> float
     return math.exp(min(0.0, sum(logprobs)))
 
 
-def signal_named(name: SignalName, probe: Probe | None = None) -> Signal:
-    """The signal of that name; the signal `probe` needs `probe`."""
+def signal_named(name: SignalName, fits: SignalFits = NO_FITS) -> Signal:
+    """The signal of that name, which must have its fit if it needs one."""
+    if name == "probability":
+        assert fits.probability is not None
+        return probability_signal(fits.probability, fits)
     signals = {"entropy": entropy_confidence, "min_token_prob": min_token_prob, "answer_prob": answer_prob}
-    signal = signals.get(name, probe)
+    signal = signals.get(name, fits.probe)
     assert signal is not None
     return signal
+
+
+def probability_signal(probability: Probability, fits: SignalFits) -> Signal:
+    """The signal `probability`: the fitted signal's score, as a probability."""
+    fitted = signal_named(probability.signal, fits)
+    return lambda entropies, logprobs: probability(fitted(entropies, logprobs))
 
 
 def _logarithm(value: float) -> float:

@@ -39,7 +39,8 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     Entropies are in units of ln(vocabulary size), so within [0, 1]; log probabilities are natural. `probe` is
     the probability that the answer is right, by the probe of a model that has one (`protocol/confidence.py`).
     `entropy_at_gates` and `probe_at_gates` are the lowest values of these two signals at the gates that may hand
-    off: it stays local if the value reaches the threshold. The other signals are lowest at the end.
+    off: it stays local if the value reaches the threshold. The other signals are lowest at the end. `probability` is
+    the signal of that name, at its lowest gate, for a model that has one.
     """
 
     mean_logprob: float = 0.0
@@ -49,6 +50,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     probe: float | None = None
     entropy_at_gates: float | None = None
     probe_at_gates: float | None = None
+    probability: float | None = None
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cactus_actors.config import HandoffSettings, RouterSettings, WeightFormat, WorkerSettings
 from cactus_actors.handoff.cloud_access import read_cloud_access
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_probe import probe_for
+from cactus_actors.models.confidence_fits import fits_for
 from cactus_actors.protocol.errors import CactusError, error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
@@ -74,7 +74,7 @@ class LocalBackend:
             ServiceFacts(epoch=1, started_at=now, model=text.name),
             RouterOptions(
                 tokens=text.tokenizer,
-                probe=probe_for(handoff.confidence_signal, handoff.probe_file, path),
+                fits=fits_for(handoff.confidence_signal, path, handoff.probe_file, handoff.probability_file),
             ),
         )
         self._worker = WorkerSession(self._loaded.engine, hello)

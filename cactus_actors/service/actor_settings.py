@@ -106,6 +106,7 @@ class ActorSettings:
             accounts=accounts_of(self.api_keys),
             confidence_signal=config.handoff.confidence_signal,
             probe_file=config.handoff.probe_file,
+            probability_file=config.handoff.probability_file,
             max_handoff_share=config.handoff.max_share,
             max_handoff_wait_s=config.handoff.max_wait_s,
             has_cloud=has_cloud,

@@ -35,7 +35,7 @@ class Escalations:
         self._streams = streams
         self._finisher = finisher
         self._commit_tokens = settings.commit_tokens
-        self._signal = signal_named(settings.confidence_signal, state.options.probe)
+        self._signal = signal_named(settings.confidence_signal, state.options.fits)
         self._share = CloudShare(settings.max_handoff_share)
         self._max_wait_s = settings.max_handoff_wait_s
         self._has_cloud = settings.has_cloud

@@ -5,7 +5,13 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from cactus_actors.protocol.confidence import Probe, SignalName, entropy_confidence, min_token_prob
+from cactus_actors.protocol.confidence import (
+    SignalFits,
+    SignalName,
+    entropy_confidence,
+    min_token_prob,
+    signal_named,
+)
 from cactus_actors.protocol.results import Handoff, Measures, Usage
 from cactus_actors.router.cascade.confidence_gates import confidence_of, lowest_at_gates
 from cactus_actors.router.state.cloud_attempt import CloudAttempt
@@ -52,10 +58,11 @@ def cloud_usage(job: Job) -> Usage:
     return Usage(prompt_tokens=len(job.prepared.prompt_ids), completion_tokens=len(job.cloud.log))
 
 
-def measures_of(log: ConfidenceSamples, probe: Probe | None, commit_tokens: int) -> Measures | None:
+def measures_of(log: ConfidenceSamples, fits: SignalFits, commit_tokens: int) -> Measures | None:
     """The measures of a local answer; None if nothing was generated. Gates: `confidence_gates.lowest_at_gates`."""
     if not log.entropies or not log.logprobs:
         return None
+    probe, has_probability = fits.probe, fits.probability is not None
     return Measures(
         mean_logprob=sum(log.logprobs) / len(log.logprobs),
         min_token_prob=min_token_prob(log.entropies, log.logprobs),
@@ -64,6 +71,9 @@ def measures_of(log: ConfidenceSamples, probe: Probe | None, commit_tokens: int)
         probe=probe(log.entropies, log.logprobs) if probe is not None else None,
         entropy_at_gates=lowest_at_gates(entropy_confidence, log, commit_tokens),
         probe_at_gates=lowest_at_gates(probe, log, commit_tokens) if probe is not None else None,
+        probability=(
+            lowest_at_gates(signal_named("probability", fits), log, commit_tokens) if has_probability else None
+        ),
     )
 
 

@@ -42,7 +42,7 @@ class JobFinisher:
             now,
             ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0,
             signal=self._state.settings.confidence_signal,
-            probe=self._state.options.probe,
+            fits=self._state.options.fits,
             commit_tokens=self._state.settings.commit_tokens,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)

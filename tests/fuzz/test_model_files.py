@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from cactus_actors.models.confidence_probe import read_probe
+from cactus_actors.models.confidence_fits import read_probe
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.loading.model_reader import read_model
 from tests.goldens.families import FAMILIES

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from cactus_actors.protocol import wire
-from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.confidence import Probability, Probe, SignalFits
 from cactus_actors.protocol.messages import Accepted, Resume
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
@@ -22,6 +22,7 @@ from tests.support.text.documents import page
 DOCUMENT = page("reference/protocol.md")
 EXAMPLES = re.findall(r"^```(json|hex) (client|reply|stream|worker)\n(.*?)^```", DOCUMENT, re.M | re.S)
 SURE_PROBE = Probe(bias=1.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=0.0, length=0.0)
+CERTAIN = Probability(signal="probe", scores=[0.5], probabilities=[0.875])
 DECODERS: dict[str, Any] = {
     "client": wire.client_message_decoder(),
     "reply": wire.router_reply_decoder(),
@@ -91,7 +92,7 @@ def shape(value: Any) -> Any:
 
 
 def test_a_router_sends_the_messages_of_the_examples() -> None:
-    router = RouterHarness(probe=SURE_PROBE)
+    router = RouterHarness(fits=SignalFits(SURE_PROBE, CERTAIN))
     router.connect()
     router.submit(1, "Hi!", logprobs=True, top_logprobs=2)
     router.subscribe(1)

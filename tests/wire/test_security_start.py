@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from cactus_actors import Client
-from cactus_actors.config import RouterSettings, ServeConfig, make_config
+from cactus_actors.config import RouterSettings, ServeConfig
+from cactus_actors.config_reading import make_config
 from cactus_actors.keys.exposure import is_private
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, find_credentials, read_key_file
 from cactus_actors.keys.key_store import KeyStore, keys_dir

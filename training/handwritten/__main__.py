@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 
-from cactus_actors.models.confidence_probe import probe_beside
+from cactus_actors.models.confidence_fits import probe_beside
 from training.answering import Answer
 from training.evaluate import add_backend_options, areas_under_curve, mean, open_backend
 from training.handwritten.test_set import HandwrittenQuestion, load_test_set

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cactus_actors.models.confidence_probe import probe_beside
+from cactus_actors.models.confidence_fits import probe_beside
 from training.answering import Answer
 from training.answering import Question as Prompt
 from training.corpus.hedges import is_hedge

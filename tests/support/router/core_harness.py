@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.confidence import NO_FITS, SignalFits
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Delta, Finished, Rejected, Submit
@@ -64,7 +64,7 @@ class RouterHarness:
         *,
         disk: Disk | None = None,
         unix_offset: float = 1_000_000.0,
-        probe: Probe | None = None,
+        fits: SignalFits = NO_FITS,
         find: Find = no_documents,
         fingerprint: str = "",
         load_limits: DeferralLimits = LOAD_LIMITS,
@@ -84,7 +84,7 @@ class RouterHarness:
             RouterOptions(
                 unix_offset=None if disk is None else unix_offset,
                 tokens=self.model.tokenizer,
-                probe=probe,
+                fits=fits,
                 load_limits=load_limits,
                 max_ended_jobs=max_ended_jobs,
             ),

@@ -28,7 +28,7 @@ from cactus_actors.calibration.thresholds import (
     exact_interval,
     surest_cut,
 )
-from cactus_actors.config import make_config, read_config_file
+from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.protocol.confidence import probe_features
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.results import FinishReason, Measures, Result, ToolCall, Usage

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer.testing
 
-from cactus_actors.models.confidence_probe import read_probe
+from cactus_actors.models.confidence_fits import read_probability, read_probe
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Finished, Submit
 from cactus_actors.protocol.results import Measures
@@ -42,6 +42,8 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
         "curve.png",
         "--probe",
         "probe.json",
+        "--probability",
+        "probability.json",
         "--second",
         router.endpoint,
     ]
@@ -52,11 +54,17 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     assert " ".join(entropy) == "entropy 1.000 0.26 33.3% 100.0% 91.2-100.0% 40 of 40 66.7%"
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert read_probe(tmp_path / "probe.json").entropy_mean < 0
+    probability = read_probability(tmp_path / "probability.json")
+    assert (probability.signal, probability(0.0) < 0.1, probability(1.0) > 0.9) == ("entropy", True, True)
+    assert any(line.startswith("new probability 1.000 ") for line in table)
+    assert any(line.startswith("Calibration error of probabilities (ECE): new prob") for line in table)
     submits = router.received_of(Submit)
     assert {(submit.options.allow_cloud, submit.options.temperature) for submit in submits} == {(False, 0.0)}
     report = json.loads(cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--json").stdout)
     assert (report["num_answers"], report["second_accuracy"]) == (60, None)
     assert all(signal["cut"]["handed_off"] <= 0.1 for signal in report["signals"] if signal["cut"])
+    circular = cactus("calibrate", "data.jsonl", "--signal", "probability", "--probability", "p.json")
+    assert (circular.exit_code, "fitted to another signal" in circular.stderr) == (2, True)
     both = cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--precision", "0.5")
     assert (both.exit_code, "give one of" in both.stderr) == (2, True)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.config import CloudBudget, HandoffSettings, ServeConfig, make_config, read_config_file
+from cactus_actors.config import CloudBudget, HandoffSettings, ServeConfig
 from cactus_actors.config_fields import config_fields
+from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 

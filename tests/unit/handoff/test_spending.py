@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.config import CloudBudget, HandoffSettings, make_config, read_config_file
+from cactus_actors.config import CloudBudget, HandoffSettings
+from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.handoff.metering import Meter, Prices
 from cactus_actors.handoff.spending import MAX_ROWS, Spending, period_at
 from cactus_actors.protocol.errors import ConfigurationInvalid

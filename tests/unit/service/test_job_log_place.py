@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.config import make_config
+from cactus_actors.config_reading import make_config
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.telemetry.rotating_file import RotatingFile
 from cactus_actors.service.collector import otlp_endpoint

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import trustme
 
-from cactus_actors.config import HandoffSettings, ServeConfig, make_config
+from cactus_actors.config import HandoffSettings, ServeConfig
+from cactus_actors.config_reading import make_config
 from cactus_actors.handoff.settings_check import plain_text_warning
 from cactus_actors.models import hub
 from cactus_actors.models.catalog import resolve_model

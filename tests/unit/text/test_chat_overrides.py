@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from cactus_actors import Client
-from cactus_actors.config import RouterSettings, make_config, read_config_file
+from cactus_actors.config import RouterSettings
+from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit

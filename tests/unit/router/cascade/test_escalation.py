@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import UNSET, UnsetType
 
-from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.confidence import Probability, Probe, SignalFits
 from cactus_actors.protocol.messages import ChatMessage, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Measures, Result, Usage
@@ -154,6 +154,8 @@ def generate_one_doubt(router: RouterHarness) -> Handoff:
 
 SURPRISED = Probe(bias=2.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=-9.0, length=0.0)
 
+RAISED = Probability(signal="min_token_prob", scores=[0.0, 1.0], probabilities=[0.1, 1.0])
+
 
 @pytest.mark.parametrize(
     ("signal", "status"),
@@ -162,10 +164,11 @@ SURPRISED = Probe(bias=2.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0
         ("min_token_prob", "completed"),
         ("answer_prob", "completed"),
         ("probe", "completed"),
+        ("probability", "completed"),
     ],
 )
 def test_the_configured_signal_decides(signal: str, status: str) -> None:
-    router = RouterHarness(probe=SURPRISED, confidence_signal=signal)
+    router = RouterHarness(fits=SignalFits(SURPRISED, RAISED), confidence_signal=signal)
     router.connect("w1")
     router.connect("cloud", kind="cloud")
     handoff = generate_one_doubt(router)
@@ -178,11 +181,13 @@ def test_the_configured_signal_decides(signal: str, status: str) -> None:
     assert confidence == pytest.approx(1 - SURE)
     assert measures.min_token_prob == pytest.approx(0.1353, abs=1e-4)
     assert measures.probe == pytest.approx(SURPRISED([0.1], [-2.0]))
+    assert measures.probability == pytest.approx(0.1 + 0.9 * measures.min_token_prob)
 
 
-def test_without_a_probe_the_probe_signal_is_missing(router: RouterHarness) -> None:
+def test_without_fits_their_signals_are_missing(router: RouterHarness) -> None:
     generate_one_doubt(router)
-    assert local_judgement(router.result(1))[1].probe is None
+    measures = local_judgement(router.result(1))[1]
+    assert (measures.probe, measures.probability) == (None, None)
 
 
 def test_a_seen_stream_is_never_retracted(router: RouterHarness, cloud: Worker) -> None:

@@ -1,0 +1,42 @@
+"""Reads and merges the settings of a service, from files and other mappings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.config import ServeConfig
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.type_mismatch import mismatch_of
+
+
+def read_config_file(path: Path) -> dict[str, object]:
+    """The settings of a TOML file as a plain mapping; raises ConfigurationInvalid naming the file."""
+    try:
+        settings = dict(msgspec.toml.decode(path.read_bytes()))
+        _convert(settings)
+    except OSError as error:
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+    except msgspec.ValidationError as error:
+        mismatch = mismatch_of(error, ServeConfig)
+        raise ConfigurationInvalid(f"{path}: {mismatch.message}", param=mismatch.param) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationInvalid(f"{path}: {error}") from None
+    return settings
+
+
+def make_config(*sources: dict[str, object]) -> ServeConfig:
+    """A ServeConfig from mappings in rising precedence; raises ConfigurationInvalid naming the setting."""
+    merged: dict[str, object] = {}
+    for source in sources:
+        merged |= {name: value for name, value in source.items() if value is not None}
+    try:
+        return _convert(merged)
+    except msgspec.ValidationError as error:
+        mismatch = mismatch_of(error, ServeConfig)
+        raise ConfigurationInvalid(f"configuration: {mismatch.message}", param=mismatch.param) from None
+
+
+def _convert(settings: dict[str, object]) -> ServeConfig:
+    return msgspec.convert(settings, ServeConfig, dec_hook=lambda _, value: Path(value))
