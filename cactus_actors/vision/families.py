@@ -21,7 +21,7 @@ def processor_of(config: PictureConfig, tokens: TokenTexts) -> PictureProcessor:
         case "lfm2_vl":
             return LFM2Pictures(config, image_token)
         case "qwen_vl":
-            return QwenPictures(config, image_token)
+            return QwenPictures(config, image_token, *_known_texts_around(config, tokens))
         case "gemma3":
             return Gemma3Pictures(config, image_token, *_texts_around(config, tokens))
         case "gemma4":
@@ -30,6 +30,14 @@ def processor_of(config: PictureConfig, tokens: TokenTexts) -> PictureProcessor:
 
 def _texts_around(config: PictureConfig, tokens: TokenTexts) -> tuple[str, str]:
     return _text_of(config.start_token_id, tokens), _text_of(config.end_token_id, tokens)
+
+
+def _known_texts_around(config: PictureConfig, tokens: TokenTexts) -> tuple[str, str]:
+    """Empty unless the tokenizer has both tokens as control tokens."""
+    ids = config.start_token_id, config.end_token_id
+    if not all(each is not None and tokens.is_special(each) for each in ids):
+        return "", ""
+    return _texts_around(config, tokens)
 
 
 def _text_of(token_id: int | None, tokens: TokenTexts) -> str:

@@ -27,6 +27,7 @@ _SOFT_TOKENS = (70, 140, 280, 560, 1120)
 _ALSO_FOR_TEXT = ("gemma3", "gemma4")
 """Models of these types are served for text alone if they have no image processor."""
 _QWEN_IMAGE_IDS = {"lfm3_vl": 125030, "qwen3_5": 248056, "qwen3_5_moe": 248056}
+_QWEN_IDS_AROUND = {"qwen3_5": (248053, 248054), "qwen3_5_moe": (248053, 248054)}
 
 
 class _Files(NamedTuple):
@@ -131,7 +132,9 @@ def _qwen_vl(files: _Files) -> PictureConfig:
         raise pictures.refused("patch_size", "config.json has another vision_config.patch_size")
     if vision.integer("spatial_merge_size", 2) != merge_size:
         raise pictures.refused("merge_size", "config.json has another vision_config.spatial_merge_size")
-    size = pictures.part("size")
+    if vision.integer("temporal_patch_size", 2) != pictures.integer("temporal_patch_size", 2):
+        raise pictures.refused("temporal_patch_size", "config.json has another vision_config.temporal_patch_size")
+    size, ids_around = pictures.part("size"), _QWEN_IDS_AROUND.get(model.text("model_type"), (151652, 151653))
     min_pixels = pictures.integer("min_pixels", size.integer("shortest_edge", 56 * 56))
     max_pixels = pictures.integer("max_pixels", size.integer("longest_edge", 28 * 28 * 1280))
     return PictureConfig(
@@ -139,6 +142,8 @@ def _qwen_vl(files: _Files) -> PictureConfig:
         patch_size=patch_size,
         merge_size=merge_size,
         image_token_id=model.integer("image_token_id", _QWEN_IMAGE_IDS.get(model.text("model_type"), 151655)),
+        start_token_id=model.integer("vision_start_token_id", ids_around[0]),
+        end_token_id=model.integer("vision_end_token_id", ids_around[1]),
         min_pixels=min_pixels,
         max_pixels=max_pixels,
         **_values(pictures, _BICUBIC, _CLIP_MEAN, _CLIP_STD),

@@ -13,14 +13,18 @@ if TYPE_CHECKING:  # a model of text alone needs no Pillow
 
 
 class ProcessedPicture(NamedTuple):
-    """A picture for the encoder; `text` has the image token once for each tile."""
+    """A picture for the encoder; `text` has the image token once for each tile.
+
+    `marked_text` is its text in a prompt without a chat template, if the template writes a part of it.
+    """
 
     picture: PreparedPicture
     text: str
+    marked_text: str
 
     @classmethod
-    def of(cls, tiles: Sequence[PictureTile], text: str) -> ProcessedPicture:
-        return cls(PreparedPicture.of(tiles), text)
+    def of(cls, tiles: Sequence[PictureTile], text: str, marked_text: str | None = None) -> ProcessedPicture:
+        return cls(PreparedPicture.of(tiles), text, text if marked_text is None else marked_text)
 
 
 class PictureProcessor(Protocol):

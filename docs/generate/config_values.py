@@ -112,6 +112,20 @@ def _inside(section: str, key: str, *values: Any) -> Trial:
     return Trial(f"{section}.{key}", {shown(value): change(value) for value in values})
 
 
+def _of_axes(key: str, *values: Any) -> Trial:
+    """Each of these values of a key that a text part's rotary embedding has for its axes."""
+
+    def change(value: Any) -> Change:
+        def changes(config: Mapping[str, Any], _config: ModelConfig) -> Changes:
+            text = config.get("text_config", {})
+            rope = text.get("rope_scaling", {})
+            return {"text_config": {**text, "rope_scaling": {**rope, key: value}}} if "mrope_section" in rope else {}
+
+        return changes
+
+    return Trial(f"rope_scaling.{key}", {shown(value): change(value) for value in values})
+
+
 def _growing(values: Mapping[str, Any], **beta: float) -> Any:
     """The `rope_parameters` of a config.json with another growth of the queries."""
     given = values.get("rope_parameters")
@@ -247,6 +261,15 @@ TRIALS_OF_PICTURES: tuple[Trial, ...] = (
     _inside("vision_config", "image_size", 60, 1),
     trial("mm_tokens_per_image", 25, 24),
     _inside("vision_config", "num_patches", 64, 60),
+    _inside("vision_config", "in_channels", 3, 1),
+    _inside("vision_config", "num_heads", 1, 2, 7),
+    _inside("vision_config", "head_dim", 12, 8),
+    _inside("vision_config", "out_hidden_size", 36, 8),
+    _inside("vision_config", "num_position_embeddings", 36, 35),
+    _inside("vision_config", "deepstack_visual_indexes", [], [0, 1], [0, 0], [100]),
+    _inside("vision_config", "temporal_patch_size", 1, 2, [2, 2]),
+    _of_axes("mrope_section", [4, 2, 2], [3, 3]),
+    _of_axes("mrope_interleaved", True, False),
     trial("projector_hidden_act", "gelu", "gelu_pytorch_tanh", "relu", OTHERS),
     trial("projector_bias", True, False),
     trial("projector_use_layernorm", True, False),

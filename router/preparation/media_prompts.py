@@ -44,7 +44,8 @@ def media_prompt(
     sources = [PictureSource(image, f"images[{place}]") for place, image in enumerate(images)]
     processed = request_pictures(sources, model, contents)
     pictures = tuple(one.picture for one in processed)
-    ids = model.tokenizer.encode(with_pictures(prompt, MARKER, processed), add_special=True)
+    marked = [one._replace(text=one.marked_text) for one in processed]
+    ids = model.tokenizer.encode(with_pictures(prompt, MARKER, marked), add_special=True)
     return MediaPrompt(prompt, with_placeholders(ids, model.pictures.config.image_token_id, pictures), pictures)
 
 

@@ -37,6 +37,12 @@ BY_TRANSFORMERS = {
         ("0.png", "1.png"): [21, 145, 165, 145, 165, 159, 82, 58, 165, 145, 165, 145],
         ("1.png", "0.png"): [21, 145, 165, 21, 145, 165, 21, 145, 165, 159, 135, 135],
     },
+    "qwen3-vl": {
+        ("0.png",): [147, 218, 83, 112, 98, 131, 42, 98, 102, 12, 128, 98],
+        ("1.png",): [147, 218, 83, 128, 102, 12, 147, 218, 83, 128, 102, 12],
+        ("0.png", "1.png"): [12, 147, 50, 206, 42, 40, 88, 143, 17, 164, 12, 35],
+        ("1.png", "0.png"): [12, 147, 98, 122, 98, 128, 102, 12, 127, 218, 98, 42],
+    },
 }
 """Greedy ids of transformers' processors and models with the same files, by `goldens/picture_answers.py`."""
 
@@ -45,7 +51,7 @@ OPTIONS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 12, "ignore_eos": T
 
 @pytest.fixture(
     scope="module",
-    params=["smolvlm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("lfm2-vl", "gemma3"))],
+    params=["smolvlm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("lfm2-vl", "gemma3", "qwen3-vl"))],
 )
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)

@@ -10,7 +10,9 @@ from cactus_actors.protocol.pictures import PreparedPicture
 from tests.differential import ropes
 from tests.differential.encoders import WITH_PICTURES, drawn_encoder
 from tests.differential.fields import FIELDS, TOGETHER, Draw, both_layer_kinds, layer_kinds, one_of
+from tests.differential.qwen_encoders import QWEN_TYPES, with_sections
 from tests.differential.shape import Shape
+from tests.differential.texts import IMAGES, TEXTS
 
 Head = Literal["as saved", "another", "the same", "missing", "alone"]
 """The output matrix in the file: for a tied model another matrix, or the embedding again; none at all; for a tied model
@@ -40,7 +42,7 @@ class Configuration:
     head: Head
     storage: str
     prompt_ids: tuple[int, ...]  # of a third of the vocabulary, so that some tokens occur again
-    picture: PreparedPicture | None = None  # whose placeholders are in the prompt
+    pictures: tuple[PreparedPicture, ...] = ()  # whose placeholders are in the prompt
 
 
 BASICS = (
@@ -130,6 +132,30 @@ DELTA_NET_HEADS = (
     ("linear_value_head_dim", one_of(5, 16, 33, 40)),
 )
 DELTA_NET_LAYERS = ("layer_types", layer_kinds("linear_attention", "full_attention"))
+QWEN3_5 = Family(
+    "Qwen3_5ForCausalLM",
+    "qwen3_5_text",
+    DELTA_NET_KEYS,
+    always=(
+        ("head_dim", one_of(8, 16, 24)),
+        *DELTA_NET_HEADS,
+    ),
+    instead=(DELTA_NET_LAYERS,),
+    max_layers=6,
+)
+QWEN3_5_MOE = Family(
+    "Qwen3_5MoeForCausalLM",
+    "qwen3_5_moe_text",
+    DELTA_NET_KEYS,
+    always=(
+        ("head_dim", one_of(8, 16, 24)),
+        *(("num_experts", one_of(3, 4, 7)), ("num_experts_per_tok", one_of(1, 2, 3))),
+        *(("moe_intermediate_size", one_of(6, 12, 31)), ("shared_expert_intermediate_size", one_of(5, 20))),
+        *DELTA_NET_HEADS,
+    ),
+    instead=(DELTA_NET_LAYERS,),
+    max_layers=6,
+)
 
 FAMILIES = (
     Family("LlamaForCausalLM", "llama", (*BASICS, "attention_bias", "mlp_bias", "hidden_act")),
@@ -267,30 +293,8 @@ FAMILIES = (
         ),
         max_layers=7,
     ),
-    Family(
-        "Qwen3_5ForCausalLM",
-        "qwen3_5_text",
-        DELTA_NET_KEYS,
-        always=(
-            ("head_dim", one_of(8, 16, 24)),
-            *DELTA_NET_HEADS,
-        ),
-        instead=(DELTA_NET_LAYERS,),
-        max_layers=6,
-    ),
-    Family(
-        "Qwen3_5MoeForCausalLM",
-        "qwen3_5_moe_text",
-        DELTA_NET_KEYS,
-        always=(
-            ("head_dim", one_of(8, 16, 24)),
-            *(("num_experts", one_of(3, 4, 7)), ("num_experts_per_tok", one_of(1, 2, 3))),
-            *(("moe_intermediate_size", one_of(6, 12, 31)), ("shared_expert_intermediate_size", one_of(5, 20))),
-            *DELTA_NET_HEADS,
-        ),
-        instead=(DELTA_NET_LAYERS,),
-        max_layers=6,
-    ),
+    QWEN3_5,
+    QWEN3_5_MOE,
 )
 LONG_CONTEXT = ("max_position_embeddings", one_of(512))
 FAMILIES += (
@@ -314,23 +318,26 @@ FAMILIES += (
         always=(("block_multiple_of", one_of(4, 10, 16)), LONG_CONTEXT),
         instead=(("layer_types", layer_kinds("conv", "full_attention")), LONG_CONTEXT),
     ),
+    Family(
+        "Qwen3VLForConditionalGeneration",
+        "qwen3_vl",
+        (*BASICS, "attention_bias", "hidden_act"),
+        always=(SMALL_HEADS, LONG_CONTEXT),
+        instead=(LONG_CONTEXT,),
+    ),
+    *(
+        Family(
+            f"Qwen3_5{kind}ForConditionalGeneration",
+            family.model_type.removesuffix("_text"),
+            family.own,
+            always=(*family.always, LONG_CONTEXT),
+            instead=(*family.instead, LONG_CONTEXT),
+            max_layers=family.max_layers,
+        )
+        for kind, family in (("", QWEN3_5), ("Moe", QWEN3_5_MOE))
+    ),
 )
 ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
-TEXTS = {
-    **{"gemma3": ("gemma3_text",), "gemma4": ("gemma4_text",), "mistral3": ("ministral3", "ministral3", "mistral")},
-    **{"smolvlm": ("llama",), "idefics3": ("llama",), "lfm2_vl": ("lfm2",)},
-}
-"""The types of the text part of models with images."""
-
-VISION = {
-    **{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1},
-    **{"image_size": 28, "patch_size": 14},
-}
-IMAGES: dict[str, dict[str, Any]] = {
-    "gemma4": {"vision_config": None, "audio_config": None},
-    "gemma3": {"vision_config": {**VISION, "model_type": "siglip_vision_model"}, "mm_tokens_per_image": 4},
-    "mistral3": {"vision_config": {**VISION, "head_dim": 8, "model_type": "pixtral"}},
-}
 
 
 def drawn(family: Family, random: Random) -> Configuration:
@@ -351,10 +358,13 @@ def drawn(family: Family, random: Random) -> Configuration:
         del config[random.choice(["num_key_value_heads", "max_position_embeddings"])]
     is_tied = config.get("tie_word_embeddings")
     prompt_ids = tuple(random.randrange(3, shape.vocab_size // 3) for _ in range(random.randint(2, 60)))
-    whole, picture = _whole(family, config, random), None
+    pictures: tuple[PreparedPicture, ...] = ()
+    if family.model_type in QWEN_TYPES:
+        config = with_sections(config, random)
+    whole = _whole(family, config, random)
     if family.model_type in WITH_PICTURES:
-        encoder = drawn_encoder(family.model_type, shape.vocab_size, random)
-        whole, picture, prompt_ids = whole | encoder.keys, encoder.picture, encoder.prompt(prompt_ids)
+        encoder = drawn_encoder(family.model_type, shape.config, random)
+        whole, pictures, prompt_ids = whole | encoder.keys, encoder.pictures, encoder.prompt(prompt_ids)
     return Configuration(
         family=family,
         config=whole,
@@ -364,7 +374,7 @@ def drawn(family: Family, random: Random) -> Configuration:
         else random.choice(["as saved"] * 19 + ["missing"]),
         storage=random.choice(["float32", "bfloat16", "float16"]),
         prompt_ids=prompt_ids,
-        picture=picture,
+        pictures=pictures,
     )
 
 

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from cactus_actors.protocol.pictures import PreparedPicture
+from tests.differential.qwen_encoders import QWEN_TYPES, drawn_qwen_encoder, drawn_qwen_pictures
 from tests.support.models.random_pictures import TileSize, image_token_id_of, prompt_with, random_picture
 
 PROCESSOR = {"image_mean": [0.5, 0.45, 0.4], "image_std": [0.5, 0.25, 0.3], "rescale_factor": 1 / 255}
@@ -14,25 +15,31 @@ PROCESSOR = {"image_mean": [0.5, 0.45, 0.4], "image_std": [0.5, 0.25, 0.3], "res
 
 NAMES_OF_MERGING = {"idefics3": "scale_factor", "smolvlm": "scale_factor", "lfm2_vl": "downsample_factor"}
 """The key with the side of merged patches, by type of model."""
-WITH_PICTURES = {*NAMES_OF_MERGING, "gemma3"}
+
+WITH_PICTURES = {*NAMES_OF_MERGING, *QWEN_TYPES, "gemma3"}
 """The types of models that are compared with pictures."""
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """The keys of config.json above the text's, and a picture that fits them."""
+    """The keys of config.json above the text's, and pictures that fit them."""
 
     keys: dict[str, Any]
-    picture: PreparedPicture
+    pictures: tuple[PreparedPicture, ...]
 
     def prompt(self, text: tuple[int, ...]) -> tuple[int, ...]:
         """Placeholders between the tokens of a text."""
-        text = text[-1:] * max(0, len(self.picture.tiles) - len(text)) + text
-        return tuple(prompt_with([self.picture], image_token_id_of(self.keys), text))
+        num_tiles = sum(len(picture.tiles) for picture in self.pictures)
+        text = text[-1:] * max(0, num_tiles - len(text)) + text
+        return tuple(prompt_with(self.pictures, image_token_id_of(self.keys), text))
 
 
-def drawn_encoder(model_type: str, vocab_size: int, random: Random) -> Encoder:
-    """An encoder of odd sizes; its placeholder is the last token of the vocabulary."""
+def drawn_encoder(model_type: str, text: dict[str, Any], random: Random) -> Encoder:
+    """An encoder of odd sizes for such a text part; its placeholder is the last token of the vocabulary."""
+    vocab_size = text["vocab_size"]
+    if model_type in QWEN_TYPES:
+        keys = drawn_qwen_encoder(model_type, text, random)
+        return Encoder(keys, drawn_qwen_pictures(keys["vision_config"], random))
     merging, patch_size = random.choice([1, 2, 2, 3]), random.choice([2, 3, 4, 5])
     per_side = merging * random.randint(1, 4)
     num_heads = random.choice([1, 2, 3])
@@ -68,7 +75,7 @@ def drawn_encoder(model_type: str, vocab_size: int, random: Random) -> Encoder:
         vision |= {"model_type": f"{model_type}_vision", "image_size": per_side * patch_size}
         side = random.randint(1, per_side // merging)
         sizes = [_size(side, side, merging * patch_size)] * random.randint(1, 3)
-    return Encoder(above | {"vision_config": vision}, random_picture(sizes, random.randrange(1 << 30)))
+    return Encoder(above | {"vision_config": vision}, (random_picture(sizes, random.randrange(1 << 30)),))
 
 
 def _size(columns: int, rows: int, unit: int) -> TileSize:

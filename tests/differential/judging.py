@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -74,18 +75,18 @@ def judged(configuration: Configuration) -> Outcome:
         except NoReference as absence:
             return Outcome("no reference", str(absence))
         try:
-            error = float(np.abs(computed(files, prompt_ids, configuration.picture) - expected).max())
+            error = float(np.abs(computed(files, prompt_ids, configuration.pictures) - expected).max())
         except ModelFileInvalid as refusal:
             return Outcome("wrong", f"refused after its files were read: {refusal.message}")
         return Outcome("right" if error <= BOUND else "wrong", error=error)
 
 
-def computed(files: ModelFiles, prompt_ids: list[int], picture: PreparedPicture | None) -> NDArray[np.float64]:
+def computed(files: ModelFiles, prompt_ids: list[int], pictures: Sequence[PreparedPicture]) -> NDArray[np.float64]:
     """The log-probabilities (tokens, vocab) that the model's own kernels compute."""
     model = model_from_tensors(files.config, files.tensors, weights="float32", threads=1)
     try:
-        pictures = [] if picture is None else [picture]
-        logits = (logits_with(model, prompt_ids, pictures) if picture else alone(model, prompt_ids)).astype(np.float64)
+        found_by = logits_with(model, prompt_ids, list(pictures)) if pictures else alone(model, prompt_ids)
+        logits = found_by.astype(np.float64)
     finally:
         model.close()
     shifted = logits - logits.max(axis=1, keepdims=True)

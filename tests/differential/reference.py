@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageText
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from tests.differential.configurations import Configuration
-from tests.differential.encoders import PROCESSOR
+from tests.differential.encoders import PROCESSOR, WITH_PICTURES
 from tests.goldens.picture_inputs import Inputs, inputs_of, token_types_of
 
 MAX_MEMORY = 16 << 30
@@ -76,7 +76,7 @@ def _save_model(configuration: Configuration, directory: Path, seed: int) -> Non
 def _class_for(directory: Path) -> Any:
     """The class that loads the model; some models with images are not registered as text models."""
     config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
-    is_of_text = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    is_of_text = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and config.model_type not in WITH_PICTURES
     return AutoModelForCausalLM if is_of_text else AutoModelForImageTextToText
 
 
@@ -121,10 +121,10 @@ def random_weights(
 
 
 def picture_inputs(configuration: Configuration) -> Inputs:
-    """The arguments of the model's class for the configuration's picture; none without one."""
-    if configuration.picture is None:
+    """The arguments of the model's class for the configuration's pictures; none without any."""
+    if not configuration.pictures:
         return {}
-    return inputs_of(configuration.config, PROCESSOR, [configuration.picture])
+    return inputs_of(configuration.config, PROCESSOR, configuration.pictures)
 
 
 def log_probabilities(

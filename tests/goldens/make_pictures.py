@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import zlib
 from pathlib import Path
@@ -22,14 +23,19 @@ from cactus_actors.protocol.pictures import PreparedPicture
 from tests.goldens.gemma_picture_families import GEMMA_PICTURE_FAMILIES
 from tests.goldens.picture_families import PICTURE_FAMILIES, PictureFamily
 from tests.goldens.picture_inputs import Inputs, inputs_of, token_types_of
+from tests.goldens.qwen_picture_families import QWEN_PICTURE_FAMILIES
 from tests.support.models.random_pictures import image_token_id_of, prompt_with, random_picture
 
-FAMILIES = PICTURE_FAMILIES + GEMMA_PICTURE_FAMILIES
+FAMILIES = PICTURE_FAMILIES + GEMMA_PICTURE_FAMILIES + QWEN_PICTURE_FAMILIES
 NUM_GREEDY = 64
 MAX_SEEDS = 60
 MIN_MARGIN = 1e-3  # between the best and the second-best logit of every greedy step, of the logits' range
 MIN_DISTINCT = 6
 MIN_EFFECT = 0.02  # of the logits' range, of other pictures
+
+
+_OFFSET = re.compile(r"language_model\.(.*layernorm|.*[qk]_norm|norm)\.weight")
+"""Norms whose gain is one more than what the files of Qwen3.5 have."""
 
 
 def main() -> None:
@@ -102,7 +108,9 @@ def write_weights(family: PictureFamily, directory: Path, seed: int) -> None:
     model = AutoModelForImageTextToText.from_config(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(torch.from_numpy(random_weights(family.name, name, tuple(parameter.shape), seed)))
+            weights = random_weights(family.name, name, tuple(parameter.shape), seed)
+            is_offset = config.model_type.startswith("qwen3_5") and _OFFSET.search(name)
+            parameter.copy_(torch.from_numpy(weights - 1 if is_offset else weights))
     with tempfile.TemporaryDirectory() as scratch:
         model.to(getattr(torch, family.storage)).save_pretrained(scratch)
         (directory / "model.safetensors").write_bytes((Path(scratch) / "model.safetensors").read_bytes())
@@ -115,11 +123,13 @@ def random_weights(family: str, name: str, shape: tuple[int, ...], seed: int) ->
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
     if name.endswith(".bias"):
         values = 0.5 * normal
+    elif name.endswith(".A_log"):
+        values = normal - 2.0  # decays near one, so that delta nets have a long memory
     elif len(shape) == 1:
         values = 0.3 * normal + 1.0
     elif "embed_tokens" in name or "lm_head" in name:
         values = 3.0 * normal / np.sqrt(shape[-1])
-    elif "position_embedding" in name:
+    elif "position_embedding" in name or "pos_embed" in name:
         values = normal
     else:
         values = 1.5 * normal / np.sqrt(np.prod(shape[1:]))

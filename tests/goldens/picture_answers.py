@@ -20,9 +20,12 @@ from transformers import (
     Lfm2VlImageProcessor,
     Lfm2VlProcessor,
     PreTrainedTokenizerFast,
+    Qwen3VLProcessor,
+    Qwen3VLVideoProcessor,
 )
 from transformers.image_processing_backends import TorchvisionBackend
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 from transformers.models.smolvlm import processing_smolvlm
 from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
 from transformers.models.smolvlm.video_processing_smolvlm import SmolVLMVideoProcessor
@@ -83,6 +86,12 @@ def processor_of(name: str, directory: str) -> Any:
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens=tokens)
         pictures = Gemma3ImageProcessorPil.from_pretrained(directory)
         return Gemma3Processor(pictures, tokenizer, image_seq_length=100, chat_template=SERVED[name].template)
+    if name == "qwen3-vl":
+        tokens = {"image_token": "<image>", "video_token": "<|video_pad|>"}
+        tokens |= {"vision_start_token": "<|vision_start|>", "vision_end_token": "<|vision_end|>"}
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens=tokens)
+        pictures = Qwen2VLImageProcessorPil(**options, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+        return Qwen3VLProcessor(pictures, tokenizer, Qwen3VLVideoProcessor(), chat_template=SERVED[name].template)
     processing_smolvlm.num2words = processing_smolvlm.num2words or str  # of videos alone
     return processing_smolvlm.SmolVLMProcessor(
         SmolVLMImageProcessorPil(**options),

@@ -18,6 +18,8 @@ def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures:
     tiles = [scaled(processor, tile) for picture in pictures for tile in picture.tiles]
     if config["model_type"] == "gemma3":
         return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2).contiguous()}
+    if config["model_type"].startswith("qwen"):
+        return _qwen_inputs(config["vision_config"], tiles)
     if config["model_type"] != "lfm2_vl":
         return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2)[None].contiguous()}
     side = config["vision_config"]["patch_size"]
@@ -37,10 +39,11 @@ def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures:
 
 
 def token_types_of(config: Any, token_ids: torch.Tensor) -> Inputs:
-    """The arguments that tell placeholders, which attend to each other, from other tokens; none for most models."""
-    if config.model_type != "gemma3":
+    """The arguments that tell placeholders from other tokens, which some models take."""
+    names = {"gemma3": "token_type_ids"} | dict.fromkeys(("qwen3_vl", "qwen3_5", "qwen3_5_moe"), "mm_token_type_ids")
+    if config.model_type not in names:
         return {}
-    return {"token_type_ids": (token_ids == config.image_token_id).long()}
+    return {names[config.model_type]: (token_ids == config.image_token_id).long()}
 
 
 def scaled(processor: Mapping[str, Any], tile: PictureTile) -> np.ndarray:
@@ -48,3 +51,16 @@ def scaled(processor: Mapping[str, Any], tile: PictureTile) -> np.ndarray:
     pixels = np.frombuffer(tile.pixels, np.uint8).reshape(tile.height, tile.width, 3) / 255
     values = (pixels - np.array(processor["image_mean"])) / np.array(processor["image_std"])
     return values.astype(np.float32)
+
+
+def _qwen_inputs(vision: Mapping[str, Any], tiles: Sequence[np.ndarray]) -> Inputs:
+    """Patches square after square of those that are merged, as often as a patch of a video has frames."""
+    side, merge, frames = vision["patch_size"], vision["spatial_merge_size"], vision["temporal_patch_size"]
+    grids, patches = [], []
+    for tile in tiles:
+        rows, columns = tile.shape[0] // side, tile.shape[1] // side
+        grid = tile.reshape(rows // merge, merge, side, columns // merge, merge, side, 3)
+        videos = np.repeat(grid.transpose(0, 3, 1, 4, 6, 2, 5)[..., None, :, :], frames, axis=-3)
+        patches.append(videos.reshape(rows * columns, -1))
+        grids.append((1, rows, columns))
+    return {"pixel_values": torch.from_numpy(np.concatenate(patches)), "image_grid_thw": torch.tensor(grids)}

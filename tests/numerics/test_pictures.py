@@ -40,6 +40,10 @@ class CountingEncoder:
     def image_token_id(self):
         return self._encoder.image_token_id
 
+    @property
+    def token_side(self):
+        return self._encoder.token_side
+
     def check(self, tile):
         self._encoder.check(tile)
 

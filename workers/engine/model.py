@@ -22,6 +22,10 @@ class TileEncoder(Protocol):
     def image_token_id(self) -> int:
         """The token in whose places embeddings of pictures stand."""
 
+    @property
+    def token_side(self) -> int:
+        """The side in pixels of an embedding's square, if tokens have positions on several axes; 0 otherwise."""
+
     def check(self, tile: PictureTile) -> None:
         """Raise InvalidRequest for a tile that does not fit this model."""
 
@@ -32,7 +36,10 @@ class TileEncoder(Protocol):
         """Compute the next part of the tile, such as a layer; returns True if it was the last one."""
 
     def embeddings(self) -> NDArray[np.float32]:
-        """The embeddings of the complete tile, (tokens, hidden), as an array of the caller."""
+        """The embeddings of the complete tile, (tokens, hidden), as an array of the caller.
+
+        Features that later layers add to the tokens are beside the embeddings, if the model has some.
+        """
 
 
 class DraftRows(NamedTuple):

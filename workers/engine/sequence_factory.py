@@ -86,6 +86,7 @@ class SequenceFactory:
                 self._encoder.image_token_id,
                 dispatch.cache_salt,
                 sees_whole_tiles=self._sees_whole_tiles,
+                token_side=self._encoder.token_side,
             )
         except ValueError as error:
             raise InvalidRequest(str(error), param="images") from error

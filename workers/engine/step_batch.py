@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cactus_actors.workers.engine.axis_positions import text_positions
 from cactus_actors.workers.engine.sequence import Sequence
 
 
@@ -68,7 +69,8 @@ class Batch:
     `adapters` has the slot of each sequence's adapter, -1 for the model itself; None if all are the model's. Adjacent
     sequences of one adapter are faster.
 
-    `given` are the embeddings of the tokens at the indices `given_at`, in the place of those of their ids.
+    `given` are the embeddings of the tokens at the indices `given_at`, in the place of those of their ids. `turns` are
+    the positions of all tokens on three axes, by which rotary embeddings turn; None if these are their positions.
     """
 
     token_ids: NDArray[np.int32]  # (tokens,)
@@ -78,9 +80,10 @@ class Batch:
     logit_rows: NDArray[np.int32]  # (rows,) indices into tokens
     states: NDArray[np.int32] | None = None  # (sequences, 5): source, slot, num_known, save_after, save_slot
     adapters: NDArray[np.int32] | None = None  # (sequences,)
-    given: NDArray[np.float32] | None = None  # (given, hidden)
+    given: NDArray[np.float32] | None = None  # (given, hidden), with features beside them if the model has some
     given_at: NDArray[np.intp] | None = None  # (given,)
     ends: NDArray[np.int32] | None = None  # (tokens,)
+    turns: NDArray[np.int32] | None = None  # (tokens, axes)
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
@@ -119,6 +122,7 @@ class Batch:
             given=np.concatenate(given) if given else None,
             given_at=np.concatenate(given_at) if given else None,
             ends=_ends(chunks, np.array(positions, dtype=np.int32)),
+            turns=_turns_of(chunks),
         )
 
 
@@ -133,3 +137,16 @@ def _ends(chunks: Ordered[SequenceChunk], positions: NDArray[np.int32]) -> NDArr
             ends[first:last] = tiles.ends_of(positions[first:last])
         first = last
     return ends
+
+
+def _turns_of(chunks: Ordered[SequenceChunk]) -> NDArray[np.int32] | None:
+    """The positions of all tokens on three axes; None if they are the same on all axes, and those of the tokens."""
+    axes = [None if each.sequence.pictures is None else each.sequence.pictures.axes for each in chunks]
+    if all(each is None for each in axes):
+        return None
+    parts = []
+    for chunk, own in zip(chunks, axes, strict=True):
+        first = chunk.sequence.num_computed_tokens
+        end = first + chunk.num_in_step
+        parts.append(text_positions(first, end) if own is None else own.within(first, end))
+    return np.concatenate(parts)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.models.mmproj_file import MmprojFile
+from cactus_actors.protocol.pictures import MAX_PATCHES
 from cactus_actors.workers.families import lfm2
 from cactus_actors.workers.families.family import Family
 from cactus_actors.workers.families.mmproj_reader import Composed, MmprojReader, siglip_names
@@ -20,7 +21,6 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.mmproj_config import require_gelu, vision_from_mmproj
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.vision_config import (
-    MAX_PATCHES,
     Projector,
     VisionConfig,
     activation_of,

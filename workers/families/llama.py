@@ -33,6 +33,8 @@ def forward(
 
         h = g.rms_norm(x, f"{name}.post_attention_layernorm")
         x = x + g.scaled(feed_forward(g, c, h, layer, name), c.residual_scale)
+        if index < c.num_feature_layers:
+            x = g.add_given(x, index + 1)
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 

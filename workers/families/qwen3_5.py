@@ -1,4 +1,4 @@
-"""Qwen3.5 (Qwen Team 2026), the dense models, text only: three gated delta nets before each gated attention."""
+"""Qwen3.5 (Qwen Team 2026), the dense models: three gated delta nets before each gated attention."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.attention_heads import heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig, RecurrentHeads
+from cactus_actors.workers.spec.qwen_vision_config import with_pictures
 from cactus_actors.workers.spec.recurrence_config import checked, recurrent_heads_from_gguf
 from cactus_actors.workers.spec.rope_config import rope_from_json
+from cactus_actors.workers.vision import qwen_vision
 
 # Defaults of Qwen3_5TextConfig of transformers for missing keys.
 DEFAULTS = {
@@ -39,6 +41,8 @@ DEFAULTS = {
     "full_attention_interval": 4,
     "partial_rotary_factor": 0.25,
 }
+IMAGE_TOKEN_ID = 248056
+SECTIONS = (11, 11, 10)
 LINEAR, FULL = "linear_attention", "full_attention"
 
 
@@ -93,8 +97,16 @@ def gated_attention(g: Graph, c: ModelConfig, h: Value, layer: Layer, name: str)
 
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
-    """The keys of Qwen3_5ForCausalLM, or of the text part of Qwen3_5ForConditionalGeneration."""
-    return config_from_text(text_keys(keys, DEFAULTS), FAMILY.name)
+    """The keys of Qwen3_5ForCausalLM, or of Qwen3_5ForConditionalGeneration."""
+    text = text_keys(keys, DEFAULTS)
+    return with_encoder(keys, text, config_from_text(text, FAMILY.name))
+
+
+def with_encoder(keys: ConfigKeys, text: ConfigKeys, config: ModelConfig) -> ModelConfig:
+    """The model with its encoder of pictures, if `keys` describe one; `text` are the keys of the text part."""
+    if keys.get("vision_config") is None or keys.get("text_config") is None:
+        return config
+    return with_pictures(keys, text, config, image_token_id=IMAGE_TOKEN_ID, sections=SECTIONS)
 
 
 def text_keys(keys: ConfigKeys, defaults: Mapping[str, Any]) -> ConfigKeys:
@@ -209,14 +221,15 @@ def _by_key_head(d: RecurrentHeads, rows: NDArray[np.float32]) -> NDArray[np.flo
 
 FAMILY = Family(
     name="Qwen3.5",
-    examples="Qwen3.5 0.8B, 2B, 4B, 9B, 27B: the text part",
+    examples="Qwen3.5 0.8B, 2B, 4B, 9B, 27B",
     architectures=("Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"),
     model_types=("qwen3_5_text", "qwen3_5"),
     gguf_architectures=("qwen35",),
     read_json=read_json,
     read_gguf=read_gguf,
     forward=forward,
-    unused=("mtp.", "visual."),
+    encode=qwen_vision.encode,
+    unused=("mtp.",),
     draft_head=qwen3_5_mtp.HEAD,
     gguf_names={
         **GGUF_NAMES,

@@ -1,4 +1,4 @@
-"""Qwen3.5 with experts (Qwen Team 2026), text only: Qwen3.5 with many small experts and a gated one for all tokens."""
+"""Qwen3.5 with experts (Qwen Team 2026): Qwen3.5 with many small experts and a gated one for all tokens."""
 
 from __future__ import annotations
 
@@ -41,19 +41,20 @@ def feed_forward(g: Graph, c: ModelConfig, h: Value, _layer: Layer, name: str) -
 
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
-    """The keys of Qwen3_5MoeForCausalLM, or of the text part of Qwen3_5MoeForConditionalGeneration."""
-    keys = qwen3_5.text_keys(keys, DEFAULTS)
+    """The keys of Qwen3_5MoeForCausalLM, or of Qwen3_5MoeForConditionalGeneration."""
+    whole, keys = keys, qwen3_5.text_keys(keys, DEFAULTS)
     # transformers 5 writes num_local_experts
     count_key = "num_experts" if keys.get("num_local_experts") is None else "num_local_experts"
     common = experts_from_json(keys, count_key, "moe_intermediate_size", normalised=True)
     shared_ffn_size = keys.integer("shared_expert_intermediate_size", "ffn_size")
-    return qwen3_5.config_from_text(
+    config = qwen3_5.config_from_text(
         keys,
         FAMILY.name,
         has_experts=True,
         ffn_size=shared_ffn_size,
         experts=replace(common, shared_ffn_size=shared_ffn_size),
     )
+    return qwen3_5.with_encoder(whole, keys, config)
 
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
@@ -71,7 +72,7 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
 
 FAMILY = Family(
     name="Qwen3.5 MoE",
-    examples="Qwen3.5 35B-A3B, 122B-A10B: the text part",
+    examples="Qwen3.5 35B-A3B, 122B-A10B",
     architectures=("Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration"),
     model_types=("qwen3_5_moe_text", "qwen3_5_moe"),
     gguf_architectures=("qwen35moe",),
@@ -79,6 +80,7 @@ FAMILY = Family(
     read_json=read_json,
     read_gguf=read_gguf,
     forward=partial(qwen3_5.forward, feed_forward=feed_forward),
+    encode=qwen3_5.FAMILY.encode,
     unused=qwen3_5.FAMILY.unused,
     draft_head=qwen3_5.FAMILY.draft_head,
     stacked_names={

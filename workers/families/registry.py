@@ -33,6 +33,7 @@ from cactus_actors.workers.families import (
     qwen3_5,
     qwen3_5_moe,
     qwen3_moe,
+    qwen3_vl,
     smollm3,
     smolvlm,
 )
@@ -64,6 +65,7 @@ FAMILIES: tuple[Family, ...] = (
     gpt_oss.FAMILY,
     mixtral.FAMILY,
     qwen3_moe.FAMILY,
+    qwen3_vl.FAMILY,
     qwen3_5.FAMILY,
     qwen3_5_moe.FAMILY,
 )

@@ -114,10 +114,12 @@ def _new_step(config: ModelConfig, num_rows: int, num_blocks: int) -> StepInputs
     """The inputs of a step in which each row is a token of another sequence, and has logits."""
     rows = np.arange(num_rows + 1, dtype=np.int32)
     num_given = 0 if config.vision is None else num_rows  # no row is that of a picture
+    positions = np.zeros(num_rows, np.int32)
     return StepInputs(
         sizes=np.zeros(4, np.int64),
         token_ids=np.zeros(num_rows, np.int32),
-        positions=np.zeros(num_rows, np.int32),
+        positions=positions,
+        turns=positions,
         sequence_of_token=rows[:-1].copy(),
         block_tables=np.zeros((num_rows, num_blocks), np.int32),
         logit_rows=rows[:-1].copy(),

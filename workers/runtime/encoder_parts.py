@@ -75,14 +75,16 @@ def activated(g: Graph, x: Value, activation: Activation) -> Value:
     return x
 
 
-def full_attention(g: Graph, qkv: Value, num_heads: int, head_dim: int) -> Value:
+def full_attention(g: Graph, qkv: Value, num_heads: int, head_dim: int, *, turns: bool = False) -> Value:
     """Attention of each row to all rows, (rows, heads * head_dim), from queries, keys and values side by side.
 
-    All layers use the same layer of the cache, one after the other.
+    All layers use the same layer of the cache, one after the other. `turns`: with a rotary embedding of the patches.
     """
     heads = AttentionHeads(num_heads, num_heads, head_dim)
     if not g.stored_heads:
         g.stored_heads.append((num_heads, head_dim))
+    if turns:
+        g._note(OpCode.ROTATE, target=qkv, attention_heads=heads)
     g._note(OpCode.STORE, source=qkv, layer=0, column=heads.query_size, attention_heads=heads)
     attended = Value(g, heads.query_size)
     g._note(OpCode.ATTEND, source=qkv, target=attended, layer=0, scale=head_dim**-0.5, flag=True, attention_heads=heads)

@@ -91,6 +91,7 @@ class Graph:
     tables: list[TableRef] = field(default_factory=list, init=False)
     encoder: Graph | None = field(default=None, init=False)  # of pictures
     drafter: Graph | None = field(default=None, init=False)  # a head for further tokens, with the same cache
+    features: list[Value] = field(default_factory=list, init=False)  # of an encoder, results beside `hidden`
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
     def embed(self, name: str, *, scale: float = 1.0, vocab_size: int = 0, width: int = 0) -> Value:
@@ -102,6 +103,15 @@ class Graph:
         matrix = MatrixRef((name,), (vocab_size or self.config.vocab_size,), x.width, is_head=True)
         takes_given = self.config.vision is not None and not width
         self._note(OpCode.EMBED, target=x, matrices=(matrix,), scale=scale, flag=takes_given)
+        return x
+
+    def add_given(self, x: Value, place: int) -> Value:
+        """x plus the given features of the tokens that have some, in the place of x, which must not be used again.
+
+        A token's embedding and its features are side by side: those of `place` 1 follow the embedding.
+        """
+        self._note(OpCode.ADD_GIVEN, target=x, column=place * x.width, count=x.width)
+        self._forget_encoded(x)
         return x
 
     def rms_norm(self, x: Value, name: str, *, plus_one: bool = False) -> Value:

@@ -45,11 +45,12 @@ class OpCode(IntEnum):
     MERGE = 34
     SHIFT = 35
     JOIN = 36
-    GROUP = 37  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 38
-    EXPERT_MATMUL = 39
-    ADAPTER_DOWN = 40  # from here on, products of adapters
-    ADAPTER_UP = 41
+    ADD_GIVEN = 37
+    GROUP = 38  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 39
+    EXPERT_MATMUL = 40
+    ADAPTER_DOWN = 41  # from here on, products of adapters
+    ADAPTER_UP = 42
 
 
 class RowKind(IntEnum):

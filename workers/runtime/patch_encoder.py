@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.pictures import PictureTile
 from cactus_actors.workers.engine.kv_cache import KVCache
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.attention import GROUP, attention_scratch
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
@@ -28,7 +29,7 @@ from cactus_actors.workers.runtime.step_arguments import (
 from cactus_actors.workers.runtime.weight_refs import TableRef
 from cactus_actors.workers.runtime.workspace import new_choices, new_workspace
 from cactus_actors.workers.spec.model_config import ModelConfig
-from cactus_actors.workers.spec.patches import patches_of, positions_of
+from cactus_actors.workers.spec.patches import patches_of, positions_of, rotary_rows_of
 
 BLOCK_SIZE = 16
 
@@ -55,6 +56,7 @@ class PatchEncoder:
         assert config.vision is not None, "a graph of an encoder has a config"
         vision = self._vision = config.vision
         self._hidden_size = config.hidden_size
+        self._has_axes = any(rope.axes for rope in config.ropes)
         self._cache_shape = cache_shape_of(graph)
         self._program = EncoderProgram.of(graph, layout)
         self._tables = tables_of(graph, layout, weights)
@@ -71,6 +73,11 @@ class PatchEncoder:
     def image_token_id(self) -> int:
         """The placeholder token, whose embeddings those of pictures replace."""
         return self._vision.image_token_id
+
+    @property
+    def token_side(self) -> int:
+        """The side in pixels of an embedding's square, if tokens have positions on several axes; 0 otherwise."""
+        return self._vision.unit if self._has_axes else 0
 
     def check(self, tile: PictureTile) -> None:
         """Raise InvalidRequest for a tile that does not fit this model."""
@@ -94,6 +101,9 @@ class PatchEncoder:
             target = self._rows_of(index, num_patches)
             target[:, : values.shape[1]] = values
             target[:, values.shape[1] :] = 0
+        if vision.rotary_theta:
+            for turns, values in zip(self._rotary[:2], rotary_rows_of(tile, vision), strict=True):
+                turns[: values.size] = values.ravel()
         tiles = np.append(np.arange(0, num_patches, GROUP), num_patches)
         step, self._num_tokens = self._step, tile.num_tokens
         step.sizes[:] = num_patches, tile.num_tokens, len(tiles) - 1, 1
@@ -120,8 +130,9 @@ class PatchEncoder:
         return self._next_part == len(self._program.parts)
 
     def embeddings(self) -> NDArray[np.float32]:
-        """The embeddings of the complete tile, (tokens, hidden), as an array of the caller."""
-        return self._rows_of(self._program.output, self._num_tokens)[:, : self._hidden_size].copy()
+        """The embeddings of the complete tile, and its features beside them, as an array of the caller."""
+        parts = [self._rows_of(output, self._num_tokens) for output in self._program.outputs]
+        return np.concatenate([part[:, : self._hidden_size] for part in parts], axis=1)
 
     def _rows_of(self, index: int, num_rows: int) -> NDArray[np.float32]:
         """The first rows of a buffer with their padding, a view."""
@@ -149,6 +160,8 @@ class PatchEncoder:
         num_blocks = -(-num_patches // BLOCK_SIZE)
         self._cache = KVCache.allocate(self._cache_shape, num_blocks, BLOCK_SIZE, self._kv_format)
         self._step = _new_step(num_patches, num_blocks)
+        if vision.rotary_theta:
+            self._rotary = _new_rotary(num_patches, vision.head_dim)
 
 
 def tables_of(graph: Graph, layout: WeightLayout, weights: PackedWeights) -> list[NDArray[Any]]:
@@ -161,12 +174,20 @@ def _table(table: TableRef, start: int, weights: PackedWeights) -> NDArray[Any]:
     return weights.vectors[start : start + rows * table.width].reshape(rows, table.width)
 
 
+def _new_rotary(num_patches: int, head_dim: int) -> RotaryArrays:
+    """Room for a row of each patch."""
+    cosines, sines = (aligned_zeros((num_patches * head_dim // 2,), np.float32) for _ in range(2))
+    return RotaryArrays(cosines, sines, np.zeros(1, np.int64), np.array([head_dim], np.int64))
+
+
 def _new_step(num_patches: int, num_blocks: int) -> StepInputs:
     """The inputs of a tile, which is one sequence."""
+    positions = np.arange(num_patches, dtype=np.int32)
     return StepInputs(
         sizes=np.zeros(4, np.int64),
         token_ids=np.zeros(num_patches, np.int32),
-        positions=np.arange(num_patches, dtype=np.int32),
+        positions=positions,
+        turns=positions,
         sequence_of_token=np.zeros(num_patches, np.int32),
         block_tables=np.arange(num_blocks, dtype=np.int32).reshape(1, num_blocks),
         logit_rows=np.zeros(1, np.int32),

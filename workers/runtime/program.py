@@ -80,6 +80,7 @@ _READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.ME
 _BY_COLUMNS = {
     *(OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS, OpCode.SCALE),
     *(OpCode.SIGMOID_GATE, OpCode.CLAMPED_GATE, OpCode.GELU_TIMES, OpCode.LAYER_NORM, OpCode.ACTIVATE),
+    OpCode.ADD_GIVEN,
 }
 _BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.SCALE_QUERIES, OpCode.STORE, OpCode.GATE_HEADS}
 _BY_OWN_HEADS = {OpCode.UNIT_HEADS, OpCode.GATED_NORM}
@@ -141,7 +142,7 @@ class EncoderProgram:
     parts: tuple[NDArray[Any], ...]  # records of OPERATION
     buffers: tuple[Buffer, ...]
     inputs: tuple[int, ...]  # the buffers that are written before the first part
-    output: int
+    outputs: tuple[int, ...]  # of the embeddings and of features beside them
 
     @classmethod
     def of(cls, graph: Graph, layout: WeightLayout) -> EncoderProgram:
@@ -158,7 +159,8 @@ class EncoderProgram:
             parts.append(part)
             begin = end
         inputs = tuple(buffer_of[value] for value in graph.inputs)
-        return cls(tuple(parts), buffers, inputs, buffer_of[graph.hidden])
+        outputs = tuple(buffer_of[value] for value in (graph.hidden, *graph.features))
+        return cls(tuple(parts), buffers, inputs, outputs)
 
 
 def records_of(graph: Graph, layout: WeightLayout) -> tuple[NDArray[Any], tuple[Buffer, ...], dict[Value, int]]:
@@ -258,6 +260,7 @@ def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, .
         for value in (op.source, op.target)
         if value is not None
     }
+    kept = (graph.hidden, graph.logits, *graph.features)
     buffers: list[Buffer] = []
     buffer_of: dict[Value, int] = {}
     free: defaultdict[Buffer, list[int]] = defaultdict(list)
@@ -273,7 +276,7 @@ def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, .
                 buffer_of[op.target] = len(buffers)
                 buffers.append(buffer)
         for value in {op.source, op.target} - {None}:
-            if value is not None and last_use[value] == index and value not in (graph.hidden, graph.logits):
+            if value is not None and last_use[value] == index and value not in kept:
                 free[_buffer_of(value, layout)].append(buffer_of[value])
     return tuple(buffers), buffer_of
 

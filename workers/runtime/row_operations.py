@@ -59,6 +59,7 @@ SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_S
 NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
 SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS, OpCode.CLAMPED_GATE))
 LAYER_NORM, ACTIVATE, MERGE, JOIN = map(int, (OpCode.LAYER_NORM, OpCode.ACTIVATE, OpCode.MERGE, OpCode.JOIN))
+ADD_GIVEN = int(OpCode.ADD_GIVEN)
 
 
 @internal(error_model="numpy", inline="always")
@@ -110,7 +111,7 @@ def work_on_row(
             gate_silu(floats, source, op.count, floats, target, first, last)
     elif code == ROTATE:
         rotary_dim = rotary.dims[op.rope]
-        table = rotary.starts[op.rope] + step.positions[token_of_row(op, row, step)] * (rotary_dim // 2)
+        table = rotary.starts[op.rope] + step.turns[token_of_row(op, row, step)] * (rotary_dim // 2)
         shared = op.num_heads // op.num_kv_heads
         for head in range(first_head * shared, last_head * shared):
             rotate(floats, target + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
@@ -128,6 +129,11 @@ def work_on_row(
     elif code == ADD:
         count = min(last, op.num_columns) - first
         add_row(floats, target + first, floats, source + first, count)
+    elif code == ADD_GIVEN:
+        token = token_of_row(op, row, step)
+        if step.is_given[token]:
+            count = min(last, op.count) - first
+            add_row(floats, target + first, step.given[token], op.column + first, count)
     elif code == BIAS:
         count = min(last, op.num_columns) - first
         add_row(floats, target + first, weights.vectors, op.start + first, count)

@@ -47,6 +47,7 @@ class StepInputs(NamedTuple):
     sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES
     token_ids: NDArray[Any]  # (max_tokens,)
     positions: NDArray[Any]  # (max_tokens,)
+    turns: NDArray[Any]  # (max_tokens,) rows of the rotary tables; the same array unless these are of the step alone
     sequence_of_token: NDArray[Any]  # (max_tokens,)
     block_tables: NDArray[Any]  # (max_sequences, max_blocks)
     logit_rows: NDArray[Any]  # (max_rows,)
@@ -55,7 +56,7 @@ class StepInputs(NamedTuple):
     adapters: NDArray[Any]  # (max_tokens,) slots, -1 for none; read by products of adapters only
     ends: NDArray[Any]  # (max_tokens,) last positions attended to; read by attention to later positions
     is_given: NDArray[Any]  # (max_tokens,) 1 for tokens with a given embedding; empty in models of text
-    given: NDArray[Any]  # (max_tokens, hidden) given embeddings; empty in models of text
+    given: NDArray[Any]  # (max_tokens, hidden and features) given embeddings; empty in models of text
 
 
 class Workspace(NamedTuple):

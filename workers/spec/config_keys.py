@@ -39,6 +39,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "image_size": (1, 1 << 13),
     "merge_size": (1, 1 << 5),
     "num_patches": (1, 1 << 14),
+    "num_frames": (1, 16),
     "token_id": (0, 1 << 24),
 }
 

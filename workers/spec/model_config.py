@@ -150,6 +150,11 @@ class ModelConfig:
         return any(layer.sees_whole_tiles for layer in self.layers)
 
     @property
+    def num_feature_layers(self) -> int:
+        """The first layers, after which features of the encoder are added to the tokens of pictures."""
+        return 0 if self.vision is None else len(self.vision.feature_layers)
+
+    @property
     def heads(self) -> AttentionHeads:
         """The heads of layers that have none of their own."""
         return AttentionHeads(self.num_heads, self.num_kv_heads, self.head_dim)

@@ -22,8 +22,10 @@ def patches_of(tile: PictureTile, vision: VisionConfig) -> NDArray[np.float32]:
     values = pixels * factors - offsets
     # (rows, y, columns, x, channels) -> (rows, columns, pixels of a patch)
     axes = (0, 2, 1, 3, 4) if vision.has_channels_last else (0, 2, 4, 1, 3)
-    grid = values.transpose(axes).reshape(tile.height // side, tile.width // side, -1)
-    return grouped(grid, vision.merge_size)
+    grid = values.transpose(axes)
+    if vision.num_frames > 1:  # (rows, columns, channels, frames, y, x)
+        grid = np.repeat(grid[:, :, :, None], vision.num_frames, axis=3)
+    return grouped(grid.reshape(tile.height // side, tile.width // side, -1), vision.merge_size)
 
 
 def positions_of(tile: PictureTile, vision: VisionConfig, table: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -31,8 +33,23 @@ def positions_of(tile: PictureTile, vision: VisionConfig, table: NDArray[np.floa
     rows, columns = tile.height // vision.patch_size, tile.width // vision.patch_size
     if vision.positions == "whole":
         return grouped(table.reshape(rows, columns, -1), vision.merge_size)
-    choose = bucketed_positions if vision.positions == "bucketed" else interpolated_positions
+    choose = _POSITIONS[vision.positions]
     return grouped(choose(table, rows, columns, vision.positions_per_side), vision.merge_size)
+
+
+def rotary_rows_of(tile: PictureTile, vision: VisionConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosines and sines of each patch, (patches, pairs of lanes): half of the pairs turn by rows, half by columns.
+
+    Angles are float32 products, as in Qwen3VLVisionRotaryEmbedding of transformers.
+    """
+    num_lanes = vision.head_dim // 2
+    exponents = np.arange(0, num_lanes, 2, dtype=np.float32) / np.float32(num_lanes)
+    frequencies = np.float32(1) / np.power(vision.rotary_theta, exponents.astype(np.float64)).astype(np.float32)
+    rows, columns = tile.height // vision.patch_size, tile.width // vision.patch_size
+    places = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=2).astype(np.float32)
+    angles = (places[..., None] * frequencies).reshape(rows, columns, -1).astype(np.float64)
+    cosines, sines = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+    return grouped(cosines, vision.merge_size), grouped(sines, vision.merge_size)
 
 
 def grouped(grid: NDArray[np.float32], side: int) -> NDArray[np.float32]:
@@ -67,10 +84,29 @@ def interpolated_positions(table: NDArray[np.float32], rows: int, columns: int, 
 
     Bilinear with antialiasing, as torch's `interpolate` does it for Siglip2VisionEmbeddings of transformers.
     """
-    grid = table.reshape(per_side, per_side, -1)
-    down, across = (_triangles(count, per_side) for count in (rows, columns))
+    return _mixed(table, _triangles(rows, per_side), _triangles(columns, per_side))
+
+
+def positions_by_corners(table: NDArray[np.float32], rows: int, columns: int, per_side: int) -> NDArray[np.float32]:
+    """A table of `per_side` squared positions stretched to a grid, corner to corner, (rows, columns, width).
+
+    Bilinear, with places in float32 as in Qwen3VLVisionModel of transformers.
+    """
+    return _mixed(table, _between_corners(rows, per_side), _between_corners(columns, per_side))
+
+
+def _mixed(table: NDArray[np.float32], down: NDArray[np.float64], across: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Mixtures of the rows and columns of a square table, (rows, columns, width)."""
+    grid = table.reshape(down.shape[1], across.shape[1], -1)
     resized: NDArray[np.float32] = np.einsum("ri,ijw,cj->rcw", down, grid, across, optimize=True).astype(np.float32)
     return resized
+
+
+def _between_corners(count: int, per_side: int) -> NDArray[np.float64]:
+    """The weights of `per_side` samples for each of `count`, (count, per_side): of the two next to each."""
+    places = np.arange(count, dtype=np.float32) * np.float32(per_side - 1) / np.float32(max(count - 1, 1))
+    weights: NDArray[np.float64] = np.maximum(0.0, 1 - np.abs(np.arange(per_side) - places[:, None].astype(np.float64)))
+    return weights
 
 
 def _triangles(count: int, per_side: int) -> NDArray[np.float64]:
@@ -81,3 +117,10 @@ def _triangles(count: int, per_side: int) -> NDArray[np.float64]:
     weights = np.maximum(0.0, 1 - np.abs(np.arange(per_side) + 0.5 - centres[:, None]) / width)
     shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
     return shares
+
+
+_POSITIONS = {
+    "bucketed": bucketed_positions,
+    "interpolated": interpolated_positions,
+    "by_corners": positions_by_corners,
+}

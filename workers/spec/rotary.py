@@ -23,11 +23,15 @@ ROWS_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class Rope:
-    """The first `rotary_dim` lanes of a head turn in pairs: pair i at theta^(-2i / rotary_dim)."""
+    """The first `rotary_dim` lanes of a head turn in pairs: pair i at theta^(-2i / rotary_dim).
+
+    `axes` has the axis of each pair, if tokens have positions on several (see `interleaved_axes`).
+    """
 
     theta: float
     rotary_dim: int
     scaling: RopeScaling | None = None
+    axes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 < self.theta < math.inf:
@@ -66,6 +70,18 @@ class Rope:
         if self.scaling is None:
             return np.float32(1) / wavelengths
         return self.scaling.frequencies(wavelengths, self.theta)
+
+
+def interleaved_axes(num_pairs: int, sections: Sequence[int]) -> tuple[int, ...]:
+    """The axis of each pair: time (0), rows (1) and columns (2) take turns, as in transformers' Qwen3-VL.
+
+    `sections` has the number of pairs of each axis; those of time are the pairs that are left.
+    """
+    axes = [0] * num_pairs
+    for axis in (1, 2):
+        for pair in range(axis, min(3 * sections[axis], num_pairs), 3):
+            axes[pair] = axis
+    return tuple(axes)
 
 
 def rotary_rows(rope: Rope, first: int, last: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from cactus_actors.models.checked_files import invalid, read_json_object
+from cactus_actors.protocol.pictures import MAX_PATCHES
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 
 Activation = Literal["gelu_pytorch_tanh", "gelu"]
 ACTIVATIONS: tuple[Activation, ...] = ("gelu_pytorch_tanh", "gelu")
-
-MAX_PATCHES = 1 << 12
-"""Patches of a tile: all attend to each other."""
 
 PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 """Files with the numbers of an image processor, the first that is there counts; the second has them in a section."""
@@ -45,7 +43,12 @@ class VisionConfig:
 
     Patches of `patch_size` x `patch_size` pixels have learned positions on a grid of `positions_per_side` squared;
     `merge_size` x `merge_size` patches make one embedding. A patch has a position of the grid (`bucketed`), or one
-    between them (`interpolated`), or all tiles have the size of the grid (`whole`).
+    between them: the edges of the grid are those of the tile (`interpolated`), or its corners are the outer patches
+    (`by_corners`). Or all tiles have the size of the grid (`whole`).
+
+    With `rotary_theta`, queries and keys also turn by rows and columns. `feature_layers` are the layers after which
+    features are taken, in the order of their tensors; the text's first layers add them to the tokens of the picture,
+    those of the first of these layers first (DeepStack: Meng et al. 2024).
     """
 
     image_token_id: int
@@ -59,10 +62,13 @@ class VisionConfig:
     norm_eps: float
     activation: Activation
     scaling: PixelScaling
-    positions: Literal["bucketed", "interpolated", "whole"] = "bucketed"
+    positions: Literal["bucketed", "interpolated", "by_corners", "whole"] = "bucketed"
     has_channels_last: bool = False  # in the pixels of a patch
     has_square_tiles: bool = True  # of at most the grid of positions
     projector: Projector | None = None
+    num_frames: int = 1  # of a patch of a video; a picture is one that stands still
+    rotary_theta: float = 0.0
+    feature_layers: tuple[int, ...] = ()
 
     @property
     def head_dim(self) -> int:

@@ -70,7 +70,12 @@ def logits_with(
     encoder = model.encoder
     assert encoder is not None, "the model reads pictures"
     pictures = SequencePictures(
-        prepared, prompt_ids, encoder.image_token_id, "", sees_whole_tiles=model.config.sees_whole_tiles
+        prepared,
+        prompt_ids,
+        encoder.image_token_id,
+        "",
+        sees_whole_tiles=model.config.sees_whole_tiles,
+        token_side=encoder.token_side,
     )
     for key, picture in list(pictures.unencoded.items()):
         pictures.take(key, encoded(encoder, picture))
@@ -94,6 +99,7 @@ def logits_with(
             given=None if found is None else found[1],
             given_at=None if found is None else found[0] - first,
             ends=None if pictures.whole_tiles is None else pictures.whole_tiles.ends_of(positions),
+            turns=None if pictures.axes is None else pictures.axes.within(first, end),
         )
         logits.append(model.forward(batch, cache).copy())
     return np.concatenate(logits)

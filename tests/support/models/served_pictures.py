@@ -62,6 +62,12 @@ SERVED = {
         {"size": {"height": 30, "width": 30}},
         "<start_of_image>",
     ),
+    "qwen3-vl": ServedModel(
+        "qwen3vl",
+        ("<image>", "<|video_pad|>", "<|turn|>", "<|vision_start|>", "<|vision_end|>"),
+        {"patch_size": 4, "merge_size": 2, "size": {"shortest_edge": 256, "longest_edge": 1024}},
+        placeholder="<|vision_start|><image><|vision_end|>",
+    ),
 }
 
 

@@ -252,3 +252,12 @@ def test_pictures_without_a_matching_prompt_are_refused(model: TextModel) -> Non
         assert (caught.value.param, type(caught.value)) == (param, kind)
     with pytest.raises(NotSupported, match="gemma4 is a text model"):
         media_job(load_text_model(PICTURE_MODELS / "gemma4"), "<__media__>", picture)
+
+
+def test_videos_are_refused_by_their_type(model: TextModel) -> None:
+    video = ContentPart(type="video_url")
+    for parts in ((video,), (part(url(30, 20)), video)):
+        with pytest.raises(
+            NotSupported, match=r"a model of text and pictures: content of type 'video_url' cannot be read"
+        ):
+            prepared(model, user(*parts))

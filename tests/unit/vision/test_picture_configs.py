@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.protocol.pictures import MAX_PATCHES
 from cactus_actors.vision.families import processor_of
 from cactus_actors.vision.family_configs import picture_config_of
 from cactus_actors.vision.picture_config import PictureConfig
+from cactus_actors.vision.picture_processor import PictureProcessor
 
 VISION: dict[str, dict[str, Any]] = {
     "smolvlm": {"patch_size": 16, "image_size": 512},
@@ -143,6 +146,7 @@ def test_text_models_and_other_families_have_no_picture_config(tmp_path: Path) -
         ("lfm2_vl", "preprocessor_config", {"min_tiles": 1}, "min_tiles"),
         ("qwen3_vl", "preprocessor_config", {"patch_size": 14}, "patch_size"),
         ("qwen3_vl", "preprocessor_config", {"merge_size": 3}, "merge_size"),
+        ("qwen3_vl", "preprocessor_config", {"temporal_patch_size": 1}, "temporal_patch_size"),
         ("gemma3", "preprocessor_config", {"pan_and_scan_min_crop_size": 0}, "pan_and_scan_min_crop_size"),
         ("gemma3", "preprocessor_config", {"pan_and_scan_max_num_crops": 101}, "pan_and_scan_max_num_crops"),
         ("gemma3", "preprocessor_config", {"do_pan_and_scan": 2}, "do_pan_and_scan"),
@@ -161,13 +165,16 @@ def test_unsupported_values_are_refused_with_their_key(
 
 
 class Tokens:
-    """A tokenizer with one control token."""
+    """A tokenizer with control tokens."""
+
+    def __init__(self, **specials: int) -> None:
+        self._specials = {token_id: f"<{name}>" for name, token_id in specials.items()} or {49190: "<image>"}
 
     def token_of(self, token_id: int) -> str | None:
-        return {49190: "<image>", 1: "a"}.get(token_id)
+        return self._specials.get(token_id, "a" if token_id == 1 else None)
 
     def is_special(self, token_id: int) -> bool:
-        return token_id == 49190
+        return token_id in self._specials
 
 
 def test_the_tokens_of_pictures_must_be_control_tokens(tmp_path: Path) -> None:
@@ -179,3 +186,24 @@ def test_the_tokens_of_pictures_must_be_control_tokens(tmp_path: Path) -> None:
         assert changed is not None
         with pytest.raises(ModelFileInvalid, match=f"token {token_id}, "):
             processor_of(changed, Tokens())
+
+
+def qwen(directory: Path, **specials: int) -> PictureProcessor:
+    config = read(directory, "qwen3_vl")
+    assert config is not None
+    return processor_of(config, Tokens(image=151655, **specials))
+
+
+def test_a_large_picture_of_qwen_becomes_one_of_as_many_patches_as_an_encoder_takes(tmp_path: Path) -> None:
+    processor = qwen(tmp_path)
+    for size, expected in (((1920, 1080), (1920, 1088)), ((4000, 3000), (1664, 1248)), ((6000, 40), (6016, 32))):
+        [tile] = processor.process(Image.new("RGB", size)).picture.tiles
+        assert (tile.width, tile.height) == expected
+        assert tile.num_tokens * 4 <= MAX_PATCHES
+
+
+def test_a_prompt_without_a_template_gets_the_tokens_that_the_template_writes(tmp_path: Path) -> None:
+    picture = Image.new("RGB", (64, 64))
+    found = qwen(tmp_path, start=151652, end=151653).process(picture)
+    assert (found.text, found.marked_text) == ("<image>", "<start><image><end>")
+    assert qwen(tmp_path, start=151652).process(picture).marked_text == "<image>"

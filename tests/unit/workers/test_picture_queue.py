@@ -35,6 +35,7 @@ class PlayedEncoder:
     """A tile of w x h pixels has w embeddings, and PARTS parts of PART_S seconds; one of no pixel fails."""
 
     image_token_id = IMAGE
+    token_side = 0
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -57,7 +57,7 @@ def test_missing_keys_have_the_defaults_of_transformers() -> None:
 
 def test_the_text_config_of_a_vision_model_is_read() -> None:
     text = {**SHAPE, "linear_num_value_heads": 16, "tie_word_embeddings": True}
-    above = {"text_config": text, "vision_config": {"depth": 1}, "tie_word_embeddings": False}
+    above = {"text_config": text, "vision_config": None, "tie_word_embeddings": False}
     config = read(WITH_IMAGES, above)
     assert config.recurrent_heads is not None
     assert config.recurrent_heads.num_value_heads == 16

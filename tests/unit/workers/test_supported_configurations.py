@@ -22,6 +22,7 @@ from tests.support.paths import ROOT
 REQUIRED = re.compile(r'require_one_of\(\s*"(\w+)"|\.require\([^\n]*?, "(\w+)", |keys\.boolean\("(\w+)"')
 SIZES_AND_NAMES = {
     "block_auto_adjust_ff_dim",
+    "block_count",
     "do_normalize",
     "do_rescale",
     "expert_count",
@@ -35,6 +36,7 @@ SIZES_AND_NAMES = {
     "num_experts",
     "truncate",
     "type",
+    "use_gelu",
     "vocab_size",
 }
 """Keys that the tests of single families try."""

@@ -1,0 +1,64 @@
+"""Qwen3-VL (Bai et al. 2025): Qwen3 whose tokens have positions on three axes, with an encoder of pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from cactus_actors.models.checked_files import invalid
+from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.workers.families import llama
+from cactus_actors.workers.families.decoder_parts import normed_queries_keys_values
+from cactus_actors.workers.families.family import Family, decoder_from_json
+from cactus_actors.workers.spec.config_keys import ConfigKeys
+from cactus_actors.workers.spec.model_config import ModelConfig
+from cactus_actors.workers.spec.qwen_vision_config import feature_layers, with_pictures
+from cactus_actors.workers.vision import qwen_vision
+
+# Defaults of Qwen3VLTextConfig of transformers for missing keys.
+TEXT_DEFAULTS = {
+    "vocab_size": 151936,
+    "hidden_size": 4096,
+    "intermediate_size": 22016,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "head_dim": 128,
+    "max_position_embeddings": 128000,
+    "rope_theta": 500000.0,
+}
+IMAGE_TOKEN_ID = 151655
+SECTIONS = (24, 20, 20)
+
+
+def read_json(keys: ConfigKeys) -> ModelConfig:
+    """The keys of Qwen3VLForConditionalGeneration."""
+    keys.require_one_of("auto_map", None)
+    keys.require_one_of("quantization_config", None)
+    # As in transformers, the text part's own key of this name is ignored.
+    tied = keys.boolean("tie_word_embeddings", default=False)
+    text_keys = keys.below("text_config").with_defaults(**TEXT_DEFAULTS).replaced(tie_word_embeddings=tied)
+    text_keys.require_one_of("model_type", "qwen3_vl_text", None)
+    text_keys.require_one_of("hidden_act", "silu", None)
+    config = decoder_from_json(text_keys, FAMILY.name, biases="attention")
+    config = with_pictures(keys, text_keys, config, image_token_id=IMAGE_TOKEN_ID, sections=SECTIONS)
+    assert config.vision is not None, "it has been read"
+    return replace(config, vision=replace(config.vision, feature_layers=feature_layers(keys, config)))
+
+
+def read_gguf(_keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
+    """Refuse the file: the encoder is in another one."""
+    raise invalid(file.path, "Qwen3-VL is read from safetensors")
+
+
+FAMILY = Family(
+    name="Qwen3-VL",
+    examples="Qwen3-VL 2B, 4B, 8B, 32B",
+    architectures=("Qwen3VLForConditionalGeneration",),
+    model_types=("qwen3_vl",),
+    gguf_architectures=(),
+    read_json=read_json,
+    read_gguf=read_gguf,
+    forward=partial(llama.forward, project=normed_queries_keys_values),
+    encode=qwen_vision.encode,
+)
