@@ -30,7 +30,8 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
         yield f"There is no AUROC: all answers are {kind}, so nothing tells right from wrong."
     errors = [f"{signal.name} {signal.ece:.3f}" for signal in calibration.signals if signal.ece is not None]
     if errors:
-        yield f"Calibration error of probabilities (ECE): {', '.join(errors)}."
+        yield "Expected calibration error (ECE) of the probabilities:"
+        yield f"  {', '.join(errors)}"
     yield from WARNING
 
 

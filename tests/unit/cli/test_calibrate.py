@@ -57,7 +57,7 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     probability = read_probability(tmp_path / "probability.json")
     assert (probability.signal, probability(0.0) < 0.1, probability(1.0) > 0.9) == ("entropy", True, True)
     assert any(line.startswith("new probability 1.000 ") for line in table)
-    assert any(line.startswith("Calibration error of probabilities (ECE): new prob") for line in table)
+    assert table[table.index("Expected calibration error (ECE) of the probabilities:") + 1].startswith("  new prob")
     submits = router.received_of(Submit)
     assert {(submit.options.allow_cloud, submit.options.temperature) for submit in submits} == {(False, 0.0)}
     report = json.loads(cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--json").stdout)
