@@ -53,7 +53,7 @@ def test_valid_json_is_read_as_by_msgspec(written: str) -> None:
     try:
         expected: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        with pytest.raises(InvalidJSON, match=r"^it is not"):
+        with pytest.raises(InvalidJSON, match=r"^it is (not|JSON that is not accepted: )"):
             decode_strictly(text, "it")
         return
     if not has_repeated_name(text):
