@@ -7,6 +7,7 @@ import io
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 from cactus_actors.protocol.errors import MediaInvalid, MediaTooLarge
+from cactus_actors.vision.other_types import other_type
 from cactus_actors.vision.picture_limits import LIMITS
 from cactus_actors.vision.webp_size import webp_size
 
@@ -53,7 +54,8 @@ def _opened(content: bytes, max_pixels: int) -> tuple[Image.Image, Image.Transpo
                 raise MediaInvalid(f"a JPEG of more than {MAX_SCANS} scans")
             return _rgb(picture), _TURNS.get(_orientation(picture))
     except UnidentifiedImageError:
-        raise MediaInvalid("not a PNG, JPEG, WebP, GIF or BMP file") from None
+        found = other_type(content)
+        raise MediaInvalid(f"{f'{found}, ' if found else ''}not a PNG, JPEG, WebP, GIF or BMP file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise MediaTooLarge(f"more than {max_pixels} pixels") from None
     except (MediaInvalid, MediaTooLarge, MemoryError):

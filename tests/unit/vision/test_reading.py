@@ -44,7 +44,17 @@ def test_data_urls_are_read(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["data:", "data:image/png,abc", "data:image/png;base64", "data:;base64,a", "data:;base64,é"]
+    "url",
+    [
+        "data:",
+        "data:image/png,abc",
+        "data:image/png;base64",
+        "data:;base64,a",
+        "data:;base64,AAA",
+        "data:;base64,AA=A",
+        "data:;base64,-_-_",
+        "data:;base64,é",
+    ],
 )
 def test_malformed_data_urls_are_refused(url: str) -> None:
     with pytest.raises(MediaInvalid):
