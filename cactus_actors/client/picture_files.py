@@ -12,10 +12,6 @@ from urllib.parse import unquote, urlsplit
 
 from cactus_actors.protocol.errors import InvalidRequest, MediaInvalid, MediaTooLarge
 from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES
-from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
-
-MAX_INSIDE_BYTES = 3 * MAX_MESSAGE_BYTES // 4
-"""The largest picture inside a message: base64 takes four characters for three bytes."""
 
 _URL = re.compile(r"(data|https?):|[A-Za-z][A-Za-z0-9+.-]*://", re.IGNORECASE)
 _FILE_URL = re.compile(r"file:", re.IGNORECASE)
@@ -117,8 +113,6 @@ class _Pictures:
     def _sent(self, content: bytes) -> dict[str, int] | str:
         """The form of a picture in its request: the frame that has it, or a data URL."""
         if self._frames is None:
-            if len(content) > MAX_INSIDE_BYTES:
-                raise MediaTooLarge(f"larger than the {MAX_INSIDE_BYTES} bytes that can be sent inside a request")
             return data_url(content)
         if content not in self._frames:
             self._frames.append(content)

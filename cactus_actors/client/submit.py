@@ -12,6 +12,7 @@ import msgspec
 from cactus_actors.api.option_rules import with_seed
 from cactus_actors.api.params import resolve_options
 from cactus_actors.api.profiles import PROFILES
+from cactus_actors.client.inline_pictures import without_data_urls
 from cactus_actors.client.picture_files import with_given_pictures
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import Seed
@@ -115,13 +116,16 @@ def make_options(given: Mapping[str, Any]) -> Options:
 def encoded(submit: Submit | EncodedSubmit, frames: Sequence[bytes] = ()) -> EncodedSubmit:
     """The frames of a Submit, which is checked and gets a seed, and those of its pictures.
 
-    Raises InvalidRequest for options out of range and for data that cannot be encoded.
+    Its pictures are `frames`, and the contents of large data URLs. Raises InvalidRequest for options out of range and
+    for data that cannot be encoded.
     """
     if isinstance(submit, EncodedSubmit):
         return submit
     options = submit.options
     resolve_options(options, profile=PROFILES[submit.profile or "cactus"])  # for its checks
     submit = msgspec.structs.replace(submit, options=with_seed(options, submit.job_id))
+    pictures = [*frames]
+    submit = without_data_urls(submit, pictures)
     asked = "messages" if submit.prompt is None else "prompt"
     try:
         header, payload = encode(submit)
@@ -130,7 +134,7 @@ def encoded(submit: Submit | EncodedSubmit, frames: Sequence[bytes] = ()) -> Enc
     size = len(payload)
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent", param=asked)
-    return EncodedSubmit(submit.job_id, (header, payload, *frames))
+    return EncodedSubmit(submit.job_id, (header, payload, *pictures))
 
 
 def check_job_id(job_id: str) -> None:

@@ -12,6 +12,7 @@ import httpx
 import msgspec
 import pytest
 
+from cactus_actors.client.picture_files import data_url
 from cactus_actors.client.submit import make_submit
 from cactus_actors.config import GatewaySettings, ServeConfig
 from tests.goldens.sample_pictures import sample_picture
@@ -127,6 +128,7 @@ def test_parts_of_openai_are_answered_over_http(service: Running) -> None:
     for part in (
         {"type": "image_url", "image_url": {"url": url(0), "detail": "low"}},
         {"type": "input_image", "image_url": url(0)},
+        {"type": "image_url", "image_url": {"url": data_url(png(0).ljust(100_000, b"\0"))}},
     ):
         assert ask(part)["choices"][0]["tokens"] == expected
     error = ask({"type": "image_url", "image_url": {"url": "/etc/passwd"}})["error"]

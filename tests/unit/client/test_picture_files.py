@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.client.picture_files import MAX_INSIDE_BYTES, with_given_pictures, with_read_pictures
+from cactus_actors.client.picture_files import with_given_pictures, with_read_pictures
 from cactus_actors.client.submit import encoded, make_submit
 from cactus_actors.protocol.errors import MediaInvalid, MediaTooLarge
 from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES, PictureFrame
@@ -83,13 +83,11 @@ def test_other_values_are_left_to_the_checks_of_types(messages: Any, tmp_path: P
 def test_errors_have_the_index_of_the_picture_and_its_field(picture: Path) -> None:
     large = picture.with_name("large.png")
     large.write_bytes(bytes(MAX_PICTURE_BYTES + 1))
-    inside = bytes(MAX_INSIDE_BYTES + 1)
     for bad, kind, reason in (
         (picture.with_name("missing.png"), MediaInvalid, "No such file"),
         (picture.parent, MediaInvalid, "[Dd]irectory|no regular file"),
         (large, MediaTooLarge, "larger than the 16777216 bytes"),
         (bytes(MAX_PICTURE_BYTES + 1), MediaTooLarge, "larger than the 16777216 bytes"),
-        (inside, MediaTooLarge, "larger than the 3145728 bytes that can be sent inside a request"),
     ):
         messages = [*asking(CONTENT, CONTENT), *asking(bad)]
         with pytest.raises(kind, match=f"picture 2: .*({reason})") as caught:
