@@ -64,6 +64,7 @@ class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
     is_background: bool = False
     frames: tuple[bytes, ...] = ()
     kept: tuple[bytes, ...] = ()
+    tenant: str = ""
 
 
 class ReportJob(msgspec.Struct, frozen=True, gc=False):

@@ -40,7 +40,7 @@ def decoded(content: bytes, max_pixels: int = LIMITS.max_pixels) -> Image.Image:
     MediaInvalid for a file of another type or a damaged one, and MediaTooLarge.
     """
     if (size := webp_size(content)) is not None:  # Pillow allocates all pixels to read the header
-        _check_size(*size, max_pixels)
+        check_size(*size, max_pixels)
     flat, turn = _opened(content, max_pixels)  # the picture that Pillow decoded is freed before a copy is turned
     return flat if turn is None else flat.transpose(turn)
 
@@ -49,7 +49,7 @@ def _opened(content: bytes, max_pixels: int) -> tuple[Image.Image, Image.Transpo
     """The picture in RGB, and the transposition that makes it upright, if it needs one."""
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-            _check_size(*picture.size, max_pixels)
+            check_size(*picture.size, max_pixels)
             if picture.format in ("JPEG", "MPO") and content.count(_SCAN) > MAX_SCANS:
                 raise MediaInvalid(f"a JPEG of more than {MAX_SCANS} scans")
             return _rgb(picture), _TURNS.get(_orientation(picture))
@@ -64,7 +64,8 @@ def _opened(content: bytes, max_pixels: int) -> tuple[Image.Image, Image.Transpo
         raise MediaInvalid("truncated or damaged") from None
 
 
-def _check_size(width: int, height: int, max_pixels: int) -> None:
+def check_size(width: int, height: int, max_pixels: int) -> None:
+    """Raise MediaTooLarge for a picture of more pixels, and MediaInvalid for one without any."""
     if width * height > max_pixels:
         raise MediaTooLarge(f"{width} x {height} pixels, {max_pixels} in all are allowed")
     if width < 1 or height < 1:

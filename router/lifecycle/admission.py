@@ -232,6 +232,7 @@ class Admission:
                 is_background=reservation.is_background,
                 frames=tuple(picture.content for picture in pending.pictures),
                 kept=tuple(reference.digest for reference in kept),
+                tenant=pending.tenant,
             )
         )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidMessage, MediaTooLarge
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES, GivenPicture, PictureFrame
+from cactus_actors.router.preparation.picture_cache import CachedPicture, PictureCache
 from cactus_actors.router.preparation.picture_content import sources_of, with_sources_replaced
 from cactus_actors.router.state.encoded_picture import EncodedPicture, SelfContainedRequest
 from cactus_actors.vision.picture_reader import PictureReader
@@ -20,12 +21,20 @@ class PictureContents:
     """Gives the content of each picture that a request names.
 
     `frames` are the pictures beside the request. With `keeps` the contents that are read are kept for
-    `self_contained`.
+    `self_contained`. `cache` has pictures that were prepared before for the same tenant.
     """
 
     def __init__(
-        self, reader: PictureReader = DATA_URLS_ONLY, frames: Sequence[bytes] = (), *, keeps: bool = False
+        self,
+        reader: PictureReader = DATA_URLS_ONLY,
+        frames: Sequence[bytes] = (),
+        *,
+        keeps: bool = False,
+        cache: PictureCache | None = None,
+        tenant: str = "",
     ) -> None:
+        self._cache = cache or PictureCache(max_bytes=0)
+        self._tenant = tenant
         self._reader = reader
         self._frames = frames
         self._keeps = keeps
@@ -50,8 +59,8 @@ class PictureContents:
             if frame not in named:
                 raise InvalidMessage(f"frame {frame} is no picture of the request", param="images")
 
-    def content_of(self, source: GivenPicture, limit_s: float) -> bytes:
-        """The content of the request's next picture; fetching it may take `limit_s` seconds.
+    def picture_of(self, source: GivenPicture, limit_s: float) -> EncodedPicture:
+        """The request's next picture; fetching it may take `limit_s` seconds.
 
         Raises MediaNotAllowed, MediaTooLarge or MediaInvalid.
         """
@@ -60,7 +69,7 @@ class PictureContents:
             if len(content) > MAX_PICTURE_BYTES:
                 raise MediaTooLarge(f"{len(content)} bytes, {MAX_PICTURE_BYTES} are allowed")
             self._places.append(source)
-            return content
+            return EncodedPicture.of(content)
         picture = EncodedPicture.of(self._reader.read(source, limit_s))
         if picture.digest not in self._read:
             self._bytes_left -= len(picture.content)
@@ -68,7 +77,15 @@ class PictureContents:
                 raise MediaTooLarge(f"the pictures so far take more than {MAX_REQUEST_PICTURE_BYTES} bytes")
             self._read[picture.digest] = picture if self._keeps else EncodedPicture(picture.digest, b"")
         self._places.append(PictureFrame(len(self._frames) + list(self._read).index(picture.digest)))
-        return picture.content
+        return picture
+
+    def prepared(self, picture: EncodedPicture, prepare: Callable[[bytes], CachedPicture]) -> CachedPicture:
+        """The picture as `prepare` makes it from its content, now or for an earlier request."""
+        found = self._cache.get(self._tenant, picture.digest)
+        if found is None:
+            found = prepare(picture.content)
+            self._cache.put(self._tenant, picture.digest, found)
+        return found
 
     def self_contained(self, submit: Submit) -> SelfContainedRequest | None:
         """The request with frames in place of the pictures that were read; None if there are none, or not kept."""

@@ -172,7 +172,8 @@ class PreparationPool:
 
     def _outcome(self, preparer: Preparer, request: PrepareRequest) -> Outcome:
         try:
-            return preparer.prepare(request.content, request.sources, request.frames or self._load(request.kept))
+            frames = request.frames or self._load(request.kept)
+            return preparer.prepare(request.content, request.sources, frames, request.tenant)
         except CactusError as error:
             return error
         except Exception as error:  # an error of the tokenizer must fail this request, not the router

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import decode_submit
+from cactus_actors.router.preparation.picture_cache import PictureCache
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
@@ -15,7 +16,11 @@ class Preparer(Protocol):
     """Prepares one request after the other; used by one thread, except for `close`."""
 
     def prepare(
-        self, content: bytes, sources: list[Source] | None = None, frames: Sequence[bytes] = ()
+        self,
+        content: bytes,
+        sources: list[Source] | None = None,
+        frames: Sequence[bytes] = (),
+        tenant: str = "",
     ) -> PreparedRequest:
         """The result of `prepare_with_documents`; raises its errors."""
 
@@ -35,15 +40,20 @@ class LocalPreparer:
     def __init__(self, model: PromptModel, *, keeps_pictures: bool = False) -> None:
         self._model = model
         self._keeps_pictures = keeps_pictures
+        self._cache = PictureCache()
 
     def prepare(
-        self, content: bytes, sources: list[Source] | None = None, frames: Sequence[bytes] = ()
+        self,
+        content: bytes,
+        sources: list[Source] | None = None,
+        frames: Sequence[bytes] = (),
+        tenant: str = "",
     ) -> PreparedRequest:
         # a router with preparation processes loads neither grammars nor NumPy
         from cactus_actors.router.preparation.documents import prepare_with_documents
         from cactus_actors.router.preparation.picture_contents import PictureContents
 
-        contents = PictureContents(frames=frames, keeps=self._keeps_pictures)
+        contents = PictureContents(frames=frames, keeps=self._keeps_pictures, cache=self._cache, tenant=tenant)
         return prepare_with_documents(decode_submit(content), sources, self._model, contents=contents)
 
     def make_ready(self) -> None:

@@ -20,6 +20,7 @@ import msgspec
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.router.preparation.documents import Documents, no_documents, prepare_with_documents
+from cactus_actors.router.preparation.picture_cache import MAX_BYTES, PictureCache
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.preparer_frames import (
     PreparerModel,
@@ -82,13 +83,14 @@ def main() -> None:
 
     root = None if settings.pictures.root is None else Path(settings.pictures.root)
     reader = PictureReader(root, settings.pictures.hosts)
+    cache = PictureCache()
 
     def prepare_one(request: PreparerRequest, frames: Sequence[bytes]) -> PreparedRequest:
-        contents = PictureContents(reader, frames, keeps=settings.keeps_pictures)
+        contents = PictureContents(reader, frames, keeps=settings.keeps_pictures, cache=cache, tenant=request.tenant)
         return prepare_with_documents(request.submit, request.sources, model, find, contents)
 
     warnings.filterwarnings("ignore", module="PIL")  # about pictures of clients, who get an error or none
-    limit_memory(MEMORY_BYTES)
+    limit_memory(MEMORY_BYTES + MAX_BYTES)
     send(connection, PreparerReady())
     serve(connection, prepare_one)
 

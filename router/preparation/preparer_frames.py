@@ -40,6 +40,7 @@ class EncodedRequest(msgspec.Struct, frozen=True, array_like=True):
     submit: msgspec.Raw
     sources: list[Source] | None = None
     num_frames: int = 0
+    tenant: str = ""
 
 
 class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
@@ -48,6 +49,7 @@ class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
     submit: Submit
     sources: list[Source] | None = None
     num_frames: int = 0
+    tenant: str = ""
 
 
 class PreparerReply(msgspec.Struct, frozen=True, array_like=True, tag=2):

@@ -81,10 +81,14 @@ class PreparerProcess:
         return None if child is None else child.process.pid
 
     def prepare(
-        self, content: bytes, sources: list[Source] | None = None, frames: Sequence[bytes] = ()
+        self,
+        content: bytes,
+        sources: list[Source] | None = None,
+        frames: Sequence[bytes] = (),
+        tenant: str = "",
     ) -> PreparedRequest:
         """The result or the error of `prepare_with_documents`; raises RequestTooComplex beyond the limits."""
-        request = EncodedRequest(msgspec.Raw(content), sources, len(frames))
+        request = EncodedRequest(msgspec.Raw(content), sources, len(frames), tenant)
         try:
             try:
                 return self._ask(request, frames)

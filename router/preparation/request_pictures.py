@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from cactus_actors.protocol.errors import ContextExceeded, MediaInvalid, MediaNotAllowed, MediaTooLarge
+from cactus_actors.router.preparation.picture_cache import CachedPicture
 from cactus_actors.router.preparation.picture_content import PictureSource
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.vision.picture_limits import LIMITS, PictureLimits
-from cactus_actors.vision.picture_processor import ProcessedPicture
+from cactus_actors.vision.picture_processor import PictureProcessor, ProcessedPicture
 from cactus_actors.vision.picture_reader import FETCH_LIMIT_S
 
 
@@ -25,9 +27,10 @@ def request_pictures(
     """
     if not sources:
         return []
-    from cactus_actors.vision.picture_decoder import decoded  # a text model needs no Pillow
+    from cactus_actors.vision.picture_decoder import check_size  # a text model needs no Pillow
 
-    assert model.pictures is not None, "others refuse pictures"
+    processor = model.pictures
+    assert processor is not None, "others refuse pictures"
     if len(sources) > limits.max_pictures:
         raise MediaTooLarge(f"{len(sources)} pictures, {limits.max_pictures} are allowed", param="messages")
     pictures: list[ProcessedPicture] = []
@@ -35,10 +38,12 @@ def request_pictures(
     pixels_left, bytes_left, tokens_left = limits.max_total_pixels, limits.max_prepared_bytes, model.max_context
     for index, source in enumerate(sources):
         with _errors_name_picture(index, source.param):
-            content = contents.content_of(source.source, max(until - time.monotonic(), 0.0))
-            picture = decoded(content, min(limits.max_pixels, pixels_left))
+            max_pixels = min(limits.max_pixels, pixels_left)
+            encoded = contents.picture_of(source.source, max(until - time.monotonic(), 0.0))
+            picture = contents.prepared(encoded, partial(_prepared, max_pixels=max_pixels, processor=processor))
+            check_size(picture.width, picture.height, max_pixels)  # of one that was prepared before
             pixels_left -= picture.width * picture.height
-            processed = model.pictures.process(picture)
+            processed = picture.processed
             bytes_left -= processed.picture.num_bytes
             if bytes_left < 0:
                 raise MediaTooLarge(f"the pictures so far take more than {limits.max_prepared_bytes} bytes of pixels")
@@ -49,6 +54,13 @@ def request_pictures(
             )
         pictures.append(processed)
     return pictures
+
+
+def _prepared(content: bytes, max_pixels: int, processor: PictureProcessor) -> CachedPicture:
+    from cactus_actors.vision.picture_decoder import decoded
+
+    picture = decoded(content, max_pixels)
+    return CachedPicture(picture.width, picture.height, processor.process(picture))
 
 
 @contextmanager
