@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cactus_actors.protocol.errors import StorageFailure
 from cactus_actors.router.journal.job_journal import end_of
 from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
 from cactus_actors.router.state.journal_records import (
@@ -61,7 +62,9 @@ class Disk:
         ]
 
     def load(self, digests: Sequence[bytes]) -> list[bytes]:
-        """The contents of pictures."""
+        """The contents of pictures; raises StorageFailure for a missing one."""
+        if not self.pictures.keys() >= {*digests}:
+            raise StorageFailure("a picture of the job is missing in the journal")
         return [self.pictures[digest] for digest in digests]
 
     def read(self, job_id: str) -> StoredResult | None:

@@ -10,7 +10,9 @@ import pytest
 from cactus_actors.protocol.messages import Accepted, Cancel, ChatMessage, ContentPart, Fetch, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.pictures import PictureFrame
+from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
+from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.encoded_picture import EncodedPicture
 from tests.support.router.core_harness import RouterHarness, error_of, job_id
 from tests.support.router.memory_journal import Disk
@@ -117,6 +119,14 @@ def test_the_next_router_runs_a_job_from_the_same_bytes(disk: Disk) -> None:
     assert error_of(second.client(asking(1, *frames(0, 1)), frames=PICTURES[1::-1])[0]).type == "idempotency_conflict"
 
 
+def test_a_job_whose_picture_is_lost_ends_with_the_reason(disk: Disk) -> None:
+    submit(router_on(disk), asking(1, *frames(0)), PICTURES[0])
+    disk.pictures.clear()
+    second = router_on(disk)
+    [finished] = second.client(Fetch(job_id=job_id(1)))
+    assert (finished.result.success, finished.result.error.type) == (False, "storage_error")
+
+
 def test_jobs_about_the_same_picture_store_it_once(disk: Disk) -> None:
     router = router_on(disk)
     submit(router, asking(1, *frames(0)), PICTURES[0])
@@ -206,3 +216,23 @@ def test_the_bytes_of_frames_count_while_the_request_waits(disk: Disk) -> None:
     error = error_of(router.client(asking(1, *frames(0)), frames=[large])[0])
     assert (error.type, "bytes wait" in error.message) == ("rate_limit_error", True)
     assert isinstance(submit(router, asking(2, *frames(0)), PICTURES[0]), Accepted)
+
+
+def test_tenants_share_nothing_of_the_same_picture(disk: Disk) -> None:
+    """Workers find blocks by their hashes, and embeddings by the cache salt and the picture."""
+    router = router_on(disk)
+    router.connect("w2")
+    callers = [Caller(name, "client", tenant, MAX_TOPICS) for name, tenant in (("a", "x"), ("b", "y"), ("c", "x"))]
+    prompt = f"<__media__>{'?' * 40}"
+    for number, caller in enumerate(callers):
+        message = Submit(job_id=job_id(number), prompt=prompt, images=[PictureFrame(0)], options=Options(seed=3))
+        router.client(message, caller=caller, frames=PICTURES[:1])
+        router.write_to_disk()
+    jobs = [router.core.state.jobs.live[job_id(number)] for number in range(3)]
+    one, other, same = [router.running(number)[1] for number in range(3)]
+    assert one.pictures == other.pictures == same.pictures
+    assert one.cache_salt == same.cache_salt != other.cache_salt
+    hashes = [job.prepared.block_hashes for job in jobs]
+    assert hashes[0] == hashes[2] != ()
+    assert set(hashes[0]).isdisjoint(hashes[1])
+    assert stored(disk) == {PICTURES[0]}
