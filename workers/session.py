@@ -57,13 +57,13 @@ class WorkerSession:
         self._load_adapter = load_adapter
         self._hello = hello
         self._is_welcome = False
-        self._said_hello_at = 0.0
+        self._sent_hello_at = 0.0
         self._num_accepted = 0
         self._reports = ReportWindow(hello.max_reports_ahead)
         self._last_report: Report | None = None
         self._reported_at = 0.0
         self._missing_adapters: dict[str, str] = {}  # paths by key
-        self._must_tell_adapters = False
+        self._must_report_adapters = False
         self._ram_usage_mb, self._measured_at = 0.0, -HEARTBEAT_S
         self._is_draining = False
         self.has_left = False
@@ -88,7 +88,7 @@ class WorkerSession:
         """Request a session, at the start and whenever the last one may be broken; running dispatches are void."""
         self._drop_sequences()
         self._is_welcome = False
-        self._said_hello_at = now
+        self._sent_hello_at = now
         return [self._hello]
 
     def on_command(self, command: RouterCommand, now: float) -> list[WorkerMessage]:
@@ -137,11 +137,11 @@ class WorkerSession:
         messages: list[WorkerMessage] = []
         if self._missing_adapters:  # one a tick, so that sequences go on and the router hears of this worker
             self._load(next(iter(self._missing_adapters)))
-        if self._must_tell_adapters and not self._missing_adapters:
-            self._must_tell_adapters = False
+        if self._must_report_adapters and not self._missing_adapters:
+            self._must_report_adapters = False
             messages.append(AdaptersLoaded(sorted(self._engine.adapters.keys), self._engine.adapters.failures))
         if not self._is_welcome:
-            if now - self._said_hello_at >= HELLO_RETRY_S:
+            if now - self._sent_hello_at >= HELLO_RETRY_S:
                 messages += self.begin(now)
         else:
             if now - self._measured_at >= HEARTBEAT_S:
@@ -164,7 +164,7 @@ class WorkerSession:
 
     def _on_welcome(self, now: float) -> list[WorkerMessage]:
         # Reports that reached a new router before our Hello did were each answered with a Welcome.
-        is_answer = not self._is_welcome or now - self._said_hello_at < HEARTBEAT_S
+        is_answer = not self._is_welcome or now - self._sent_hello_at < HEARTBEAT_S
         if not is_answer:
             return self.begin(now)
         self._drop_sequences()
@@ -178,7 +178,7 @@ class WorkerSession:
         for key in table.keys - wanted.keys():
             table.drop(key)
         self._missing_adapters = {key: path for key, path in wanted.items() if key not in table.keys}
-        self._must_tell_adapters = True
+        self._must_report_adapters = True
 
     def _load(self, key: str) -> None:
         path = self._missing_adapters.pop(key)

@@ -79,12 +79,12 @@ def _check_variables(variables: Mapping[str, Any]) -> None:
 
 def _given_once(given: Mapping[str, Any], variables: Mapping[str, Any], name: str) -> Any:
     """An option that may also be a variable of the template."""
-    said = {value for value in (given.get(name), variables.get(name)) if value is not None}
-    if len(said) > 1:
+    values = {value for value in (given.get(name), variables.get(name)) if value is not None}
+    if len(values) > 1:
         raise InvalidRequest(
             f"{name} and chat_template_kwargs.{name} are one field and were given two values", param=name
         )
-    return next(iter(said), None)
+    return next(iter(values), None)
 
 
 def _enabled(given: Mapping[str, Any], variables: dict[str, Any], effort: str | None) -> bool | None:
@@ -98,15 +98,15 @@ def _enabled(given: Mapping[str, Any], variables: dict[str, Any], effort: str | 
             param="enable_thinking",
         )
     enabled = named if enabled is None else enabled
-    for field, wish in (
+    for field, value in (
         ("prompt_mode", True if "prompt_mode" in given else None),
         ("reasoning_effort", effort),
     ):
-        if wish is None:
+        if value is None:
             continue
-        wished = wish != "none"
+        is_wanted = value != "none"
         if enabled is None:
-            enabled = wished
-        elif enabled != wished and (field == "prompt_mode" or not wished):
+            enabled = is_wanted
+        elif enabled != is_wanted and (field == "prompt_mode" or not is_wanted):
             raise InvalidRequest(f"{field} and enable_thinking contradict each other", param=field)
     return enabled

@@ -98,7 +98,7 @@ def calibrate(
     from cactus_actors.calibration.bound_report import Bound, BoundReport
     from cactus_actors.calibration.plotting import check_plotting, write_plot
 
-    if sum(wish is not None for wish in (precision, cloud_share, max_error)) > 1:
+    if sum(target is not None for target in (precision, cloud_share, max_error)) > 1:
         raise typer.BadParameter("give one of --precision, --cloud-share and --max-error")
     if max_error is not None and not (0.0 < max_error < 1.0 and 0.0 < confidence < 1.0):
         raise typer.BadParameter("--max-error and --confidence are between 0 and 1, and neither")

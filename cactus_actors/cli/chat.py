@@ -110,12 +110,12 @@ class ChatSession:
 
     def run(self, read: ReadLine) -> None:
         """Run turns until the user leaves."""
-        while (said := read()) is not None:
-            if not said.strip():
+        while (text := read()) is not None:
+            if not text.strip():
                 continue
-            command, _, rest = said.strip().partition(" ")
-            if "\n" in said or not command.startswith("/"):
-                self._take_turn(said)
+            command, _, rest = text.strip().partition(" ")
+            if "\n" in text or not command.startswith("/"):
+                self._take_turn(text)
             elif command in ("/exit", "/quit"):
                 return
             else:
@@ -199,9 +199,9 @@ class ChatSession:
             return
         _print_dimmed(f"{len(self._turns)} messages are in {path}")
 
-    def _take_turn(self, said: str) -> None:
+    def _take_turn(self, text: str) -> None:
         pictures = {"images": self._images} if self._images else {}
-        asked = [*self._turns, {"role": "user", "content": said, **pictures}]
+        asked = [*self._turns, {"role": "user", "content": text, **pictures}]
         self._images = []
         answer, reasoning = "", ""
         writer = AnswerWriter(self._shows_reasoning)

@@ -51,7 +51,7 @@ class CloudWorker:
         self._draining = False
         self._stopping = False
         self._is_welcomed = False
-        self._said_hello_at: float | None = None
+        self._sent_hello_at: float | None = None
         self._has_announced_draining = False
         self._num_accepted = 0
         self._reported_at = 0.0
@@ -130,7 +130,7 @@ class CloudWorker:
                 if self._is_welcomed:
                     self._reset_connection()
                 else:
-                    self._is_welcomed = self._said_hello_at is not None
+                    self._is_welcomed = self._sent_hello_at is not None
             case Dispatch():
                 self._num_accepted += 1
                 self._requests.take(command)
@@ -141,12 +141,12 @@ class CloudWorker:
 
     def _send_hello(self, socket: zmq.asyncio.Socket, now: float) -> float:
         """Send Hello, again if it stays unanswered; returns the seconds until the next action."""
-        if self._said_hello_at is not None and now - self._said_hello_at < HELLO_TIMEOUT_S:
+        if self._sent_hello_at is not None and now - self._sent_hello_at < HELLO_TIMEOUT_S:
             return HEARTBEAT_S
         self._reset_connection()
         if not send(socket, self._requests.hello()):
             return RETRY_SEND_S
-        self._said_hello_at = self._reported_at = now
+        self._sent_hello_at = self._reported_at = now
         return HEARTBEAT_S
 
     def _send_report(self, socket: zmq.asyncio.Socket, now: float) -> float:
@@ -196,7 +196,7 @@ class CloudWorker:
         self._requests.abort_all()
         self._num_accepted = 0
         self._is_welcomed = False
-        self._said_hello_at = None
+        self._sent_hello_at = None
         self._has_announced_draining = False
         self._reported_state = self._reported_spending = None
 

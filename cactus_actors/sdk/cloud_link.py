@@ -83,20 +83,20 @@ class CloudLink:
                 self._wake.clear()
                 self._requests.refresh_access(time.monotonic())
                 self._requests.start_waiting()
-                news = self._requests.updates()
+                updates = self._requests.updates()
                 report = Report(
                     num_accepted=self._num_accepted,
                     free_slots=self._requests.free_slots(),
                     free_blocks=0,
                     num_running=self._requests.num_running,
-                    deltas=[job.delta() for job in news],
+                    deltas=[job.delta() for job in updates],
                     tokens_generated=self._requests.num_completion_tokens,
                     unavailable=self._requests.unavailable(),
                 )
                 if report != reported:
                     reported = report
                     self._reports.put(report)
-                    self._requests.delivered(news)
+                    self._requests.delivered(updates)
                 self._first.set()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT_S):

@@ -19,17 +19,17 @@ _MAX_READ = 65_536
 class JobLogTarget:
     """The path that the router writes to.
 
-    For standard error the path is a pipe of this process, whose lines are passed to `say`.
+    For standard error the path is a pipe of this process, whose lines are passed to `write_line`.
     """
 
-    def __init__(self, config: ServeConfig, say: Callable[[str], None]) -> None:
+    def __init__(self, config: ServeConfig, write_line: Callable[[str], None]) -> None:
         self._writer = -1
         self.path: str | None = None
         if config.job_log == STANDARD_ERROR:
             # A pipe without a name leaves no file behind, however this process ends.
             self._reader, self._writer = os.pipe()
             self.path = f"/proc/{os.getpid()}/fd/{self._writer}"
-            self._thread = threading.Thread(target=self._relay, args=(say,), name="job log", daemon=True)
+            self._thread = threading.Thread(target=self._relay, args=(write_line,), name="job log", daemon=True)
             self._thread.start()
         elif config.job_log is None:
             self.path = str(config.state_dir.expanduser() / FILE_NAME)
@@ -47,7 +47,7 @@ class JobLogTarget:
         os.close(self._writer)
         self._writer = -1
 
-    def _relay(self, say: Callable[[str], None]) -> None:
+    def _relay(self, write_line: Callable[[str], None]) -> None:
         rest = b""
         while True:
             *lines, rest = (rest + os.read(self._reader, _MAX_READ)).split(b"\n")
@@ -55,4 +55,4 @@ class JobLogTarget:
                 if not line:
                     os.close(self._reader)
                     return
-                say(line.decode(errors="replace"))
+                write_line(line.decode(errors="replace"))

@@ -42,10 +42,10 @@ def rewritten(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     _close_what_is_left(plain)
     parts = _settled_condition(plain)
     for keyword in list(plain):
-        said = _equivalent_schemas(keyword, plain[keyword])
-        if said is not None:
+        equivalents = _equivalent_schemas(keyword, plain[keyword])
+        if equivalents is not None:
             del plain[keyword]
-            parts += said
+            parts += equivalents
     if parts:
         others = plain.get("allOf", [])
         plain["allOf"] = [*others, *parts] if isinstance(others, list) else others

@@ -112,8 +112,8 @@ class OpenAuthenticator(Authenticator):
 
     def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
         domain = self._domains[socket]
-        identity, brought = _of_peer(socket, frames)
-        connection = self.connections.note(domain, "", identity, brought)
+        identity, sent = _of_peer(socket, frames)
+        connection = self.connections.note(domain, "", identity, sent)
         if domain != "stream":
             return ANONYMOUS, connection
         if connection is None:  # it has ended
@@ -195,8 +195,8 @@ class CurveAuthenticator(Authenticator):
         caller = self._keys.of(public_key, time.monotonic())
         if caller is None:
             return None, None
-        identity, brought = _of_peer(socket, frames)
-        return caller, self.connections.note(self._domains[socket], public_key, identity, brought)
+        identity, sent = _of_peer(socket, frames)
+        return caller, self.connections.note(self._domains[socket], public_key, identity, sent)
 
     def _close_all(self, public_key: str, caller: Caller, now: float) -> RevokedKey:
         """Close the connections of a key; those of clients after CLOSE_DELAY_S, so that they can read the reason."""

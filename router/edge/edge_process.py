@@ -32,7 +32,7 @@ from cactus_actors.router.edge.edge_messages import (
 from cactus_actors.router.process.child_process import start_child
 
 START_LIMIT_S = 60.0
-LONG_LIFE_S = 10.0
+STABLE_AFTER_S = 10.0
 """An edge process that ends sooner is started again a little later."""
 RESTART_DELAYS_S = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 CLOSE_LIMIT_S = 2.0
@@ -87,7 +87,7 @@ class EdgeProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._generation = 0
         self._published: list[bytes] = []
-        self._num_short_lives = 0
+        self._num_early_exits = 0
         self._started_at = self._last_message_at = 0.0
         self._silence: FairSeconds | None = None
         self._last_taken_at, self._is_stalled = 0.0, False
@@ -250,8 +250,8 @@ class EdgeProcess:
         self._end()
         status = None if process is None else process.returncode
         now = time.monotonic()
-        self._num_short_lives = 0 if now - self._started_at > LONG_LIFE_S else self._num_short_lives + 1
-        delay = RESTART_DELAYS_S[min(self._num_short_lives, len(RESTART_DELAYS_S) - 1)]
+        self._num_early_exits = 0 if now - self._started_at > STABLE_AFTER_S else self._num_early_exits + 1
+        delay = RESTART_DELAYS_S[min(self._num_early_exits, len(RESTART_DELAYS_S) - 1)]
         self._restart_at = now + delay
         _log.warning("the edge process %s (exit status %s); another one starts", how, status)
         self._on_lost()

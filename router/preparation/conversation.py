@@ -34,8 +34,8 @@ class PreparedConversation(NamedTuple):
     @property
     def question(self) -> str:
         """The last message of a user."""
-        said = (turn.content for turn in reversed(self.turns) if turn.role == "user")
-        content = next(said, "")
+        contents = (turn.content for turn in reversed(self.turns) if turn.role == "user")
+        content = next(contents, "")
         if isinstance(content, list):
             return "\n".join(part.text for part in content if part.text is not None)
         return content or ""

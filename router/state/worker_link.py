@@ -21,7 +21,7 @@ class WorkerLink:
     def __init__(self, now: float) -> None:
         self.last_seen = now
         self._excused_s = 0.0
-        self._num_reports = self._num_reports_told = self._num_unacknowledged = 0
+        self._num_reports = self._num_reports_acknowledged = self._num_unacknowledged = 0
         self._acknowledged_at = now
 
     def silent_s(self, now: float) -> float:
@@ -41,8 +41,8 @@ class WorkerLink:
         If a worker continues to report, but for a long time receives nothing of the messages in flight, its connection
         is broken in one direction. A few reports may have been in flight, too.
         """
-        num_taken = self._num_reports_told if report.num_taken is None else report.num_taken
-        has_received_all = report.num_accepted >= num_sent and num_taken >= self._num_reports_told
+        num_taken = self._num_reports_acknowledged if report.num_taken is None else report.num_taken
+        has_received_all = report.num_accepted >= num_sent and num_taken >= self._num_reports_acknowledged
         if has_received_all or report.num_accepted > last.num_accepted or num_taken > (last.num_taken or 0):
             self._num_unacknowledged, self._acknowledged_at = 0, now
         else:
@@ -53,9 +53,9 @@ class WorkerLink:
 
     def credit(self, max_ahead: int) -> ReportsTaken | None:
         """The message that grants it more reports, at most `max_ahead` unacknowledged ones; None if not needed now."""
-        if max_ahead <= 0 or 2 * (self._num_reports - self._num_reports_told) < max_ahead:
+        if max_ahead <= 0 or 2 * (self._num_reports - self._num_reports_acknowledged) < max_ahead:
             return None
-        self._num_reports_told = self._num_reports
+        self._num_reports_acknowledged = self._num_reports
         return ReportsTaken(self._num_reports, max_ahead)
 
 

@@ -64,10 +64,10 @@ class JobReporter:
         self._thread.join(CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
-        num_told = 0
+        num_reported = 0
         while (entry := self._waiting.get()) is not None:
-            num_dropped = self._num_dropped - num_told
-            num_told += num_dropped
+            num_dropped = self._num_dropped - num_reported
+            num_reported += num_dropped
             for sink in self._sinks:
                 try:
                     if num_dropped:

@@ -96,13 +96,13 @@ class WrittenReasoning:
 
     def add(self, text: str) -> dict[str, str]:
         """Fields that more reasoning adds to the message; none if reasoning is omitted."""
-        said: dict[str, str] = {}
+        fields: dict[str, str] = {}
         if text and self._form in ("apart", "both"):
-            said = {"reasoning_content": text, "reasoning": text}
+            fields = {"reasoning_content": text, "reasoning": text}
         if text and self._form in ("inline", "both"):
-            said["content"] = text if self._is_begun else _OPENING + text
+            fields["content"] = text if self._is_begun else _OPENING + text
             self._is_begun = True
-        return said
+        return fields
 
     def end(self) -> str:
         """Text of the content between reasoning and answer."""

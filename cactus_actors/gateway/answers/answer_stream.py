@@ -77,7 +77,7 @@ class AnswerStream:
         """
         self._wake_later()
         try:
-            while not any(isinstance(one.news, Delta | Result) for one in self._first) and not self._is_quiet:
+            while not any(isinstance(one.content, Delta | Result) for one in self._first) and not self._is_quiet:
                 await self._choices.wait()
                 self._first += self._choices.taken()
         except BaseException:
@@ -139,7 +139,7 @@ class AnswerStream:
     def _frames_of(self, stream_event: StreamEvent) -> list[bytes]:
         choice = stream_event.choice
         seen, place = self._seen[choice], self._positions[choice]
-        match stream_event.news:
+        match stream_event.content:
             case Accepted() as accepted:
                 chunks = self._chunks.accepted(choice, accepted)
                 return self._events(chunks) if seen.num_items == 0 and not seen.is_ended else []

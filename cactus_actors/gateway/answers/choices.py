@@ -33,7 +33,7 @@ class StreamEvent:
     """An event of one choice: it was accepted, has new deltas, or ended."""
 
     choice: int
-    news: Accepted | Delta | Result
+    content: Accepted | Delta | Result
 
 
 class ChoiceStreams:

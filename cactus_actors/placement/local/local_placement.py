@@ -113,15 +113,15 @@ class LocalPlacement:
 
     def _watch(self, actor: LocalActor, output: ActorOutput) -> None:
         """Handle its replies and its output until its process has ended."""
-        death = _process_descriptor(actor.pid)
+        pidfd = _process_descriptor(actor.pid)
         thread = self._thread
 
         def reap() -> None:
             for descriptor in (actor.connection.fileno(), output.reader):
                 thread.unwatch(descriptor)
-            if death is not None:
-                thread.unwatch(death)
-                os.close(death)
+            if pidfd is not None:
+                thread.unwatch(pidfd)
+                os.close(pidfd)
             actor.reap()
             output.close()
             self._actors.remove(actor)
@@ -137,8 +137,8 @@ class LocalPlacement:
 
         thread.watch(actor.connection.fileno(), on_answer)
         thread.watch(output.reader, on_output)
-        if death is not None:
-            thread.watch(death, reap)
+        if pidfd is not None:
+            thread.watch(pidfd, reap)
 
 
 def _process_descriptor(pid: int) -> int | None:

@@ -69,7 +69,7 @@ class PrivateRay:
         """Wait for its address, without limit while it runs; start it again when it ends."""
         started_at = time.monotonic()
         give_up_at = started_at + START_TIMEOUT_S
-        tell_at = started_at + SLOW_START_S
+        announce_at = started_at + SLOW_START_S
         while not (address := _read(self._address_file)):
             now = time.monotonic()
             if reason := self._failure():
@@ -78,8 +78,8 @@ class PrivateRay:
                     raise Unavailable(f"Ray does not start: {reason} (more in {self._output.path})")
                 self._announce(f"Ray did not start ({reason}); it is started again")
                 self._launch()
-            elif now >= tell_at:
-                tell_at = float("inf")
+            elif now >= announce_at:
+                announce_at = float("inf")
                 self._announce(f"Ray takes longer than {SLOW_START_S:.0f} s to start on this machine")
             time.sleep(POLL_INTERVAL_S)
         return address
