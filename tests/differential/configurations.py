@@ -157,6 +157,21 @@ QWEN3_5_MOE = Family(
     max_layers=6,
 )
 
+LFM3 = Family(
+    "Lfm3ForCausalLM",
+    "lfm3",
+    (
+        *("head_dim", "num_key_value_heads", "tie_word_embeddings", "max_position_embeddings", "norm_eps"),
+        *("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor", "sliding_window"),
+        *("layer_types", "conv_L_cache", "use_sandwich_norm", "use_attention_gate", "attention_bias"),
+    ),
+    always=(SMALL_HEADS,),
+    instead=(
+        ("layer_types", layer_kinds(*CONVOLVING, "sliding_attention")),
+        ("rope_parameters", ropes.proportional_rope_parameters_by_layer),
+    ),
+    max_layers=7,
+)
 FAMILIES = (
     Family("LlamaForCausalLM", "llama", (*BASICS, "attention_bias", "mlp_bias", "hidden_act")),
     Family("MistralForCausalLM", "mistral", (*BASICS, "sliding_window")),
@@ -278,21 +293,7 @@ FAMILIES = (
         instead=(("layer_types", layer_kinds(*CONVOLVING)),),
         max_layers=6,
     ),
-    Family(
-        "Lfm3ForCausalLM",
-        "lfm3",
-        (
-            *("head_dim", "num_key_value_heads", "tie_word_embeddings", "max_position_embeddings", "norm_eps"),
-            *("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor", "sliding_window"),
-            *("layer_types", "conv_L_cache", "use_sandwich_norm", "use_attention_gate", "attention_bias"),
-        ),
-        always=(SMALL_HEADS,),
-        instead=(
-            ("layer_types", layer_kinds(*CONVOLVING, "sliding_attention")),
-            ("rope_parameters", ropes.proportional_rope_parameters_by_layer),
-        ),
-        max_layers=7,
-    ),
+    LFM3,
     QWEN3_5,
     QWEN3_5_MOE,
 )
@@ -317,6 +318,14 @@ FAMILIES += (
         (*BASICS, "layer_types", "full_attn_idxs", "conv_L_cache", "norm_eps"),
         always=(("block_multiple_of", one_of(4, 10, 16)), LONG_CONTEXT),
         instead=(("layer_types", layer_kinds("conv", "full_attention")), LONG_CONTEXT),
+    ),
+    Family(
+        "Lfm3VlForConditionalGeneration",
+        "lfm3_vl",
+        LFM3.own,
+        always=(*LFM3.always, LONG_CONTEXT),
+        instead=(*LFM3.instead, LONG_CONTEXT),
+        max_layers=LFM3.max_layers,
     ),
     Family(
         "Qwen3VLForConditionalGeneration",

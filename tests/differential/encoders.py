@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from cactus_actors.protocol.pictures import PreparedPicture
+from tests.differential.lfm3_encoders import drawn_lfm3_encoder
 from tests.differential.qwen_encoders import QWEN_TYPES, drawn_qwen_encoder, drawn_qwen_pictures
 from tests.support.models.random_pictures import TileSize, image_token_id_of, prompt_with, random_picture
 
@@ -16,7 +17,7 @@ PROCESSOR = {"image_mean": [0.5, 0.45, 0.4], "image_std": [0.5, 0.25, 0.3], "res
 NAMES_OF_MERGING = {"idefics3": "scale_factor", "smolvlm": "scale_factor", "lfm2_vl": "downsample_factor"}
 """The key with the side of merged patches, by type of model."""
 
-WITH_PICTURES = {*NAMES_OF_MERGING, *QWEN_TYPES, "gemma3"}
+WITH_PICTURES = {*NAMES_OF_MERGING, *QWEN_TYPES, "gemma3", "lfm3_vl"}
 """The types of models that are compared with pictures."""
 
 
@@ -37,8 +38,9 @@ class Encoder:
 def drawn_encoder(model_type: str, text: dict[str, Any], random: Random) -> Encoder:
     """An encoder of odd sizes for such a text part; its placeholder is the last token of the vocabulary."""
     vocab_size = text["vocab_size"]
-    if model_type in QWEN_TYPES:
-        keys = drawn_qwen_encoder(model_type, text, random)
+    if model_type in QWEN_TYPES or model_type == "lfm3_vl":
+        is_qwen = model_type in QWEN_TYPES
+        keys = drawn_qwen_encoder(model_type, text, random) if is_qwen else drawn_lfm3_encoder(text, random)
         return Encoder(keys, drawn_qwen_pictures(keys["vision_config"], random))
     merging, patch_size = random.choice([1, 2, 2, 3]), random.choice([2, 3, 4, 5])
     per_side = merging * random.randint(1, 4)

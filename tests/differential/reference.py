@@ -156,6 +156,7 @@ def log_probabilities(
 def _forward(model: PreTrainedModel, prompt_ids: list[int], inputs: Inputs) -> NDArray[np.float64]:
     ids = torch.tensor([prompt_ids])
     types = token_types_of(model.config, ids) if inputs else {}
+    inputs = {name: each.to(model.dtype) if each.is_floating_point() else each for name, each in inputs.items()}
     logits = model(input_ids=ids, use_cache=False, **types, **inputs).logits[0].double()
     if not bool(torch.isfinite(logits).all()):
         raise NoReference("its logits are not finite")

@@ -8,7 +8,7 @@ from tests.differential.qwen_encoders import QWEN_TYPES
 
 TEXTS = {
     **{"gemma3": ("gemma3_text",), "gemma4": ("gemma4_text",), "mistral3": ("ministral3", "ministral3", "mistral")},
-    **{"smolvlm": ("llama",), "idefics3": ("llama",), "lfm2_vl": ("lfm2",)},
+    **{"smolvlm": ("llama",), "idefics3": ("llama",), "lfm2_vl": ("lfm2",), "lfm3_vl": ("lfm3",)},
     **{model_type: (text_type,) for model_type, text_type in QWEN_TYPES.items()},
 }
 """The types of the text part of models with images."""

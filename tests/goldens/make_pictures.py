@@ -21,12 +21,13 @@ from transformers import AutoConfig, AutoModelForImageTextToText, PreTrainedMode
 
 from cactus_actors.protocol.pictures import PreparedPicture
 from tests.goldens.gemma_picture_families import GEMMA_PICTURE_FAMILIES
+from tests.goldens.lfm3_picture_families import LFM3_PICTURE_FAMILIES
 from tests.goldens.picture_families import PICTURE_FAMILIES, PictureFamily
 from tests.goldens.picture_inputs import Inputs, inputs_of, token_types_of
 from tests.goldens.qwen_picture_families import QWEN_PICTURE_FAMILIES
 from tests.support.models.random_pictures import image_token_id_of, prompt_with, random_picture
 
-FAMILIES = PICTURE_FAMILIES + GEMMA_PICTURE_FAMILIES + QWEN_PICTURE_FAMILIES
+FAMILIES = PICTURE_FAMILIES + GEMMA_PICTURE_FAMILIES + QWEN_PICTURE_FAMILIES + LFM3_PICTURE_FAMILIES
 NUM_GREEDY = 64
 MAX_SEEDS = 60
 MIN_MARGIN = 1e-3  # between the best and the second-best logit of every greedy step, of the logits' range

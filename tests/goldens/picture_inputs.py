@@ -18,7 +18,7 @@ def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures:
     tiles = [scaled(processor, tile) for picture in pictures for tile in picture.tiles]
     if config["model_type"] == "gemma3":
         return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2).contiguous()}
-    if config["model_type"].startswith("qwen"):
+    if config["model_type"].startswith(("qwen", "lfm3")):
         return _qwen_inputs(config["vision_config"], tiles)
     if config["model_type"] != "lfm2_vl":
         return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2)[None].contiguous()}

@@ -74,7 +74,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
         FAMILY.name,
         layers=layers,
         ropes=_ropes(keys, {layer.rope for layer in layers if layer.kind == "attention"}),
-        norm_eps=keys.number("norm_eps", "norm_eps"),
+        norm_eps=keys.number("norm_eps" if keys.get("rms_norm_eps") is None else "rms_norm_eps", "norm_eps"),
         tie_embeddings=keys.boolean("tie_word_embeddings", default=True),
         num_taps=keys.integer("conv_L_cache", "num_taps"),
         has_norms_after=keys.boolean("use_sandwich_norm", default=True),

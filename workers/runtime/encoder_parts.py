@@ -9,6 +9,7 @@ from __future__ import annotations
 from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.weight_refs import (
+    GridTapsRef,
     KernelRef,
     MatrixRef,
     TableRef,
@@ -32,10 +33,13 @@ def table(g: Graph, name: str, length: int, width: int) -> None:
     g.tables.append(TableRef((name,), (length,), width=width))
 
 
-def patch_embedding(g: Graph, patches: Value, name: str, kernel_shape: tuple[int, ...], width: int) -> Value:
-    """A convolution whose stride is its size, over pixels in the order of its kernel, with a bias."""
+def patch_embedding(
+    g: Graph, patches: Value, name: str, kernel_shape: tuple[int, ...], width: int, *, bias: bool = True
+) -> Value:
+    """A convolution whose stride is its size, over pixels in the order of its kernel."""
     kernel = KernelRef((name,), (width,), patches.width, is_head=True, kernel_shape=kernel_shape)
-    return biased(g, g._product(patches, kernel), name)
+    product = g._product(patches, kernel)
+    return biased(g, product, name) if bias else product
 
 
 def biased(g: Graph, x: Value, *names: str) -> Value:
@@ -75,14 +79,30 @@ def activated(g: Graph, x: Value, activation: Activation) -> Value:
     return x
 
 
-def full_attention(g: Graph, qkv: Value, num_heads: int, head_dim: int, *, turns: bool = False) -> Value:
+def grid_conv(g: Graph, projected: Value, name: str, *, side: int, merge_size: int) -> Value:
+    """C * conv(B * x) over the grid of the patches, from B, C and x side by side, (patches, width) (LFM3-VL).
+
+    Each channel has `side` x `side` taps, around the patch itself.
+    """
+    width = projected.width // 3
+    mixed = Value(g, width)
+    taps = GridTapsRef((name,), (width,), num_taps=side**2, side=side)
+    fields = {"count": width, "column": side, "window": merge_size, "vector": taps}
+    g._note(OpCode.GRID_CONV, source=projected, target=mixed, **fields)
+    return mixed
+
+
+def full_attention(
+    g: Graph, qkv: Value, num_heads: int, head_dim: int, *, num_kv_heads: int = 0, turns: bool = False
+) -> Value:
     """Attention of each row to all rows, (rows, heads * head_dim), from queries, keys and values side by side.
 
-    All layers use the same layer of the cache, one after the other. `turns`: with a rotary embedding of the patches.
+    All layers use the same layer of the cache, one after the other. By default there are as many key-value heads as
+    heads. `turns`: with a rotary embedding of the patches.
     """
-    heads = AttentionHeads(num_heads, num_heads, head_dim)
+    heads = AttentionHeads(num_heads, num_kv_heads or num_heads, head_dim)
     if not g.stored_heads:
-        g.stored_heads.append((num_heads, head_dim))
+        g.stored_heads.append((heads.num_kv_heads, head_dim))
     if turns:
         g._note(OpCode.ROTATE, target=qkv, attention_heads=heads)
     g._note(OpCode.STORE, source=qkv, layer=0, column=heads.query_size, attention_heads=heads)

@@ -46,11 +46,12 @@ class OpCode(IntEnum):
     SHIFT = 35
     JOIN = 36
     ADD_GIVEN = 37
-    GROUP = 38  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 39
-    EXPERT_MATMUL = 40
-    ADAPTER_DOWN = 41  # from here on, products of adapters
-    ADAPTER_UP = 42
+    GRID_CONV = 38
+    GROUP = 39  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 40
+    EXPERT_MATMUL = 41
+    ADAPTER_DOWN = 42  # from here on, products of adapters
+    ADAPTER_UP = 43
 
 
 class RowKind(IntEnum):

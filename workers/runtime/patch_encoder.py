@@ -95,8 +95,7 @@ class PatchEncoder:
         vision = self._vision
         num_patches = tile.num_tokens * vision.merged_patches
         self._make_room(num_patches)
-        (table,) = self._tables
-        inputs = (patches_of(tile, vision), positions_of(tile, vision, table))
+        inputs = (patches_of(tile, vision), *(positions_of(tile, vision, table) for table in self._tables))
         for index, values in zip(self._program.inputs, inputs, strict=True):
             target = self._rows_of(index, num_patches)
             target[:, : values.shape[1]] = values
@@ -106,7 +105,7 @@ class PatchEncoder:
                 turns[: values.size] = values.ravel()
         tiles = np.append(np.arange(0, num_patches, GROUP), num_patches)
         step, self._num_tokens = self._step, tile.num_tokens
-        step.sizes[:] = num_patches, tile.num_tokens, len(tiles) - 1, 1
+        step.sizes[:] = num_patches, tile.num_tokens, len(tiles) - 1, 1, tile.width // vision.patch_size
         step.tiles[: len(tiles)] = tiles
         step.ends[:num_patches] = num_patches - 1
         self._next_part = 0
@@ -184,7 +183,7 @@ def _new_step(num_patches: int, num_blocks: int) -> StepInputs:
     """The inputs of a tile, which is one sequence."""
     positions = np.arange(num_patches, dtype=np.int32)
     return StepInputs(
-        sizes=np.zeros(4, np.int64),
+        sizes=np.zeros(5, np.int64),
         token_ids=np.zeros(num_patches, np.int32),
         positions=positions,
         turns=positions,

@@ -74,7 +74,7 @@ _WHOLE_PHASE = RECURRENCES | {
 """Operations whose threads do not work on separate rows."""
 
 _MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL, OpCode.ADAPTER_DOWN, OpCode.ADAPTER_UP}
-_READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.MERGE}
+_READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.MERGE, OpCode.GRID_CONV}
 """Operations that begin a run: they read rows written by other threads."""
 
 _BY_COLUMNS = {
@@ -260,6 +260,10 @@ def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, .
         for value in (op.source, op.target)
         if value is not None
     }
+    for index, op in enumerate(graph.operations):
+        if op.code is OpCode.GRID_CONV:  # other threads read all of its source until the run ends
+            assert op.source is not None, "it convolves something"
+            last_use[op.source] = max(last_use[op.source], _end_of_run(graph.operations, index))
     kept = (graph.hidden, graph.logits, *graph.features)
     buffers: list[Buffer] = []
     buffer_of: dict[Value, int] = {}
@@ -279,6 +283,13 @@ def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, .
             if value is not None and last_use[value] == index and value not in kept:
                 free[_buffer_of(value, layout)].append(buffer_of[value])
     return tuple(buffers), buffer_of
+
+
+def _end_of_run(operations: Sequence[GraphOperation], begin: int) -> int:
+    """The operation before which all threads have finished the run that begins there."""
+    others = range(begin + 1, len(operations))
+    ends = _MIXES_ROWS | _READS_OTHER_ROWS
+    return next((index for index in others if operations[index].code in ends), len(operations))
 
 
 def _buffer_of(value: Value, layout: WeightLayout) -> Buffer:

@@ -11,6 +11,7 @@ from cactus_actors.workers.kernels.encoder_kernels import (
     layer_norm,
     merge_rows,
 )
+from cactus_actors.workers.kernels.grid_conv import grid_conv
 from cactus_actors.workers.kernels.head_kernels import (
     delta_gates,
     gated_norm_head,
@@ -41,6 +42,7 @@ from cactus_actors.workers.runtime.attention_tasks import cached_layer, token_of
 from cactus_actors.workers.runtime.expert_operations import choose_or_combine
 from cactus_actors.workers.runtime.op_codes import OpCode
 from cactus_actors.workers.runtime.step_arguments import (
+    GRID_COLUMNS,
     ExpertChoices,
     ModelShape,
     PackedWeights,
@@ -59,7 +61,7 @@ SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_S
 NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode.SCORE))
 SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS, OpCode.CLAMPED_GATE))
 LAYER_NORM, ACTIVATE, MERGE, JOIN = map(int, (OpCode.LAYER_NORM, OpCode.ACTIVATE, OpCode.MERGE, OpCode.JOIN))
-ADD_GIVEN = int(OpCode.ADD_GIVEN)
+ADD_GIVEN, GRID_CONV = int(OpCode.ADD_GIVEN), int(OpCode.GRID_CONV)
 
 
 @internal(error_model="numpy", inline="always")
@@ -212,6 +214,22 @@ def work_on_row(
         _work_on_heads(op, source, target, part, parts, shape, weights, floats)
     elif code in (LAYER_NORM, ACTIVATE, MERGE):
         _work_on_patch(op, row, target, first, last, weights, work)
+    elif code == GRID_CONV:
+        columns = step.sizes[GRID_COLUMNS]
+        grid_conv(
+            floats,
+            work.starts[op.source],
+            op.source_width,
+            row,
+            num_rows // columns,
+            columns,
+            op.window,
+            weights.vectors,
+            op.start,
+            op.column,
+            op.count,
+            target,
+        )
     else:
         _convolve(op, row, source, target, weights, step, cache.states, floats)
 

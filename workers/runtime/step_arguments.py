@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES = range(4)
-"""Indices of `StepInputs.sizes`."""
+NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES, GRID_COLUMNS = range(5)
+"""Indices of `StepInputs.sizes`; only encoders have a grid, of patches."""
 
 FIRST_TOKEN, END_OF_KNOWN, END_OF_DRAFTS, SOURCE_SLOT, SLOT, SAVE_AT, SAVE_SLOT = range(7)
 """Columns of `StepInputs.states`: tokens of the step, and slots of the cache."""

@@ -77,6 +77,18 @@ class VectorRef:
 
 
 @dataclass(frozen=True)
+class GridTapsRef(VectorRef):
+    """The taps of a convolution over a grid, (channels, 1, side, side), stored by tap; `num_taps` is side squared."""
+
+    side: int = 0
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of the taps of a channel in the model's files."""
+        return (1, self.side, self.side)
+
+
+@dataclass(frozen=True)
 class TableRef(VectorRef):
     """A float32 table of (length, width), read outside of compiled code."""
 

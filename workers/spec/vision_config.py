@@ -48,7 +48,8 @@ class VisionConfig:
 
     With `rotary_theta`, queries and keys also turn by rows and columns. `feature_layers` are the layers after which
     features are taken, in the order of their tensors; the text's first layers add them to the tokens of the picture,
-    those of the first of these layers first (DeepStack: Meng et al. 2024).
+    those of the first of these layers first (DeepStack: Meng et al. 2024). `conv_layers` have a gated convolution over
+    the grid of patches in the place of attention, with `conv_side` squared taps (LFM3-VL).
     """
 
     image_token_id: int
@@ -69,6 +70,9 @@ class VisionConfig:
     num_frames: int = 1  # of a patch of a video; a picture is one that stands still
     rotary_theta: float = 0.0
     feature_layers: tuple[int, ...] = ()
+    num_kv_heads: int = 0  # as many as heads if 0
+    conv_layers: tuple[int, ...] = ()
+    conv_side: int = 0
 
     @property
     def head_dim(self) -> int:
