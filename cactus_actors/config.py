@@ -187,7 +187,7 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = None
     probability_file: Annotated[
         str | None,
-        about("File of the signal `probability`; by default `confidence_probability.json` beside the model."),
+        about("File of the signal `probability`; by default `confidence_probability.json` next to the model."),
     ] = None
     max_share: Annotated[
         float,

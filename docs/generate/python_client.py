@@ -46,7 +46,7 @@ with Client("tcp://127.0.0.1:5555") as client:
 ```
 
 - In the `images` of a message, a path object names a file that the client reads, and bytes are the content of a
-  picture; both are sent as frames beside the request. A string is a data URL, or a path or URL that the service reads
+  picture; both are sent with the request as frames. A string is a data URL, or a path or URL that the service reads
   ([pictures](../guide/pictures.md)).
 - `Prompt` is a text, or a list of token ids and texts. `Messages` is a list of messages as dicts
   (`{"role": ..., "content": ...}`), or such a list as JSON text. `Tools` is a list of tools as dicts
