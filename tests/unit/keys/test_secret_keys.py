@@ -69,6 +69,7 @@ OWN_STATE = {
     "workers/families/granite_moe.py",
     "workers/families/lfm2_vl.py",
     "workers/families/qwen3_vl.py",
+    "workers/vision/lfm3_vision.py",
     "workers/spec/qwen_vision_config.py",
     "workers/runtime/turned_step.py",
     "workers/spec/rotary.py",
