@@ -43,6 +43,8 @@ from cactus_actors.router.state.journal_records import (
 )
 
 RETRY_S = 1.0
+MAX_LOGGED_BYTES = 1 << 20
+"""More bytes of pictures do not stay in SQLite's log: the next router computes the checksums of all of it."""
 
 _log = logging.getLogger(__name__)
 
@@ -223,6 +225,9 @@ class JobJournal:
                 num_added = sum(map(self._apply, entries))
                 now = time.monotonic() + self.unix_offset
                 progress = self._progress.write(self._database, num_added, accepted_at, now)
+            if sum(map(_picture_bytes, entries)) > MAX_LOGGED_BYTES:
+                with contextlib.suppress(sqlite3.Error):  # what is committed stays in the log
+                    self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         self._progress.commit(progress)
 
     def _next_entries(self) -> list[Entry | _Trial]:
@@ -266,6 +271,10 @@ class JobJournal:
 
 class _Trial:
     """An entry that changes nothing and tests the disk."""
+
+
+def _picture_bytes(entry: Entry | _Trial) -> int:
+    return sum(len(picture.content) for picture in entry.pictures) if isinstance(entry, WriteAccepted) else 0
 
 
 def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Recovered]:

@@ -23,6 +23,9 @@ from cactus_actors.router.journal.record_encoding import (
 from cactus_actors.router.journal.sqlite_pages import Pages, Value
 from cactus_actors.router.state.journal_records import JournalProgress
 
+MAX_PROGRESS_BYTES = 1024
+"""More than a progress record has; rows with pictures would take seconds to read."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -117,12 +120,13 @@ def log_damage(path: Path) -> LogDamage | None:
     with _mapped(log_of(path)) as log:
         pages = Pages(b"", log)
         num_lost = _num_indexed_frames(path, log) - pages.num_readable
-        latest = _progress_in(pages.rows())
+        latest = _progress_in(pages.rows(max_bytes=MAX_PROGRESS_BYTES))
         if latest is None and num_lost <= 0:
             return None
-        read = _progress_in(pages.rows(readable_only=True)) or _progress_in_file(path)
+        readable = pages.rows(readable_only=True, max_bytes=MAX_PROGRESS_BYTES)
+        read = _progress_in(readable) or _progress_in_file(path)
         if latest is not None and latest.number == read.number + 1:
-            latest = _progress_in(pages.rows(committed_only=True))
+            latest = _progress_in(pages.rows(committed_only=True, max_bytes=MAX_PROGRESS_BYTES))
     if latest is not None and latest.number > read.number:
         reason = f"its log has a hole after {read.num_jobs} jobs"
     elif num_lost > 0:

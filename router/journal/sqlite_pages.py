@@ -7,6 +7,7 @@ of https://www.sqlite.org/fileformat2.html; only tables WITHOUT ROWID are read.
 from __future__ import annotations
 
 import struct
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -59,21 +60,25 @@ class Pages:
                 num_readable = position
         return num_readable
 
-    def rows(self, *, committed_only: bool = False, readable_only: bool = False) -> Iterator[tuple[Value, ...]]:
+    def rows(
+        self, *, committed_only: bool = False, readable_only: bool = False, max_bytes: int = sys.maxsize
+    ) -> Iterator[tuple[Value, ...]]:
         """Every row of every version of a page, with the overflow pages of every possible position.
 
-        Optionally only of the frames of the log with a commit after them, or only of those that SQLite reads.
+        Optionally only of the frames of the log with a commit after them, or only of those that SQLite reads. Rows of
+        more than `max_bytes` are left out.
         """
         if not self._size:
             return
         for number in range(1, len(self._database) // self._size + 1):
-            yield from self._rows_of(number, self._stored(number), 0)
+            yield from self._rows_of(number, self._stored(number), 0, max_bytes)
         last = self.num_readable if readable_only else _NEWEST - committed_only
         for number, versions in self._frames.items():
             for position, offset in versions:
                 if self._ends[position] > last:
                     continue
-                yield from self._rows_of(number, self._log[offset : offset + self._size], self._ends[position])
+                page = self._log[offset : offset + self._size]
+                yield from self._rows_of(number, page, self._ends[position], max_bytes)
 
     def _read_log(self) -> list[int]:
         """Read the log's frames; returns, by a frame's position, the position where its transaction ends.
@@ -106,7 +111,7 @@ class Pages:
             raise _Broken
         return page
 
-    def _rows_of(self, number: int, page: memoryview, latest: int) -> Iterator[tuple[Value, ...]]:
+    def _rows_of(self, number: int, page: memoryview, latest: int, max_bytes: int) -> Iterator[tuple[Value, ...]]:
         start = _HEADER_BYTES if number == 1 else 0
         kind, num_cells = page[start], int.from_bytes(page[start + 3 : start + 5])
         if kind not in (_INTERIOR, _LEAF):
@@ -117,16 +122,18 @@ class Pages:
             seen = None
             for position in (latest, _NEWEST):
                 try:
-                    payload = self._payload(page, cell, position)
+                    payload = self._payload(page, cell, position, max_bytes)
                     if payload != seen:
                         yield _columns(payload)
                     seen = payload
                 except (_Broken, IndexError, struct.error):
                     continue
 
-    def _payload(self, page: memoryview, cell: int, latest: int) -> bytes:
+    def _payload(self, page: memoryview, cell: int, latest: int, max_bytes: int) -> bytes:
         """The content of a cell, including its overflow pages."""
         size, at = _varint(page, cell)
+        if size > max_bytes:
+            raise _Broken
         highest = (self._usable - 12) * 64 // 255 - 23
         least = (self._usable - 12) * 32 // 255 - 23
         local = least + (size - least) % (self._usable - 4)

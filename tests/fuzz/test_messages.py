@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol import wire
-from cactus_actors.protocol.errors import CactusError, InvalidMessage
+from cactus_actors.protocol.errors import CactusError, InvalidMessage, MediaTooLarge
 from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 from tests.support.fuzzing.damage import damaged
@@ -47,4 +47,19 @@ def test_damaged_messages_are_decoded_or_refused(side: str, data: st.DataObject)
         assert isinstance(decoded, InvalidMessage)
     else:
         wire.encode(decoded) if encodable(decoded) else None
+    wire.message_ids_of(frames)
+
+
+@fuzzed(20)
+@given(data=st.data())
+def test_any_frames_of_a_client_are_decoded_or_refused(data: st.DataObject) -> None:
+    message = data.draw(of_type(ClientMessage).filter(encodable))
+    encoding = data.draw(st.sampled_from("mj"))
+    others = data.draw(st.lists(st.binary(max_size=20), max_size=40))
+    frames = data.draw(st.sampled_from([[HEADERS[encoding], framed(message, encoding)], []])) + others
+    decoded = answer(wire.RequestDecoder().decode, frames)
+    if isinstance(decoded, CactusError):
+        assert isinstance(decoded, InvalidMessage | MediaTooLarge)
+    else:
+        assert list(decoded[1]) == frames[2:]
     wire.message_ids_of(frames)

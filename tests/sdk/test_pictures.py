@@ -55,6 +55,12 @@ def test_images_are_files_of_this_machine(model: CactusModel, directory: Path, m
     assert "picture 1: " in missing["error"]
 
 
+def test_a_file_of_several_megabytes_is_read(model: CactusModel, directory: Path) -> None:
+    large = directory / "large.png"
+    large.write_bytes((directory / "0.png").read_bytes().ljust(5 << 20, b"\0"))
+    assert answer(model, str(large))["text"] == answer(model, str(directory / "0.png"))["text"]
+
+
 def test_a_text_model_refuses_pictures(shared_model: CactusModel, directory: Path) -> None:
     refused = answer(shared_model, str(directory / "0.png"))
     assert not refused["success"]
