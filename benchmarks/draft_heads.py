@@ -1,6 +1,8 @@
 """Drafts of a model's head: steps and tokens per second by acceptance, on a random model.
 
-python -m benchmarks.draft_heads --shape 0.8B --batch 1 4 16 --acceptance 0 0.6 0.9
+With one thread, seconds are those of the processor, so that other programs disturb less.
+
+python -m benchmarks.draft_heads --shape 0.8B --batch 1 4 16 --acceptance 0 0.6 0.8 0.95
 
 The head is the shape's own, with random weights, and runs in full. Its logits are then changed so that each draft is
 right with the given probability, if those before it are; the right tokens are those of a run without drafts.
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -23,8 +26,11 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.model import DraftRows, Guesses, TokenGuesser
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
+from cactus_actors.workers.families.family import build_graph
+from cactus_actors.workers.families.qwen3_5 import FAMILY
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import random_tensors
+from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.transformer import TransformerModel
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig, RecurrentHeads
 from cactus_actors.workers.spec.rotary import Rope
@@ -74,22 +80,30 @@ def config_of(shape: str) -> ModelConfig:
 class HintedHead:
     """The head of a model, whose guesses are right with a given probability.
 
-    `right` has the token after a token at a position, in any of the sequences.
+    `right` has the token after a token at a position, in any of the sequences. The head runs for common tokens or for
+    all of them; the right token need not be a common one.
     """
 
-    def __init__(self, head: TokenGuesser, acceptance: float, right: dict[tuple[int, int], int]) -> None:
+    def __init__(
+        self, head: TokenGuesser, acceptance: float, right: dict[tuple[int, int], int], *, is_common: bool
+    ) -> None:
         self._head = head
         self._acceptance = acceptance
         self._right = right
+        self._is_common = is_common
         self._random = np.random.default_rng(0)
+        self.num_common = head.num_common
 
-    def guess(self, rows: DraftRows, cache: KVCache) -> Guesses:
+    def guess(self, rows: DraftRows, cache: KVCache, *, is_common: bool) -> Guesses:  # noqa: ARG002
         """As the head, with the largest logit at the right token or at another one."""
-        guesses = self._head.guess(rows, cache)
+        guesses = self._head.guess(rows, cache, is_common=self._is_common)
+        best = guesses.logits.argmax(axis=1)
         for row, place in enumerate(zip(rows.positions.tolist(), rows.token_ids.tolist(), strict=True)):
             is_right = place in self._right and self._random.random() < self._acceptance
-            guesses.logits[row, self._right[place] if is_right else WRONG_ID] = 1e9
-        return guesses
+            best[row] = self._right[place] if is_right else WRONG_ID
+        logits = np.zeros((len(best), int(best.max()) + 1), np.float32)
+        logits[np.arange(len(best)), best] = 1
+        return Guesses(logits, guesses.hidden)
 
 
 @dataclass(frozen=True)
@@ -108,25 +122,33 @@ class Run:
         return self.num_tokens / self.seconds
 
 
-def run(model: TransformerModel, prompts: list[list[int]], params: SamplingParams, max_drafts: int) -> Run:
+def new_engine(model: TransformerModel, batch: int, max_drafts: int, arguments: argparse.Namespace) -> Engine:
+    """An engine for a batch of sequences."""
+    num_tokens = batch * (PROMPT_TOKENS + arguments.tokens)
+    limits = EngineLimits(cache_blocks=num_tokens // 16 + 2 * batch, max_sequences=batch, max_drafts=max_drafts)
+    return Engine(model, TextOptions(NoBytes(), []), limits, clock_of(arguments))
+
+
+def clock_of(arguments: argparse.Namespace) -> Callable[[], float]:
+    """Seconds of the processor for one thread, of the clock for more."""
+    return time.process_time if arguments.threads == 1 else time.perf_counter
+
+
+def run(engine: Engine, prompts: list[list[int]], params: SamplingParams, clock: Callable[[], float]) -> Run:
     """Generate for all prompts together."""
-    num_tokens = len(prompts) * (PROMPT_TOKENS + params.max_tokens)
-    limits = EngineLimits(
-        cache_blocks=num_tokens // 16 + 2 * len(prompts), max_sequences=len(prompts), max_drafts=max_drafts
-    )
-    engine = Engine(model, TextOptions(NoBytes(), []), limits)
     tokens: list[list[int]] = [[] for _ in prompts]
     for number, prompt in enumerate(prompts):
         engine.add(Dispatch(number, f"{number:032x}", prompt, [], params))
-    started, num_steps, num_first = time.perf_counter(), 0, 0
+    engine.counters.reset()
+    started, num_steps, num_first = clock(), 0, 0
     while engine.has_work:
         is_prefill = not all(tokens)
         for delta in engine.step():
             tokens[delta.dispatch_id] += delta.token_ids
         num_steps += 1
         if is_prefill:
-            started, num_steps, num_first = time.perf_counter(), 0, sum(map(len, tokens))
-    seconds, counters = time.perf_counter() - started, engine.counters
+            started, num_steps, num_first = clock(), 0, sum(map(len, tokens))
+    seconds, counters = clock() - started, engine.counters
     num_generated = sum(map(len, tokens)) - num_first
     return Run(tokens, num_generated, num_steps, seconds, counters.draft_tokens, counters.accepted_draft_tokens)
 
@@ -139,41 +161,71 @@ def following(prompts: list[list[int]], tokens: list[list[int]]) -> dict[tuple[i
     }
 
 
-def compare(model: TransformerModel, batch: int, acceptances: list[float], arguments: argparse.Namespace) -> None:
-    """Print a line for each acceptance, with the best of some rounds with and without drafts, in turns."""
+def compare(model: TransformerModel, batch: int, arguments: argparse.Namespace) -> None:
+    """Print a line for each acceptance: the best of some rounds, each without drafts and with those of every one.
+
+    The first round of each engine measures the costs of its steps, and does not count.
+    """
     generator = np.random.default_rng(1)
     prompts = [generator.integers(1, model.config.vocab_size, PROMPT_TOKENS).tolist() for _ in range(batch)]
-    params = SamplingParams(max_tokens=arguments.tokens, temperature=0.0, ignore_eos=True)
-    head = model.draft_head
-    assert head is not None
-    for acceptance in acceptances:
-        pairs = []
-        for _ in range(arguments.rounds):
-            plain = run(model, prompts, params, 0)
-            model.draft_head = HintedHead(head, acceptance, following(prompts, plain.tokens))  # type: ignore[assignment]
-            drafting = run(model, prompts, params, arguments.drafts)
-            model.draft_head = head
-            assert drafting.tokens == plain.tokens, "drafts changed a token"
-            pairs.append((plain, drafting))
-        plain, drafting = (max(each, key=lambda one: one.tokens_per_second) for each in zip(*pairs, strict=True))
+    params = SamplingParams(max_tokens=arguments.tokens, temperature=0.0, ignore_eos=True, cache_prompt=False)
+    clock, head = clock_of(arguments), model.draft_head
+    plain_engine, plain = new_engine(model, batch, 0, arguments), list[Run]()
+    right: dict[tuple[int, int], int] = {}
+    engines: dict[float, Engine] = {}
+    for acceptance in arguments.acceptance if head is not None else ():
+        assert head is not None
+        hinted = HintedHead(head, acceptance, right, is_common=not arguments.whole_vocabulary)
+        model.draft_head = hinted  # type: ignore[assignment]
+        engines[acceptance] = new_engine(model, batch, arguments.drafts, arguments)
+    drafting: dict[float, list[Run]] = {acceptance: [] for acceptance in engines}
+    for _ in range(arguments.rounds + 1):
+        plain.append(run(plain_engine, prompts, params, clock))
+        right.update(following(prompts, plain[-1].tokens))
+        for acceptance, engine in engines.items():
+            drafting[acceptance].append(run(engine, prompts, params, clock))
+            assert drafting[acceptance][-1].tokens == plain[-1].tokens, "drafts changed a token"
+    model.draft_head = head
+    without = max(plain[1:], key=lambda each: each.tokens_per_second)
+    record = {"batch": batch, "steps": without.num_steps, "tokens_per_second": round(without.tokens_per_second, 2)}
+    print(json.dumps(record), flush=True)
+    for acceptance, runs in drafting.items():
+        best = max(runs[1:], key=lambda each: each.tokens_per_second)
         record = {
             "batch": batch,
             "head_is_right": acceptance,
-            "drafted": drafting.num_drafts,
-            "accepted": round(drafting.num_accepted / max(1, drafting.num_drafts), 2),
-            "steps": plain.num_steps,
-            "drafting_steps": drafting.num_steps,
-            "tokens_per_second": round(plain.tokens_per_second, 1),
-            "drafting_tokens_per_second": round(drafting.tokens_per_second, 1),
-            "gain": round(drafting.tokens_per_second / plain.tokens_per_second, 2),
+            "drafted": best.num_drafts,
+            "accepted": best.num_accepted,
+            "steps": best.num_steps,
+            "tokens_per_second": round(best.tokens_per_second, 2),
+            "gain": round(best.tokens_per_second / without.tokens_per_second, 2),
         }
         print(json.dumps(record), flush=True)
+
+
+def describe(model: TransformerModel) -> dict[str, int]:
+    """Weights of the head, and the memory of the cache that it takes: bytes of a block and of a state."""
+    if model.config.draft_layer is None:
+        return {}
+    with_head, without = (build_graph(FAMILY, each) for each in (model.config, without_head(model.config)))
+    costs = [cache_shape_of(graph).cost(16, model.kv_format) for graph in (with_head, without)]
+    return {
+        "weights_of_head": with_head.num_weights - without.num_weights,
+        "block_bytes": costs[1].block_bytes,
+        "block_bytes_of_head": costs[0].block_bytes - costs[1].block_bytes,
+        "state_bytes_of_head": costs[0].state_bytes - costs[1].state_bytes,
+    }
+
+
+def without_head(config: ModelConfig) -> ModelConfig:
+    """The same model without its head."""
+    return replace(config, draft_layer=None)
 
 
 def load(shape: str, weights: WeightFormat, threads: int, *, draft_head: bool) -> TransformerModel:
     """A random model of this shape."""
     config = config_of(shape)
-    config = config if draft_head else replace(config, draft_layer=None)
+    config = config if draft_head else without_head(config)
     model = model_from_tensors(config, dict(random_tensors(config, 0).items()), weights=weights, threads=threads)
     assert isinstance(model, TransformerModel)
     return model
@@ -189,18 +241,13 @@ def main() -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--acceptance", type=float, nargs="+", default=[0.0, 0.6, 0.8, 0.95])
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--whole-vocabulary", action="store_true", help="drafts of all tokens, not of common ones")
     parser.add_argument("--without-head", action="store_true", help="only the rate of a model without its head")
     arguments = parser.parse_args()
     model = load(arguments.shape, arguments.weights, arguments.threads, draft_head=not arguments.without_head)
+    print(json.dumps({"shape": arguments.shape, "weights": model.num_weights, **describe(model)}), flush=True)
     for batch in arguments.batch:
-        if arguments.without_head:
-            generator = np.random.default_rng(1)
-            prompts = [generator.integers(1, model.config.vocab_size, PROMPT_TOKENS).tolist() for _ in range(batch)]
-            params = SamplingParams(max_tokens=arguments.tokens, temperature=0.0, ignore_eos=True)
-            best = max(run(model, prompts, params, 0).tokens_per_second for _ in range(arguments.rounds))
-            print(json.dumps({"batch": batch, "tokens_per_second": round(best, 1)}), flush=True)
-        else:
-            compare(model, batch, arguments.acceptance, arguments)
+        compare(model, batch, arguments)
     model.close()
 
 

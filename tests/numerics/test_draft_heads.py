@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cactus_actors.workers.engine.model import DraftRows, Model
+from cactus_actors.config import WeightFormat
+from cactus_actors.workers.engine.model import DraftRows, Guesses, Model
 from cactus_actors.workers.loading.load_model import load_model
+from cactus_actors.workers.runtime.draft_head import COMMON_TOKENS
 from tests.support.models.draft_heads import NAMES, GoldenHead, guessed
+from tests.support.models.drafting_models import drafting_config, drafting_model
 from tests.support.models.golden_runs import BLOCK_SIZE, TOLERANCE, SequenceChunk, alone, blocks_for, forward
 
 
@@ -66,15 +69,48 @@ def test_a_batch_changes_no_draft(head: GoldenHead, model: Model) -> None:
     cache = model.new_cache(8, BLOCK_SIZE, num_slots=2)
     forward(model, cache, *(SequenceChunk(prompt, 0, table) for prompt, table in zip(prompts, tables, strict=True)))
     ends = np.cumsum([len(prompt) for prompt in prompts]) - 1
+    positions = np.array([len(prompt) for prompt in prompts], np.int32)
     guesses = model.draft_head.guess(
         DraftRows(
             np.array(next_ids, np.int32),
-            np.array([len(prompt) for prompt in prompts], np.int32),
+            positions,
+            positions,
             np.array(tables, np.int32),
             model.last_hidden(sum(map(len, prompts)))[ends],
         ),
         cache,
+        is_common=False,
     )
     for prompt, next_id, logits in zip(prompts, next_ids, guesses.logits.copy(), strict=True):
         assert len(blocks_for(len(prompt) + 1)) <= 4
         assert np.array_equal(guessed(model, prompt, next_id, 1, chunk_size=1000)[0], logits)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    ["float32", "int8", pytest.param("bfloat16", marks=pytest.mark.slow), pytest.param("int4", marks=pytest.mark.slow)],
+)
+def test_logits_of_common_tokens_are_those_of_all_tokens(weights: WeightFormat) -> None:
+    """The first tokens of a large vocabulary, in each format of the output layer."""
+    model = drafting_model(drafting_config(vocab_size=2 * COMMON_TOKENS + 40), weights=weights)
+    head = model.draft_head
+    assert head is not None
+    assert head.num_common == COMMON_TOKENS
+    cache = model.new_cache(2, BLOCK_SIZE)
+    hidden = np.random.default_rng(0).standard_normal((2, model.config.hidden_size)).astype(np.float32)
+    tables = np.array([[0], [1]], np.int32)
+    positions = np.array([3, 1], np.int32)
+    rows = DraftRows(np.array([5, 100_000], np.int32), positions, positions, tables, hidden)
+    common = head.guess(rows, cache, is_common=True)
+    common = Guesses(common.logits.copy(), common.hidden.copy())
+    whole = head.guess(rows, cache, is_common=False)
+    assert whole.logits.shape == (2, model.config.vocab_size)
+    assert np.array_equal(common.logits, whole.logits[:, :COMMON_TOKENS])
+    assert np.array_equal(common.hidden, whole.hidden)
+    assert np.isfinite(whole.logits).all()
+    model.close()
+
+
+def test_a_small_vocabulary_has_no_common_tokens(model: Model) -> None:
+    assert model.draft_head is not None
+    assert model.draft_head.num_common == model.config.vocab_size

@@ -16,6 +16,8 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.model import DraftRows, Guesses, Model, TokenGuesser
+from cactus_actors.workers.loading.random_weights import random_adapter
+from cactus_actors.workers.runtime.transformer import TransformerModel
 from tests.support.models.draft_heads import guessed
 from tests.support.models.drafting_models import drafting_config, drafting_model
 from tests.support.models.golden_runs import BLOCK_SIZE
@@ -84,15 +86,34 @@ def test_a_continued_stream_has_the_same_tokens(model: Model) -> None:
         assert said == token_ids
 
 
+def test_sequences_with_adapters_have_the_same_tokens() -> None:
+    config = drafting_config()
+    model = drafting_model(config)
+    assert isinstance(model, TransformerModel)
+    slot = model.add_adapter(random_adapter(config, 1, rank=5, targets=["q_proj", "up_proj", "in_proj_qkv"]))
+    params = SamplingParams(max_tokens=40, temperature=0.0, ignore_eos=True)
+    jobs = [Dispatch(i, f"{i:032x}", [1, 2, 4, 5], [], params, adapter=key) for i, key in enumerate(("", "one"))]
+    said = []
+    for max_drafts in (0, 3):
+        engine = make_engine(model, max_drafts=max_drafts, clock=never)
+        engine.adapters.add("one", slot)
+        said.append(run(engine, jobs))
+    model.close()
+    assert said[0] == said[1]
+    assert said[0][0] != said[0][1]
+    assert engine.counters.accepted_draft_tokens > 5
+
+
 class RecordingHead:
     """The head of a model, which keeps the position, the token and the logits of each of its rows."""
 
     def __init__(self, head: TokenGuesser) -> None:
         self._head = head
+        self.num_common = head.num_common
         self.rows: list[tuple[int, int, NDArray[np.float32]]] = []
 
-    def guess(self, rows: DraftRows, cache: KVCache) -> Guesses:
-        guesses = self._head.guess(rows, cache)
+    def guess(self, rows: DraftRows, cache: KVCache, *, is_common: bool) -> Guesses:
+        guesses = self._head.guess(rows, cache, is_common=is_common)
         logits = guesses.logits.copy()
         self.rows += zip(rows.positions.tolist(), rows.token_ids.tolist(), logits, strict=True)
         return guesses

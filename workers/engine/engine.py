@@ -169,7 +169,13 @@ class Engine:
     def _new_head_drafter(self, model: Model, limits: EngineLimits) -> HeadDrafter | None:
         if model.draft_head is None or not limits.max_drafts:
             return None
-        return HeadDrafter(model.draft_head, self._cache, MAX_DRAFTED_ROWS, self._clock)
+        return HeadDrafter(
+            model.draft_head,
+            self._cache,
+            MAX_DRAFTED_ROWS,
+            self._clock,
+            recomputes_accepted=model.slot_size > 0,
+        )
 
     def _waits_for_pictures(self, sequence: Sequence) -> bool:
         """Let a sequence wait until its pictures are encoded, unless they are."""

@@ -13,6 +13,11 @@ from cactus_actors.workers.engine.model import DraftRows, TokenGuesser
 from cactus_actors.workers.engine.sequence import Sequence as TokenSequence
 from cactus_actors.workers.engine.speculation import Drafter, StepCost
 
+MIN_COMMON = 0.85
+"""Share of common tokens among the last ones of a sequence from which on its drafts are common ones."""
+
+RECENT_TOKENS = 256
+
 
 class HeadSlot(NamedTuple):
     """A sequence that samples, and the number of drafts that fit after it."""
@@ -27,10 +32,22 @@ class HeadDrafter:
 
     The head reads the hidden state from which the last token of a sequence was sampled (`Sequence.hidden`), and the
     keys and values that the steps of the model have stored for it. `max_rows` limits the sequences of a round.
+
+    Most of a round's time goes to the output layer of a large vocabulary. A round drafts common tokens alone if
+    the sequences have few others.
     """
 
-    def __init__(self, head: TokenGuesser, cache: KVCache, max_rows: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        head: TokenGuesser,
+        cache: KVCache,
+        max_rows: int,
+        clock: Callable[[], float],
+        *,
+        recomputes_accepted: bool = False,
+    ) -> None:
         self._head = head
+        self._recomputes_accepted = recomputes_accepted
         self._cache = cache
         self._clock = clock
         self._round_cost = StepCost(max_rows, unknown=0.0)
@@ -44,7 +61,8 @@ class HeadDrafter:
     def draft_counts(self, slots: Sequence[HeadSlot], num_rows: int, limit: int, cost: StepCost) -> list[int]:
         """The number of drafts for each slot, at most `limit` in all, in a step of `num_rows` rows without them."""
         hopes = [(slot.drafter.acceptance_rate, min(limit, slot.room)) for slot in slots]
-        counts = best_counts(hopes, num_rows, limit, cost, self._round_cost)
+        repeated = 1.0 if self._recomputes_accepted else 0.0
+        counts = best_counts(hopes, num_rows, limit, cost, self._round_cost, repeated=repeated)
         num_left = limit - sum(counts)
         for index, slot in enumerate(slots):
             if slot.room > 0 and (counts[index] or num_left):
@@ -57,20 +75,25 @@ class HeadDrafter:
         """So many drafts for each sequence, whose block table has room for them."""
         drafts = [np.zeros(count, np.int32) for count in counts]
         rows = [index for index, count in enumerate(counts) if count]
+        is_common = all(_share_below(self._head.num_common, sequences[index]) >= MIN_COMMON for index in rows)
         last = {index: int(sequences[index].token_ids[-1]) for index in rows}
         hidden = {index: sequences[index].hidden for index in rows}
         number = 0
         while rows:
             started = self._clock()
             tables = [sequences[index].block_table for index in rows]
+            positions = [sequences[index].num_tokens - 1 + number for index in rows]
+            turns = [_turn_at(position, sequences[index]) for position, index in zip(positions, rows, strict=True)]
             guesses = self._head.guess(
                 DraftRows(
                     np.array([last[index] for index in rows], np.int32),
-                    np.array([sequences[index].num_tokens - 1 + number for index in rows], np.int32),
+                    np.array(positions, np.int32),
+                    np.array(turns, np.int32),
                     _padded(tables),
                     np.stack([hidden[index] for index in rows]),  # type: ignore[misc]
                 ),
                 self._cache,
+                is_common=is_common,
             )
             best = guesses.logits.argmax(axis=1)
             for row, index in enumerate(rows):
@@ -85,11 +108,18 @@ class HeadDrafter:
 
 
 def best_counts(
-    proposals: Sequence[tuple[float, int]], num_rows: int, limit: int, cost: StepCost, round_cost: StepCost
+    proposals: Sequence[tuple[float, int]],
+    num_rows: int,
+    limit: int,
+    cost: StepCost,
+    round_cost: StepCost,
+    *,
+    repeated: float = 0.0,
 ) -> list[int]:
     """Numbers of drafts for the most tokens per second, from (acceptance rate, room) of each sequence that samples.
 
-    As `best_draft_counts`, but a round of the head takes time, too: `round_cost`, by the number of its sequences.
+    As `best_draft_counts`, but a round of the head takes time, too: `round_cost`, by the number of its sequences. An
+    accepted draft takes that of `repeated` rows in the next step.
     """
     likelihoods = sorted(
         (
@@ -101,19 +131,34 @@ def best_counts(
     )[:limit]
     sizes: list[int] = []  # sequences in each round
     num_expected, num_best = float(len(proposals)), 0
-    best_rate = num_expected / cost.of(num_rows) if proposals else 0.0
+    seconds_without = cost.of(num_rows)
+    best_rate = num_expected / seconds_without
     for num_drafts, (likelihood, place, _) in enumerate(likelihoods, start=1):
         num_expected += likelihood
         if place > len(sizes):
             sizes.append(0)
         sizes[place - 1] += 1
-        rate = num_expected / (cost.of(num_rows + num_drafts) + sum(map(round_cost.of, sizes)))
+        seconds = cost.of(num_rows + num_drafts)
+        seconds_of_row = max(0.0, seconds - seconds_without) / num_drafts
+        num_repeated = repeated * (num_expected - len(proposals))
+        rate = num_expected / (seconds + num_repeated * seconds_of_row + sum(map(round_cost.of, sizes)))
         if rate > best_rate:
             num_best, best_rate = num_drafts, rate
     counts = [0] * len(proposals)
     for _, _, index in likelihoods[:num_best]:
         counts[index] += 1
     return counts
+
+
+def _turn_at(position: int, sequence: TokenSequence) -> int:
+    """The position of a sampled token by which rotary embeddings turn, the same on all axes."""
+    axes = None if sequence.pictures is None else sequence.pictures.axes
+    return position if axes is None else int(axes.within(position, position + 1)[0, 0])
+
+
+def _share_below(num_common: int, sequence: TokenSequence) -> float:
+    """The share of tokens below a number among the last ones of a sequence."""
+    return float((sequence.token_ids[-RECENT_TOKENS:] < num_common).mean())
 
 
 def _padded(tables: Sequence[Sequence[int]]) -> NDArray[np.int32]:

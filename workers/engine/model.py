@@ -43,10 +43,14 @@ class TileEncoder(Protocol):
 
 
 class DraftRows(NamedTuple):
-    """The next token of some sequences, each with the hidden state that it was sampled from."""
+    """The next token of some sequences, each with the hidden state that it was sampled from.
+
+    Rotary embeddings turn by `turns`, which differ from the positions after pictures with positions on several axes.
+    """
 
     token_ids: NDArray[np.int32]  # (rows,)
     positions: NDArray[np.int32]  # (rows,)
+    turns: NDArray[np.int32]  # (rows,)
     block_tables: NDArray[np.int32]  # (rows, max_blocks)
     hidden: NDArray[np.float32]  # (rows, hidden)
 
@@ -54,15 +58,22 @@ class DraftRows(NamedTuple):
 class Guesses(NamedTuple):
     """For each row, logits of the token after it, and a hidden state in the place of the one they are sampled from."""
 
-    logits: NDArray[np.float32]  # (rows, vocab)
+    logits: NDArray[np.float32]  # (rows, vocab), or of the first `num_common` tokens
     hidden: NDArray[np.float32]  # (rows, hidden)
 
 
 class TokenGuesser(Protocol):
     """Guesses tokens ahead of the model, by a head that reads the model's hidden states and a part of its cache."""
 
-    def guess(self, rows: DraftRows, cache: KVCache) -> Guesses:
-        """Guesses for the next rows; the cache must have all positions before theirs. Views until the next call."""
+    @property
+    def num_common(self) -> int:
+        """Number of the first tokens of the vocabulary among which guesses are much faster; all if there is none."""
+
+    def guess(self, rows: DraftRows, cache: KVCache, *, is_common: bool) -> Guesses:
+        """Guesses for the next rows, of common tokens alone if `is_common`.
+
+        The cache must have all positions before those of the rows. Views until the next call.
+        """
 
 
 class Model(Protocol):

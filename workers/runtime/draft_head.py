@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.model import DraftRows, Guesses
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
-from cactus_actors.workers.runtime.op_codes import RowKind
+from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.program import Program
 from cactus_actors.workers.runtime.step_arguments import (
     AdapterArrays,
@@ -20,6 +22,23 @@ from cactus_actors.workers.runtime.step_arguments import (
 from cactus_actors.workers.runtime.workspace import new_choices, new_workspace
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
+
+COMMON_TOKENS = 1 << 16
+"""Tokens of a large vocabulary that are most common, a multiple of the outputs of a block in every format.
+
+A vocabulary of byte pairs has the pairs in the order in which they were merged: common ones first.
+"""
+
+
+def as_far_as_logits(program: Program, num_tokens: int) -> NDArray[Any]:
+    """The operations of a program without statistics, for the logits of the first tokens of the vocabulary."""
+    records = program.operations[:-1].copy()
+    assert program.operations["code"][-1] == OpCode.LOGIT_STATS, "it comes last"
+    assert records["code"][-1] == OpCode.MATMUL, "nothing changes the logits"
+    records["num_rows"][-1] = num_tokens
+    records["barrier"][-1] = True
+    records["run_end"] = np.minimum(records["run_end"], len(records))
+    return records
 
 
 class DraftHead:
@@ -43,6 +62,9 @@ class DraftHead:
         self._config = config
         self._shape = ModelShape(config.norm_eps)
         self._program = program
+        self.num_common = COMMON_TOKENS if config.vocab_size >= 2 * COMMON_TOKENS else config.vocab_size
+        self._operations = as_far_as_logits(program, config.vocab_size)
+        self._common = as_far_as_logits(program, self.num_common)
         self._weights = weights
         self._tables, self._rotary = tables, rotary
         self._adapters = adapters  # not used: an adapter changes the hidden states that the head reads
@@ -51,20 +73,22 @@ class DraftHead:
         self._max_rows = self._max_blocks = 0
         self._make_room(1, 1)
 
-    def guess(self, rows: DraftRows, cache: KVCache) -> Guesses:
+    def guess(self, rows: DraftRows, cache: KVCache, *, is_common: bool = False) -> Guesses:
         """Logits of the tokens after these, and hidden states for the rows after them; views until the next call.
 
         Writes the keys and values of the head's layer at the rows' positions.
         """
         num_rows, num_blocks = rows.block_tables.shape
         assert rows.token_ids.view(np.uint32).max() < self._config.vocab_size, "token id outside the vocabulary"
-        assert rows.positions.view(np.uint32).max() < self._config.max_context, "position outside the context"
+        for positions in (rows.positions, rows.turns):
+            assert positions.view(np.uint32).max() < self._config.max_context, "position outside the context"
         self._make_room(num_rows, num_blocks)
-        self._tables.cover(int(rows.positions.max()) + 1)
+        self._tables.cover(int(rows.turns.max()) + 1)
         step = self._step
         step.sizes[:] = num_rows
         step.token_ids[:num_rows] = rows.token_ids
         step.positions[:num_rows] = rows.positions
+        step.turns[:num_rows] = rows.turns
         step.block_tables[:num_rows, :num_blocks] = rows.block_tables
         (given,) = self._program.inputs
         target = self._rows_of(given, num_rows)
@@ -73,7 +97,7 @@ class DraftHead:
         target[:, width:] = 0
         self._workspace.tasks.fill(0)
         self._team.run(
-            self._program.operations,
+            self._common if is_common else self._operations,
             self._shape,
             self._weights,
             self._rotary,
@@ -84,7 +108,8 @@ class DraftHead:
             self._workspace,
             None,
         )
-        logits = self._rows_of(self._program.logits, num_rows)[:, : self._config.vocab_size]
+        num_columns = self.num_common if is_common else self._config.vocab_size
+        logits = self._rows_of(self._program.logits, num_rows)[:, :num_columns]
         return Guesses(logits, self._rows_of(self._program.hidden, num_rows)[:, :width])
 
     def _rows_of(self, index: int, num_rows: int) -> NDArray[np.float32]:
@@ -114,12 +139,11 @@ def _new_step(config: ModelConfig, num_rows: int, num_blocks: int) -> StepInputs
     """The inputs of a step in which each row is a token of another sequence, and has logits."""
     rows = np.arange(num_rows + 1, dtype=np.int32)
     num_given = 0 if config.vision is None else num_rows  # no row is that of a picture
-    positions = np.zeros(num_rows, np.int32)
     return StepInputs(
         sizes=np.zeros(4, np.int64),
         token_ids=np.zeros(num_rows, np.int32),
-        positions=positions,
-        turns=positions,
+        positions=np.zeros(num_rows, np.int32),
+        turns=np.zeros(num_rows, np.int32),
         sequence_of_token=rows[:-1].copy(),
         block_tables=np.zeros((num_rows, num_blocks), np.int32),
         logit_rows=rows[:-1].copy(),

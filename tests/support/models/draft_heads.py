@@ -76,10 +76,12 @@ def guessed_after(
             DraftRows(
                 np.array([token_id], np.int32),
                 np.array([position + number], np.int32),
+                np.array([position + number], np.int32),
                 np.array([blocks], np.int32),
                 hidden,
             ),
             cache,
+            is_common=False,
         )
         logits.append(guesses.logits[0].copy())
         hidden, token_id = guesses.hidden.copy(), int(logits[-1].argmax())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.workers.engine.axis_positions import AxisPositions
+from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.engine import Engine
-from cactus_actors.workers.engine.head_drafter import best_counts
+from cactus_actors.workers.engine.head_drafter import HeadDrafter, best_counts
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.model import DraftRows, Guesses
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
+from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import StepCost
 from cactus_actors.workers.engine.step_batch import Batch
 from tests.support.models.fake_model import FakeModel
@@ -55,13 +59,26 @@ def test_rows_that_are_not_sampled_yield_no_token() -> None:
     assert best_counts([], 4, 4, FLAT, half) == []
 
 
+def test_accepted_drafts_that_are_computed_again_cost_another_row() -> None:
+    steep = measured(*((rows, 1 + 0.3 * (rows - 1)) for rows in range(8, 0, -1)))
+    assert best_counts([(0.7, 3)], 1, 7, steep, FREE) == [2]
+    assert best_counts([(0.7, 3)], 1, 7, steep, FREE, repeated=1.0) == [1]
+    assert best_counts([(0.7, 3)], 1, 7, FLAT, FREE, repeated=1.0) == [3]
+
+
 class CountingHead:
     """Guesses the number after a token; a hidden state grows by 100 from round to round."""
 
+    num_common = 50
+
     def __init__(self) -> None:
         self.rounds: list[list[tuple[int, int, float]]] = []
+        self.common: list[bool] = []
+        self.turns: list[list[int]] = []
 
-    def guess(self, rows: DraftRows, cache: KVCache) -> Guesses:
+    def guess(self, rows: DraftRows, cache: KVCache, *, is_common: bool) -> Guesses:
+        self.common.append(is_common)
+        self.turns.append(rows.turns.tolist())
         hidden = rows.hidden[:, 0].tolist()
         self.rounds.append(list(zip(rows.token_ids.tolist(), rows.positions.tolist(), hidden, strict=True)))
         for position, table in zip(rows.positions.tolist(), rows.block_tables, strict=True):
@@ -171,9 +188,9 @@ def test_drafts_that_do_not_pay_are_tried_rarely() -> None:
     head = CountingHead()
 
     class SlowHead(CountingHead):
-        def guess(self, rows: DraftRows, cache: KVCache) -> Guesses:
+        def guess(self, rows: DraftRows, cache: KVCache, *, is_common: bool) -> Guesses:
             seconds[0] += 10.0
-            return head.guess(rows, cache)
+            return head.guess(rows, cache, is_common=is_common)
 
     class SlowModel(CountingModel):
         def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
@@ -190,3 +207,30 @@ def test_drafts_that_do_not_pay_are_tried_rarely() -> None:
     assert 2 <= len(head.rounds) <= 12
     assert engine.counters.tokens_generated == 100
     assert seconds[0] == len(head.rounds) * 10.0 + (100 - engine.counters.accepted_draft_tokens)
+
+
+def test_drafts_are_common_tokens_if_the_last_ones_are() -> None:
+    """In the rounds of several sequences, if those of all are."""
+    common, rare = CountingModel(), CountingModel()
+    run(common, [job(1, [1, 2], 9), job(2, [20, 60, *range(20)], 9)])
+    run(rare, [job(1, [1, 2], 9), job(2, [20, 60, 61, 62, *range(11)], 9)])
+    assert set(common.draft_head.common) == {True}
+    assert rare.draft_head.common[0] is False
+    assert rare.draft_head.common[-1] is True, "after more common tokens"
+
+
+def test_drafts_after_a_picture_turn_by_the_positions_of_the_text() -> None:
+    """The picture of eight tokens in two rows moves the text by four positions; the other sequence has none."""
+    head = CountingHead()
+    drafter = HeadDrafter(head, KVCache.allocate(CountingModel().cache_shape, 9, 4), 8, clock=lambda: 0.0)
+    sequences = []
+    for number in range(2):
+        dispatch = job(number, list(range(1, 16)), 9)
+        sequence = Sequence(dispatch, Detokenizer(NoBytes(), dispatch.params), max_context=99, block_size=4)
+        sequence.block_table = [4 * number + index for index in range(5)]
+        sequence.hidden = np.zeros(4, np.float32)
+        sequences.append(sequence)
+    sequences[1].pictures = SimpleNamespace(axes=AxisPositions([(2, 2, 4)]))  # type: ignore[assignment]
+    drafter.propose(sequences, [2, 2])
+    assert [[position for _, position, _ in each] for each in head.rounds] == [[14, 14], [15, 15]]
+    assert head.turns == [[14, 10], [15, 11]]
