@@ -136,10 +136,7 @@ QWEN3_5 = Family(
     "Qwen3_5ForCausalLM",
     "qwen3_5_text",
     DELTA_NET_KEYS,
-    always=(
-        ("head_dim", one_of(8, 16, 24)),
-        *DELTA_NET_HEADS,
-    ),
+    always=(("head_dim", one_of(8, 16, 24)), *DELTA_NET_HEADS),
     instead=(DELTA_NET_LAYERS,),
     max_layers=6,
 )
@@ -156,7 +153,6 @@ QWEN3_5_MOE = Family(
     instead=(DELTA_NET_LAYERS,),
     max_layers=6,
 )
-
 LFM3 = Family(
     "Lfm3ForCausalLM",
     "lfm3",
@@ -297,6 +293,7 @@ FAMILIES = (
     QWEN3_5,
     QWEN3_5_MOE,
 )
+QWEN3_VL_KEYS = (*BASICS, "attention_bias", "hidden_act")
 LONG_CONTEXT = ("max_position_embeddings", one_of(512))
 FAMILIES += (
     *(
@@ -327,11 +324,12 @@ FAMILIES += (
         instead=(*LFM3.instead, LONG_CONTEXT),
         max_layers=LFM3.max_layers,
     ),
+    Family("Qwen3VLForConditionalGeneration", "qwen3_vl", QWEN3_VL_KEYS, (SMALL_HEADS, LONG_CONTEXT), (LONG_CONTEXT,)),
     Family(
-        "Qwen3VLForConditionalGeneration",
-        "qwen3_vl",
-        (*BASICS, "attention_bias", "hidden_act"),
-        always=(SMALL_HEADS, LONG_CONTEXT),
+        "Qwen3VLMoeForConditionalGeneration",
+        "qwen3_vl_moe",
+        (*QWEN3_VL_KEYS, *EXPERTS, "mlp_only_layers", "decoder_sparse_step"),
+        always=(SMALL_HEADS, *MANY_EXPERTS, LONG_CONTEXT),
         instead=(LONG_CONTEXT,),
     ),
     *(

@@ -8,7 +8,7 @@ from typing import Any
 from cactus_actors.protocol.pictures import PreparedPicture
 from tests.support.models.random_pictures import random_picture
 
-QWEN_TYPES = {"qwen3_vl": "qwen3_vl_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"}
+QWEN_TYPES = {name: f"{name}_text" for name in ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")}
 """Types of the models that are compared with pictures, and of their text parts."""
 
 
@@ -28,7 +28,7 @@ def drawn_qwen_encoder(model_type: str, text: dict[str, Any], random: Random) ->
         "num_position_embeddings": random.randint(1, 7) ** 2,
         "hidden_act": random.choice(["gelu_pytorch_tanh", "gelu"]),
     }
-    if model_type == "qwen3_vl":
+    if model_type.startswith("qwen3_vl"):
         count = random.randint(0, min(vision["depth"], text["num_hidden_layers"]))
         vision["deepstack_visual_indexes"] = random.sample(range(vision["depth"]), count)
     if random.random() < 0.1:

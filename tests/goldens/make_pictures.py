@@ -161,7 +161,11 @@ def gemma_weights(family: str, name: str, shape: tuple[int, ...], seed: int) -> 
 def load(directory: Path) -> PreTrainedModel:
     """The checkpoint in float32 with eager attention."""
     loaded = AutoModelForImageTextToText.from_pretrained(
-        directory, dtype=torch.float32, attn_implementation="eager", trust_remote_code=False
+        directory,
+        dtype=torch.float32,
+        attn_implementation="eager",
+        experts_implementation="eager",
+        trust_remote_code=False,
     )
     return loaded.eval()
 

@@ -10,6 +10,7 @@ import torch
 
 from cactus_actors.protocol.pictures import PictureTile, PreparedPicture
 
+QWEN_TYPES = ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
 Inputs = dict[str, torch.Tensor]
 
 
@@ -40,7 +41,7 @@ def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures:
 
 def token_types_of(config: Any, token_ids: torch.Tensor) -> Inputs:
     """The arguments that tell placeholders from other tokens, which some models take."""
-    names = {"gemma3": "token_type_ids"} | dict.fromkeys(("qwen3_vl", "qwen3_5", "qwen3_5_moe"), "mm_token_type_ids")
+    names = {"gemma3": "token_type_ids"} | dict.fromkeys(QWEN_TYPES, "mm_token_type_ids")
     if config.model_type not in names:
         return {}
     return {names[config.model_type]: (token_ids == config.image_token_id).long()}

@@ -96,6 +96,7 @@ class Family:
     encode: Callable[[Graph, VisionConfig], None] | None = None  # pictures, if the config has an encoder
     stacked_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     interleaved_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    has_transposed_stacks: bool = False  # if files may have (experts, inputs, outputs) under `stacked_names`
     ignores: Callable[[ModelConfig, str], bool] = ignores_nothing  # names of tensors that this model does not use
     unused: tuple[str, ...] = ()  # beginnings of names of tensors that its files may have and no graph needs
     mmproj: MmprojReader | None = None  # of encoders in GGUF files

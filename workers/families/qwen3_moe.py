@@ -46,13 +46,13 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     return decoder_from_json(
         keys,
         FAMILY.name,
-        layers=_layers(keys),
+        layers=layers_from_json(keys),
         experts=experts_from_json(keys, count_key, "moe_intermediate_size", normalised=normalised),
         biases="attention",
     )
 
 
-def _layers(keys: ConfigKeys) -> tuple[Layer, ...]:
+def layers_from_json(keys: ConfigKeys) -> tuple[Layer, ...]:
     """Experts in every `decoder_sparse_step`th layer but those named; one window for all layers, if any."""
     keys.require_one_of("layer_types", None)
     num_layers = keys.integer("num_hidden_layers", "num_layers")

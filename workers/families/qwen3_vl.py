@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
@@ -33,14 +35,24 @@ SECTIONS = (24, 20, 20)
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Qwen3VLForConditionalGeneration."""
+    text_keys = checked_text_keys(keys, "qwen3_vl_text", TEXT_DEFAULTS)
+    return with_encoder(keys, text_keys, decoder_from_json(text_keys, FAMILY.name, biases="attention"))
+
+
+def checked_text_keys(keys: ConfigKeys, model_type: str, defaults: Mapping[str, Any]) -> ConfigKeys:
+    """The keys of the text part, after checks."""
     keys.require_one_of("auto_map", None)
     keys.require_one_of("quantization_config", None)
     # As in transformers, the text part's own key of this name is ignored.
     tied = keys.boolean("tie_word_embeddings", default=False)
-    text_keys = keys.below("text_config").with_defaults(**TEXT_DEFAULTS).replaced(tie_word_embeddings=tied)
-    text_keys.require_one_of("model_type", "qwen3_vl_text", None)
+    text_keys = keys.below("text_config").with_defaults(**defaults).replaced(tie_word_embeddings=tied)
+    text_keys.require_one_of("model_type", model_type, None)
     text_keys.require_one_of("hidden_act", "silu", None)
-    config = decoder_from_json(text_keys, FAMILY.name, biases="attention")
+    return text_keys
+
+
+def with_encoder(keys: ConfigKeys, text_keys: ConfigKeys, config: ModelConfig) -> ModelConfig:
+    """The model with its encoder, whose features the first layers add."""
     config = with_pictures(keys, text_keys, config, image_token_id=IMAGE_TOKEN_ID, sections=SECTIONS)
     assert config.vision is not None, "it has been read"
     return replace(config, vision=replace(config.vision, feature_layers=feature_layers(keys, config)))

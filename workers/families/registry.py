@@ -35,6 +35,7 @@ from cactus_actors.workers.families import (
     qwen3_5_moe,
     qwen3_moe,
     qwen3_vl,
+    qwen3_vl_moe,
     smollm3,
     smolvlm,
 )
@@ -68,6 +69,7 @@ FAMILIES: tuple[Family, ...] = (
     mixtral.FAMILY,
     qwen3_moe.FAMILY,
     qwen3_vl.FAMILY,
+    qwen3_vl_moe.FAMILY,
     qwen3_5.FAMILY,
     qwen3_5_moe.FAMILY,
 )

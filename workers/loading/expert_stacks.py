@@ -1,4 +1,4 @@
-"""Experts of gpt-oss directories: one tensor for a projection of all experts, in which outputs of two take turns."""
+"""Experts of directories in one tensor for a projection of all: outputs of two take turns, or inputs come first."""
 
 from __future__ import annotations
 
@@ -14,25 +14,39 @@ from cactus_actors.workers.loading import mxfp4_blocks
 from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, widened
 from cactus_actors.workers.loading.tensor_source import StoredTensor
 from cactus_actors.workers.spec.experts_config import STACK
-from cactus_actors.workers.spec.model_config import Experts
+from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 
 BLOCKS, SCALES = "_blocks", "_scales"
 
 
 def stack_of(family: Family, name: str) -> str | None:
     """The name in `family.interleaved_names` of a tensor, or of a part of one in MXFP4; None if it has none."""
-    part = name.partition("layers.")[2].partition(".")[2]
-    stack = part.removesuffix(BLOCKS).removesuffix(SCALES)
+    stack = _in_layer(name).removesuffix(BLOCKS).removesuffix(SCALES)
     return stack if stack in family.interleaved_names else None
+
+
+def is_transposed(family: Family, config: ModelConfig, name: str, shape: tuple[int, ...]) -> bool:
+    """True for a stack of `family.stacked_names` that has the inputs of its matrices before the outputs.
+
+    A stack that may be either has the outputs first, as for transformers.
+    """
+    parts = family.stacked_names.get(_in_layer(name))
+    if parts is None or not family.has_transposed_stacks or config.experts is None or len(shape) != 3:
+        return False
+    sizes = config.hidden_size, config.experts.ffn_size
+    outputs, inputs = (len(parts) * sizes[1], sizes[0]) if len(parts) > 1 else sizes
+    return shape[1:] == (inputs, outputs) != (outputs, inputs)
 
 
 def expert_tensors(
     family: Family, experts: Experts, stacks: Mapping[str, SafetensorsTensor]
 ) -> Iterator[tuple[str, StoredTensor]]:
-    """Names and tensors of all experts in `stacks`, by canonical names; raises ModelFileInvalid."""
+    """Names and tensors of all experts in `stacks`, interleaved or transposed; raises ModelFileInvalid."""
     for name, tensor in stacks.items():
         stack = stack_of(family, name)
-        assert stack is not None, "only stacks are given"
+        if stack is None:
+            yield from _transposed_parts(tensor, name, family, experts.num_experts)
+            continue
         parts = [name[: name.index(stack)] + part for part in family.interleaved_names[stack]]
         is_mxfp4 = name.endswith((BLOCKS, SCALES))
         if is_mxfp4 != experts.is_mxfp4 and not stack.endswith("_bias"):
@@ -43,6 +57,26 @@ def expert_tensors(
         elif name.endswith(BLOCKS):
             scales = stacks.get(f"{name.removesuffix(BLOCKS)}{SCALES}")
             yield from _mxfp4_parts(tensor, scales, parts, experts.num_experts)
+
+
+def _transposed_parts(
+    tensor: SafetensorsTensor, name: str, family: Family, num_experts: int
+) -> Iterator[tuple[str, StoredTensor]]:
+    """Of a stack (experts, inputs, outputs), in which the outputs of each part are side by side."""
+    stack = _in_layer(name)
+    parts = [name[: name.index(stack)] + part for part in family.stacked_names[stack]]
+    _, num_inputs, num_outputs = _checked_shape(tensor, 3, -1, parts, num_experts)
+    height = num_outputs // len(parts)
+    for expert, entry in enumerate(tensor.rows()):
+        for index, part in enumerate(parts):
+            read = partial(_read_plain, entry, slice(index * height, (index + 1) * height))
+            stored = StoredTensor(tensor.file.path, tensor.name, (height, num_inputs), read)
+            yield part.replace(STACK, f".{expert}."), stored
+
+
+def _in_layer(name: str) -> str:
+    """The name of a tensor within its layer."""
+    return name.partition("layers.")[2].partition(".")[2]
 
 
 def _plain_parts(tensor: SafetensorsTensor, parts: list[str], num_experts: int) -> Iterator[tuple[str, StoredTensor]]:

@@ -19,7 +19,7 @@ from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.families.family import Family, build_graph, unchanged
 from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
-from cactus_actors.workers.loading.expert_stacks import expert_tensors, stack_of
+from cactus_actors.workers.loading.expert_stacks import expert_tensors, is_transposed, stack_of
 from cactus_actors.workers.loading.mmproj_tensors import read_encoder
 from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, open_safetensors
 from cactus_actors.workers.loading.tensor_source import Read, StoredTensor, TensorSource
@@ -76,7 +76,7 @@ def _read_directory(directory: Path, drafts: bool) -> ModelFiles:
             if name is None:
                 continue
             tensor = SafetensorsTensor(shard, stored_name)
-            is_stack = stack_of(family, name) is not None
+            is_stack = stack_of(family, name) is not None or is_transposed(family, config, name, tensor.shape)
             for part, place in [(name, tensor)] if is_stack else _parts(tensor, name, family):
                 if part in places or part in stacks:
                     raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")

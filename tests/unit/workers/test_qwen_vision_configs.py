@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.protocol.pictures import PictureTile
 from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_of_architectures
+from cactus_actors.workers.loading.model_reader import read_model
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.patches import patches_of, positions_by_corners, rotary_rows_of
 from cactus_actors.workers.spec.vision_config import VisionConfig
+from tests.goldens.to_gguf import read_safetensors
 from tests.support.models.family_configs import SHAPE
+from tests.support.paths import GOLDENS
 
 QWEN3_VL, QWEN3_5 = "Qwen3VLForConditionalGeneration", "Qwen3_5ForConditionalGeneration"
 VISION = {
@@ -138,3 +144,28 @@ def test_published_configs_are_read(tmp_path: Path) -> None:
     axes = config.ropes[0].axes
     assert [axes.count(axis) for axis in range(3)] == [24, 20, 20]
     assert (config.ropes[0].theta, axes[:6], axes[60:]) == (5000000, (0, 1, 2, 0, 1, 2), (0, 0, 0, 0))
+
+
+def test_experts_with_their_inputs_first_are_the_same_model(tmp_path: Path) -> None:
+    """transformers writes stacks (experts, outputs, inputs), published files have the inputs first."""
+    source = GOLDENS / "with_pictures/qwen3vl-moe"
+    other = Path(shutil.copytree(source, tmp_path / "published"))
+    tensors = read_safetensors(source / "model.safetensors")
+    for name in [name for name in tensors if ".experts." in name]:
+        tensors[name] = np.ascontiguousarray(tensors[name].swapaxes(1, 2))
+    save_file(tensors, other / "model.safetensors")
+    expected, found = read_model(source), read_model(other)
+    assert expected.config == found.config
+    assert "layers.0.mlp.experts.3.up_proj" in expected.tensors
+    for name, tensor in expected.tensors.items():
+        assert np.array_equal(found.tensors[name], tensor), name
+
+
+def test_a_stack_of_other_sizes_is_refused(tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(GOLDENS / "with_pictures/qwen3vl-moe", tmp_path / "model"))
+    tensors = read_safetensors(directory / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("experts.gate_up_proj"))
+    tensors[name] = np.ascontiguousarray(tensors[name][:, :-2])
+    save_file(tensors, directory / "model.safetensors")
+    with pytest.raises(ModelFileInvalid, match=re.escape(name)):
+        read_model(directory)
