@@ -144,3 +144,23 @@ def test_a_missing_or_surplus_tensor_is_named(lost: str | None, added: str | Non
     save_file(tensors, file)
     with pytest.raises(ModelFileInvalid, match=named):
         read_model(directory, drafts=True)
+
+
+def test_the_text_part_of_a_model_for_pictures_has_its_head(tmp_path: Path) -> None:
+    """Names and keys as in Qwen3_5ForConditionalGeneration, where the head is beside the model."""
+    plain, nested = (GoldenHead.read("qwen35").write(tmp_path / name) for name in ("plain", "nested"))
+    config = json.loads((nested / "config.json").read_text())
+    outside = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5"}
+    tied = {"tie_word_embeddings": config["tie_word_embeddings"]}
+    (nested / "config.json").write_text(json.dumps(outside | tied | {"text_config": config}))
+    file = nested / "model-1-of-2.safetensors"
+    tensors = read_safetensors(file)
+    save_file({name.replace("model.", "model.language_model.", 1): each for name, each in tensors.items()}, file)
+    expected, found = (read_model(directory, drafts=True) for directory in (plain, nested))
+    assert found.config.draft_layer is not None
+    assert list(found.tensors) == list(expected.tensors)
+    assert all(np.array_equal(found.tensors[name], tensor) for name, tensor in expected.tensors.items())
+    changed = config | {"mtp_num_hidden_layers": 2}
+    (nested / "config.json").write_text(json.dumps(outside | tied | {"text_config": changed}))
+    with pytest.raises(ModelFileInvalid, match="mtp_num_hidden_layers 2 is not supported"):
+        read_model(nested, drafts=True)
