@@ -50,8 +50,10 @@ MAX_SUBSCRIPTIONS = 1024
 MORE, LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 MAX_REQUESTS_AHEAD = 64
 """Requests that the router has not handled yet: more wait at their senders, whom ZeroMQ serves in turn."""
-MAX_BYTES_AHEAD = 64 * 1024 * 1024
+MAX_BYTES_AHEAD = 16 * 1024 * 1024
 """Bytes of such requests above which a large one is refused: it would take memory while it waits unread."""
+MAX_PICTURE_BYTES_AHEAD = 64 * 1024 * 1024
+"""The same for frames with pictures, which the router does not decode."""
 BUSY_DELAY_S = 1.0
 """Seconds after which a large message that was refused for that may come again."""
 
@@ -78,8 +80,9 @@ class EdgeServer:
         self._large_messages = LargeMessageRates()
         self._topics = Topics()
         self._owners: dict[str, str] = {}
-        self._sizes_ahead: deque[int] = deque()
-        self._num_bytes_ahead = 0
+        self._sizes_ahead: deque[tuple[int, int]] = deque()
+        """The bytes of the message and of the pictures of each request."""
+        self._num_bytes_ahead = self._num_picture_bytes_ahead = 0
         self._next_tick = self._next_alive = 0.0
         self._is_closing = False
 
@@ -148,7 +151,9 @@ class EdgeServer:
                 self._on_owner(topic, tenant)
             case RequestsTaken(num_requests):
                 for _ in range(num_requests):
-                    self._num_bytes_ahead -= self._sizes_ahead.popleft()
+                    num_bytes, num_picture_bytes = self._sizes_ahead.popleft()
+                    self._num_bytes_ahead -= num_bytes
+                    self._num_picture_bytes_ahead -= num_picture_bytes
             case Close():
                 self._is_closing = True
             case BindSockets():
@@ -210,9 +215,10 @@ class EdgeServer:
     def _take_requests(self) -> None:
         num_more = MAX_REQUESTS_AHEAD - len(self._sizes_ahead)
         for caller, (identity, *frames) in self._authenticator.received_frames(self._jobs, num_more, self._admits):
-            size = sum(map(len, frames))
-            self._sizes_ahead.append(size)
-            self._num_bytes_ahead += size
+            sizes = sum(map(len, frames[:2])), sum(map(len, frames[2:]))
+            self._sizes_ahead.append(sizes)
+            self._num_bytes_ahead += sizes[0]
+            self._num_picture_bytes_ahead += sizes[1]
             message, pictures = [frame.bytes for frame in frames[:2]], [frame.buffer for frame in frames[2:]]
             self._link.put(ClientRequest(identity.bytes, caller, message, len(pictures)), pictures)
             if not self._may_take_requests():
@@ -226,7 +232,7 @@ class EdgeServer:
             return True
         try:
             check_sizes([*map(len, contents)])  # larger ones would exceed the rate at any time
-            self._check_rate(requester_of(caller, identity.bytes), caller, num_bytes)
+            self._check_rate(requester_of(caller, identity.bytes), caller, [*map(len, contents)])
         except CactusError as error:
             header, payload = contents[0].bytes, contents[min(1, len(contents) - 1)].buffer
             rejected = Rejected(error=error.info(), job_id=job_id_within(payload))
@@ -234,13 +240,15 @@ class EdgeServer:
             return False
         return True
 
-    def _check_rate(self, client: str, caller: Caller | None, num_bytes: int) -> None:
-        """Raise Overloaded if a client may not send a large message now."""
-        if self._num_bytes_ahead >= MAX_BYTES_AHEAD:
+    def _check_rate(self, client: str, caller: Caller | None, sizes: Sequence[int]) -> None:
+        """Raise Overloaded if a client may not send a large message, whose frames have these sizes, now."""
+        has_room = sum(sizes[:2]) <= LARGE_BYTES or self._num_bytes_ahead < MAX_BYTES_AHEAD
+        has_picture_room = not sum(sizes[2:]) or self._num_picture_bytes_ahead < MAX_PICTURE_BYTES_AHEAD
+        if not (has_room and has_picture_room):
             delay_s = BUSY_DELAY_S
         else:
             has_key = caller is not None and bool(caller.name)
-            delay_s = self._large_messages.delay_s(client, num_bytes, time.monotonic(), has_key=has_key)
+            delay_s = self._large_messages.delay_s(client, sum(sizes), time.monotonic(), has_key=has_key)
         if delay_s:
             self._refused["large_messages"] += 1
             raise Overloaded("too many bytes in large messages", retry_after=round(delay_s + 0.001, 3))
