@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import warnings
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Self
@@ -176,11 +177,16 @@ class AsyncClient:
             job.follower.is_cancelled = True
         return (await self._connection.ask(job_id, Cancel(job_id=job_id), Pending)).state
 
-    async def look(self, job_id: str) -> Finished | Pending:
+    async def retrieve(self, job_id: str) -> Finished | Pending:
         """Return the current state of a job without waiting, whichever client submitted it; raises JobNotFound."""
         check_job_id(job_id)
         fetch = Fetch(job_id=job_id, wait=False)
         return await self._connection.ask(job_id, fetch, Finished, Pending)
+
+    async def look(self, job_id: str) -> Finished | Pending:
+        """The deprecated name of `retrieve`."""
+        warnings.warn("AsyncClient.look is deprecated: use retrieve", DeprecationWarning, stacklevel=2)
+        return await self.retrieve(job_id)
 
     async def status(self, *, with_totals: bool = False) -> Status:
         """Return the state of the service; `with_totals` adds its counters since the start."""

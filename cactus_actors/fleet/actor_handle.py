@@ -69,4 +69,4 @@ class ActorHandle:
             return False
         if self._late is None:
             self._late = FairSeconds(self.actor.pid, now, MAX_STEP_S)
-        return self._late.look(now) > self._timeouts.hung_s - LATE_AFTER_S
+        return self._late.elapsed(now) > self._timeouts.hung_s - LATE_AFTER_S

@@ -25,7 +25,7 @@ class StallTimeout:
         """Raise Unavailable, naming `what` is awaited, if `seen` has not changed within the limit."""
         if seen != self._seen:
             self._seen, self._stalled = seen, FairSeconds(None, now, MAX_STEP_S)
-        elif self._stalled.look(now) > self._limit_s:
+        elif self._stalled.elapsed(now) > self._limit_s:
             raise Unavailable(
                 f"no progress for {self._limit_s:g} s: {what} "
                 "(--ready-timeout, or ready_timeout_s in the configuration, allows more)"

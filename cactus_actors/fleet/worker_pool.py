@@ -134,7 +134,7 @@ class WorkerPool:
         if health is not None and (health.state == "loading" or health.last_tick_s < STALLED_AFTER_S):
             self._stalled.pop(worker_id, None)
         elif still is not None:
-            return still.look(now) > self._timeouts.stuck_s - STALLED_AFTER_S
+            return still.elapsed(now) > self._timeouts.stuck_s - STALLED_AFTER_S
         elif health is not None:
             pid = self._handles[worker_id].actor.pid
             self._stalled[worker_id] = FairSeconds(pid, now, MAX_STEP_S)

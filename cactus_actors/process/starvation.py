@@ -48,22 +48,22 @@ class FairSeconds:
 
     def __init__(self, pid: int | None, now: float, max_step_s: float) -> None:
         self._pid = pid
-        self._looked_at = now
+        self._updated_at = now
         self._max_step_s = max_step_s
         self._threads = _thread_times(pid)
         self._pressure = MachinePressure()
         self.seconds = 0.0
 
-    def look(self, now: float) -> float:
+    def elapsed(self, now: float) -> float:
         """The counted seconds since the start."""
-        elapsed, self._looked_at = now - self._looked_at, now
+        passed, self._updated_at = now - self._updated_at, now
         before, self._threads = self._threads, _thread_times(self._pid)
         stalled_s = self._pressure.stalled_s()
         if before and self._threads:
-            excused_s = max(_waited_s(before.get(name), times, elapsed) for name, times in self._threads.items())
+            excused_s = max(_waited_s(before.get(name), times, passed) for name, times in self._threads.items())
         else:
-            excused_s = (1 - STALLED_WEIGHT) * min(stalled_s, elapsed)
-        self.seconds += min(max(0.0, elapsed - excused_s), self._max_step_s)
+            excused_s = (1 - STALLED_WEIGHT) * min(stalled_s, passed)
+        self.seconds += min(max(0.0, passed - excused_s), self._max_step_s)
         return self.seconds
 
 

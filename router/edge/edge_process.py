@@ -198,7 +198,7 @@ class EdgeProcess:
         elif now - self._last_message_at > limits.quiet_s:
             if self._silence is None:
                 self._silence = FairSeconds(self.pid, now, limits.quiet_s)
-            elif self._silence.look(now) > limits.silent_s - limits.quiet_s:
+            elif self._silence.elapsed(now) > limits.silent_s - limits.quiet_s:
                 self._lose("does not answer")
 
     def close(self) -> None:

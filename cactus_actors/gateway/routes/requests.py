@@ -28,7 +28,7 @@ async def get_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIRe
     gateway = gateway_of(request)
     name = identity_named(request, request_id)
     choices: list[dict[str, Any]] = []
-    for index, found in enumerate(await _of_all_jobs(name, gateway.client.look)):
+    for index, found in enumerate(await _of_all_jobs(name, gateway.client.retrieve)):
         if isinstance(found, Finished):
             choices.append({"index": index, "state": "ended", "result": msgspec.to_builtins(found.result)})
         else:

@@ -61,7 +61,7 @@ async def test_a_job_whose_sync_failed_was_not_accepted(tmp_path: Path, need: Ca
     try:
         async with AsyncClient(again.jobs, again.stream) as client:
             for job_id in accepted:
-                await client.look(job_id)
+                await client.retrieve(job_id)
     finally:
         again.stop()
 
@@ -99,10 +99,10 @@ async def test_records_of_a_failed_sync_are_not_recovered_and_later_ones_are(
     try:
         async with AsyncClient(again.jobs, again.stream) as client:
             for job_id in accepted:
-                await client.look(job_id)
+                await client.retrieve(job_id)
             for job_id in refused:
                 with pytest.raises(JobNotFound):
-                    await client.look(job_id)
+                    await client.retrieve(job_id)
     finally:
         again.stop()
 

@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from cactus_actors import AsyncClient, AsyncTokenStream, Client, TokenStream
+from cactus_actors.protocol.errors import InvalidRequest
 
 STREAMING = ("stream", "follow")
 
@@ -14,7 +15,7 @@ def public(kind: type) -> set[str]:
 
 
 def test_both_clients_have_the_same_methods() -> None:
-    assert public(Client) == public(AsyncClient) - {"look"}
+    assert public(Client) == public(AsyncClient) - {"look", "retrieve"}
     assert public(TokenStream) == {"close", "job_id", "result"}
     assert public(TokenStream) < public(AsyncTokenStream)
 
@@ -33,3 +34,9 @@ def test_both_clients_have_the_same_signatures_and_docstrings(name: str) -> None
         "TokenStream" if name in STREAMING else inspect.signature(awaited).return_annotation
     )
     assert inspect.getdoc(blocking)
+
+
+async def test_the_former_name_of_retrieve_warns() -> None:
+    async with AsyncClient("tcp://127.0.0.1:9") as client:
+        with pytest.warns(DeprecationWarning, match="use retrieve"), pytest.raises(InvalidRequest):
+            await client.look("no id")

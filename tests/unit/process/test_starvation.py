@@ -40,8 +40,8 @@ def pressure_file(directory: Path, total_s: float) -> Path:
 def test_the_seconds_of_a_process_that_sleeps_or_is_stopped_count(write_thread: WriteThread) -> None:
     write_thread(PID, 1.0, 5.0, "T")
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
-    assert fair.look(0.5) == 0.5
-    assert fair.look(1.0) == 1.0
+    assert fair.elapsed(0.5) == 0.5
+    assert fair.elapsed(1.0) == 1.0
 
 
 def test_the_seconds_that_a_thread_waited_to_run_do_not_count(write_thread: WriteThread) -> None:
@@ -49,29 +49,29 @@ def test_the_seconds_that_a_thread_waited_to_run_do_not_count(write_thread: Writ
     write_thread(THREAD, 1.0, 5.0, "R")
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
     write_thread(THREAD, 1.25, 5.25, "R")
-    assert fair.look(0.5) == 0.25
-    assert fair.look(1.0) == 0.25  # it has waited since then, which the sum does not contain yet
+    assert fair.elapsed(0.5) == 0.25
+    assert fair.elapsed(1.0) == 0.25  # it has waited since then, which the sum does not contain yet
     write_thread(THREAD, 1.5, 5.75, "R")
-    assert fair.look(1.75) == 0.5
+    assert fair.elapsed(1.75) == 0.5
 
 
 def test_the_seconds_of_a_process_that_spins_count(write_thread: WriteThread) -> None:
     write_thread(PID, 1.0, 5.0, "R")
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
     write_thread(PID, 1.5, 5.0, "R")
-    assert fair.look(0.5) == 0.5
+    assert fair.elapsed(0.5) == 0.5
 
 
 def test_a_process_that_waits_for_a_disk_is_not_dead(write_thread: WriteThread) -> None:
     write_thread(PID, 1.0, 5.0, "D")
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
-    assert fair.look(0.5) == 0.0
+    assert fair.elapsed(0.5) == 0.0
 
 
 def test_a_late_observation_counts_at_most_one_step(write_thread: WriteThread) -> None:
     write_thread(PID, 1.0, 5.0, "S")
     fair = FairSeconds(PID, 0.0, max_step_s=0.5)
-    assert fair.look(60.0) == 0.5
+    assert fair.elapsed(60.0) == 0.5
 
 
 def test_unobservable_processes_are_judged_by_the_load_of_the_machine(
@@ -79,16 +79,16 @@ def test_unobservable_processes_are_judged_by_the_load_of_the_machine(
 ) -> None:
     monkeypatch.setattr(starvation, "PRESSURE_FILES", (pressure_file(tmp_path, 100.0),))
     fair = FairSeconds(None, 0.0, max_step_s=1.0)
-    assert fair.look(0.5) == 0.5
+    assert fair.elapsed(0.5) == 0.5
     pressure_file(tmp_path, 100.5)
-    assert fair.look(1.0) == pytest.approx(0.6)
+    assert fair.elapsed(1.0) == pytest.approx(0.6)
 
 
 def test_without_scheduler_statistics_every_second_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starvation, "PROCESSES", tmp_path)
     monkeypatch.setattr(starvation, "PRESSURE_FILES", (tmp_path / "none",))
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)
-    assert fair.look(0.5) == 0.5
+    assert fair.elapsed(0.5) == 0.5
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not say")
