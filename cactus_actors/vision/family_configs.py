@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from cactus_actors.models.checked_files import read_json_object
+from cactus_actors.protocol.pictures import MAX_PATCHES
 from cactus_actors.vision.config_section import ConfigSection
 from cactus_actors.vision.picture_config import PictureConfig, Resampling
 
@@ -195,6 +196,8 @@ def _gemma4(files: _Files) -> PictureConfig:
     if vision.integer("pooling_kernel_size", 3) != merge_size:
         raise pictures.refused("pooling_kernel_size", "config.json has another vision_config.pooling_kernel_size")
     num_tokens = pictures.choice("max_soft_tokens", _SOFT_TOKENS) if pictures.has("max_soft_tokens") else 280
+    if num_tokens * merge_size**2 > MAX_PATCHES:
+        raise pictures.refused("max_soft_tokens", f"pictures of more than {MAX_PATCHES} patches are not supported")
     return PictureConfig(
         family="gemma4",
         patch_size=patch_size,

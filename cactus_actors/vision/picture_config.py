@@ -12,7 +12,7 @@ PictureFamily = Literal["idefics3", "lfm2_vl", "qwen_vl", "gemma3", "gemma4"]
 Resampling = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
 """Filters of resizing, by Pillow's names."""
 
-SERVED_FAMILIES: frozenset[PictureFamily] = frozenset({"idefics3", "lfm2_vl", "gemma3", "qwen_vl"})
+SERVED_FAMILIES: frozenset[PictureFamily] = frozenset({"idefics3", "lfm2_vl", "gemma3", "gemma4", "qwen_vl"})
 """The families whose encoder the workers compute; models of other families accept only text."""
 
 

@@ -38,6 +38,12 @@ BY_TRANSFORMERS = {
         ("0.png", "1.png"): [21, 145, 165, 145, 165, 159, 82, 58, 165, 145, 165, 145],
         ("1.png", "0.png"): [21, 145, 165, 21, 145, 165, 21, 145, 165, 159, 135, 135],
     },
+    "gemma4": {
+        ("0.png",): [43, 80, 70, 180, 101, 165, 174, 174, 28, 128, 205, 42],
+        ("1.png",): [157, 50, 88, 50, 21, 150, 197, 168, 128, 96, 96, 96],
+        ("0.png", "1.png"): [43, 80, 145, 145, 183, 172, 5, 128, 96, 96, 96, 96],
+        ("1.png", "0.png"): [43, 80, 70, 192, 151, 43, 43, 43, 43, 100, 145, 182],
+    },
     "qwen3-vl": {
         ("0.png",): [147, 218, 83, 112, 98, 131, 42, 98, 102, 12, 128, 98],
         ("1.png",): [147, 218, 83, 128, 102, 12, 147, 218, 83, 128, 102, 12],
@@ -50,10 +56,10 @@ BY_TRANSFORMERS = {
 OPTIONS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 12, "ignore_eos": True}
 
 
-@pytest.fixture(
-    scope="module",
-    params=["smolvlm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("lfm2-vl", "gemma3", "qwen3-vl"))],
-)
+SLOW = ("lfm2-vl", "gemma3", "gemma4", "qwen3-vl")
+
+
+@pytest.fixture(scope="module", params=["smolvlm", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -23,6 +23,8 @@ from tests.differential.encoders import PROCESSOR, WITH_PICTURES
 from tests.goldens.picture_inputs import Inputs, inputs_of, token_types_of
 
 MAX_MEMORY = 16 << 30
+BUFFERS = ("expert_bias", "layer_scalar", "std_bias", "std_scale", "_min", "_max")
+"""Ends of the names of buffers that checkpoints have."""
 HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
 
 
@@ -65,7 +67,7 @@ def _save_model(configuration: Configuration, directory: Path, seed: int) -> Non
     model = _class_for(directory).from_config(config)
     is_gemma = "gemma" in configuration.family.model_type
     is_offset = configuration.family.model_type.startswith(("gemma2", "gemma3", "qwen3_5"))
-    stored = [(name, each) for name, each in model.named_buffers() if name.endswith(("expert_bias", "layer_scalar"))]
+    stored = [(name, each) for name, each in model.named_buffers() if name.endswith(BUFFERS)]
     with torch.no_grad():
         for name, parameter in [*model.named_parameters(), *stored]:
             weights = random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma, is_offset=is_offset)
@@ -107,8 +109,10 @@ def random_weights(
     `is_offset`: gains are one more than the norms of layers store.
     """
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
-    if name.endswith(".bias"):
+    if name.endswith((".bias", "std_bias")):
         values = 0.5 * normal
+    elif name.endswith(("_min", "_max")):
+        values = (0.3 + np.abs(normal)) * (-1 if name.endswith("_min") else 1)
     elif name.endswith(".A_log"):
         values = normal - 2.0  # decays near one, so that delta nets have a long memory
     elif len(shape) == 1:
@@ -117,7 +121,7 @@ def random_weights(
         values = (0.7 if is_gemma else 2.0) * normal / np.sqrt(shape[-1])
     else:
         values = 1.2 * normal / np.sqrt(shape[-1])
-    return values.astype(np.float32)
+    return np.asarray(values, np.float32)
 
 
 def picture_inputs(configuration: Configuration) -> Inputs:

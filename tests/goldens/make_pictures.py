@@ -28,6 +28,7 @@ from tests.goldens.qwen_picture_families import QWEN_PICTURE_FAMILIES
 from tests.support.models.random_pictures import image_token_id_of, prompt_with, random_picture
 
 FAMILIES = PICTURE_FAMILIES + GEMMA_PICTURE_FAMILIES + QWEN_PICTURE_FAMILIES + LFM3_PICTURE_FAMILIES
+BUFFERS = ("layer_scalar", "std_bias", "std_scale", "_min", "_max")  # that checkpoints have
 NUM_GREEDY = 64
 MAX_SEEDS = 60
 MIN_MARGIN = 1e-3  # between the best and the second-best logit of every greedy step, of the logits' range
@@ -108,7 +109,8 @@ def write_weights(family: PictureFamily, directory: Path, seed: int) -> None:
     config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
     model = AutoModelForImageTextToText.from_config(config)
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        buffers = [(name, each) for name, each in model.named_buffers() if name.endswith(BUFFERS)]
+        for name, parameter in [*model.named_parameters(), *buffers]:
             weights = random_weights(family.name, name, tuple(parameter.shape), seed)
             is_offset = config.model_type.startswith("qwen3_5") and _OFFSET.search(name)
             parameter.copy_(torch.from_numpy(weights - 1 if is_offset else weights))
@@ -141,8 +143,11 @@ def gemma_weights(family: str, name: str, shape: tuple[int, ...], seed: int) -> 
     """Gemma scales its embedding up, and norms before Gemma 4 store one less than their gains."""
     values = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
     is_text, is_gemma3 = "language_model" in name, family.startswith("gemma3")
-    if name.endswith(".bias"):
+    if name.endswith((".bias", "std_bias")):
         values *= 0.5
+    elif name.endswith(("_min", "_max")):  # bounds that some values exceed, and others that none does
+        reach = 0.5 + np.abs(values) if "layers.0" in name else np.array(np.inf)
+        values = -reach if name.endswith("_min") else reach
     elif len(shape) == 1:
         is_offset = is_gemma3 and (is_text or "soft_emb_norm" in name)
         # The last norm compensates for the small embedding, to which the output is tied.
@@ -155,7 +160,7 @@ def gemma_weights(family: str, name: str, shape: tuple[int, ...], seed: int) -> 
         values *= 1.5 / np.sqrt(num_inputs)
     if not is_gemma3 and name.endswith(("q_norm.weight", "k_norm.weight")):
         values *= shape[0] ** -0.25  # scores are not divided by the square root of the size of a head
-    return values.astype(np.float32)
+    return np.asarray(values, np.float32)
 
 
 def load(directory: Path) -> PreTrainedModel:

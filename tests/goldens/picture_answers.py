@@ -17,6 +17,9 @@ from PIL import Image
 from transformers import (
     AutoModelForImageTextToText,
     Gemma3Processor,
+    Gemma4AudioFeatureExtractor,
+    Gemma4Processor,
+    Gemma4VideoProcessor,
     Lfm2VlImageProcessor,
     Lfm2VlProcessor,
     PreTrainedTokenizerFast,
@@ -25,6 +28,7 @@ from transformers import (
 )
 from transformers.image_processing_backends import TorchvisionBackend
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 from transformers.models.smolvlm import processing_smolvlm
 from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
@@ -92,6 +96,13 @@ def processor_of(name: str, directory: str) -> Any:
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, extra_special_tokens=tokens)
         pictures = Qwen2VLImageProcessorPil(**options, image_mean=[0.5] * 3, image_std=[0.5] * 3)
         return Qwen3VLProcessor(pictures, tokenizer, Qwen3VLVideoProcessor(), chat_template=SERVED[name].template)
+    if name == "gemma4":
+        names = ("image_token", "boi_token", "eoi_token", "", "audio_token", "boa_token", "eoa_token")
+        tokens = {token: text for token, text in zip(names, SERVED[name].markers, strict=True) if token}
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=file, pad_token="<|turn|>", extra_special_tokens=tokens)
+        parts = Gemma4AudioFeatureExtractor(), Gemma4ImageProcessorPil.from_pretrained(directory)
+        template = SERVED[name].template
+        return Gemma4Processor(*parts, tokenizer, Gemma4VideoProcessor(), image_seq_length=70, chat_template=template)
     processing_smolvlm.num2words = processing_smolvlm.num2words or str  # of videos alone
     return processing_smolvlm.SmolVLMProcessor(
         SmolVLMImageProcessorPil(**options),

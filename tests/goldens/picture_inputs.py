@@ -17,6 +17,8 @@ Inputs = dict[str, torch.Tensor]
 def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures: Sequence[PreparedPicture]) -> Inputs:
     """The arguments of the model's class for the pictures; those of Idefics3 must have tiles of one size."""
     tiles = [scaled(processor, tile) for picture in pictures for tile in picture.tiles]
+    if config["model_type"] == "gemma4":
+        return _positioned(tiles, config["vision_config"]["patch_size"])
     if config["model_type"] == "gemma3":
         return {"pixel_values": torch.from_numpy(np.stack(tiles)).permute(0, 3, 1, 2).contiguous()}
     if config["model_type"].startswith(("qwen", "lfm3")):
@@ -41,10 +43,23 @@ def inputs_of(config: Mapping[str, Any], processor: Mapping[str, Any], pictures:
 
 def token_types_of(config: Any, token_ids: torch.Tensor) -> Inputs:
     """The arguments that tell placeholders from other tokens, which some models take."""
-    names = {"gemma3": "token_type_ids"} | dict.fromkeys(QWEN_TYPES, "mm_token_type_ids")
+    names = {"gemma3": "token_type_ids"} | dict.fromkeys(("gemma4", *QWEN_TYPES), "mm_token_type_ids")
     if config.model_type not in names:
         return {}
     return {names[config.model_type]: (token_ids == config.image_token_id).long()}
+
+
+def _positioned(tiles: Sequence[np.ndarray], side: int) -> Inputs:
+    """Patches with their columns and rows, padded at the end."""
+    shapes = [(tile.shape[0] // side, tile.shape[1] // side) for tile in tiles]
+    longest = max(rows * columns for rows, columns in shapes)
+    patches = np.zeros((len(tiles), longest, side * side * 3), np.float32)
+    places = np.full((len(tiles), longest, 2), -1, np.int64)
+    for number, (tile, (rows, columns)) in enumerate(zip(tiles, shapes, strict=True)):
+        grid = tile.reshape(rows, side, columns, side, 3).swapaxes(1, 2)
+        patches[number, : rows * columns] = grid.reshape(rows * columns, -1)
+        places[number, : rows * columns] = [(column, row) for row in range(rows) for column in range(columns)]
+    return {"pixel_values": torch.from_numpy(patches), "image_position_ids": torch.from_numpy(places)}
 
 
 def scaled(processor: Mapping[str, Any], tile: PictureTile) -> np.ndarray:

@@ -32,7 +32,7 @@ from tests.support.models.sampler_cases import NoBytes
 SUFFIX = [5, 6, 7]
 
 
-@pytest.fixture(scope="module", params=["gemma3", "gemma3-untied"])
+@pytest.fixture(scope="module", params=["gemma3", "gemma3-untied", "gemma4-whole"])
 def golden(request: pytest.FixtureRequest) -> PictureGolden:
     return PictureGolden.read(request.param)
 

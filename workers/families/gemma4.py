@@ -1,8 +1,9 @@
-"""Gemma 4 (Gemma Team 2026), text only: heads of two sizes, values normed without gains, a factor for each layer.
+"""Gemma 4 (Gemma Team 2026): heads of two sizes, values normed without gains, a factor for each layer.
 
 Layers with a window and layers without have heads and rotary embeddings of their own. Small models give every layer
 an embedding of the token, and their last layers attend to keys and values of earlier ones; others project values as
-keys are, or have experts in addition to the network.
+keys are, or have experts in addition to the network. Some let the tokens of a picture attend to
+each other, in the layers with a window.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.spec.attention_heads import AttentionHeads
 from cactus_actors.workers.spec.experts_config import STACK
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig, PerLayerInputs
+from cactus_actors.workers.vision.gemma4_vision import encode
 
 
 def forward(g: Graph, c: ModelConfig) -> None:
@@ -69,7 +71,14 @@ def _attention(g: Graph, c: ModelConfig, h: Value, layer: Layer, name: str) -> V
         g.norm_heads(qkv, heads.query_size, heads.num_kv_heads, f"{name}.k_norm", heads=heads)
         g.norm_heads(qkv, heads.query_size + heads.kv_size, heads.num_kv_heads, None, heads=heads)
     g.norm_heads(qkv, 0, heads.num_heads, f"{name}.q_norm", heads=heads)
-    attended = g.attention(qkv, rope=layer.rope, window=layer.window, heads=heads, kv_layer=layer.kv_layer)
+    attended = g.attention(
+        qkv,
+        rope=layer.rope,
+        window=layer.window,
+        heads=heads,
+        kv_layer=layer.kv_layer,
+        sees_whole_tiles=layer.sees_whole_tiles,
+    )
     return g.linear(attended, [f"{name}.o_proj"], [c.hidden_size], bias=c.output_bias)
 
 
@@ -106,15 +115,16 @@ def ignores(config: ModelConfig, name: str) -> bool:
 
 FAMILY = Family(
     name="Gemma 4",
-    examples="Gemma 4 E2B, E4B, 26B-A4B, 31B: the text part",
+    examples="Gemma 4 E2B, E4B, 26B-A4B, 31B",
     architectures=("Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"),
     model_types=("gemma4_text", "gemma4"),
     gguf_architectures=("gemma4",),
     read_json=read_json,
     read_gguf=read_gguf,
     forward=forward,
+    encode=encode,
     ignores=ignores,
-    unused=("embed_vision.", "audio_tower.", "embed_audio."),
+    unused=("audio_tower.", "embed_audio."),
     stacked_names={
         "experts.gate_up_proj": (f"experts{STACK}gate_proj", f"experts{STACK}up_proj"),
         "experts.down_proj": (f"experts{STACK}down_proj",),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.family import decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.families.gemma4_pictures import with_pictures
 from cactus_actors.workers.spec.attention_heads import KV_HEADS, AttentionHeads, heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts_from_json
@@ -14,6 +16,7 @@ from cactus_actors.workers.spec.model_config import Experts, Layer, ModelConfig,
 from cactus_actors.workers.spec.rope_config import rope_from_gguf, rope_from_json
 from cactus_actors.workers.spec.rotary import Rope
 from cactus_actors.workers.spec.sliding_window import window_from_gguf, window_from_json, windows_from_gguf
+from cactus_actors.workers.spec.vision_config import has_processor
 
 NAME = "Gemma 4"
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -49,7 +52,19 @@ Heads = Mapping[str, AttentionHeads]
 
 
 def read_json(keys: ConfigKeys) -> ModelConfig:
-    """The keys of Gemma4ForCausalLM, or of the text part of Gemma4ForConditionalGeneration."""
+    """The keys of Gemma4ForCausalLM or Gemma4ForConditionalGeneration, which reads pictures if it has a processor."""
+    text = _text_from_json(keys)
+    if keys.get("text_config") is None or keys.get("vision_config") is None or not has_processor(keys.path.parent):
+        return text
+    text_keys = keys.below("text_config")
+    if text_keys.get("use_bidirectional_attention") is not None:
+        text = replace(text, layers=tuple(replace(each, sees_whole_tiles=each.window > 0) for each in text.layers))
+    pad_token_id = text_keys.integer("pad_token_id", "token_id", 0)
+    text_keys.require(pad_token_id < text.vocab_size, "pad_token_id", f"tokens of a vocabulary of {text.vocab_size}")
+    return with_pictures(keys, text, pad_token_id)
+
+
+def _text_from_json(keys: ConfigKeys) -> ModelConfig:
     keys.require_one_of("quantization_config", None)
     if keys.get("text_config") is not None:
         tied = keys.boolean("tie_word_embeddings", default=True)

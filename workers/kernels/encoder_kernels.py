@@ -97,6 +97,23 @@ activate_gelu = _make_activation(_exact_gelu)
 
 
 @internal(error_model="numpy")
+def clamp_row(values: Any, source: int, num_columns: int, low: float, high: float, target: int) -> None:
+    """`num_columns` values from `source` on, within the bounds, to `target`."""
+    for column in range(num_columns):
+        values[target + column] = min(max(values[source + column], low), high)
+
+
+@internal(error_model="numpy")
+def standardise_row(
+    values: Any, start: int, parameters: Any, shift_start: int, factors_start: int, num_columns: int
+) -> None:
+    """values = (values - shift) * factors."""
+    for column in range(num_columns):
+        shifted = values[start + column] - parameters[shift_start + column]
+        values[start + column] = shifted * parameters[factors_start + column]
+
+
+@internal(error_model="numpy")
 def merge_rows(
     values: Any, source: int, source_width: int, count: int, num_columns: int, is_mean: bool, target: int, width: int
 ) -> None:

@@ -30,7 +30,7 @@ from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARDS = 1000
-PARTS_FOR_IMAGES = ("vision_tower.", "multi_modal_projector.", "visual.")
+PARTS_FOR_IMAGES = ("vision_tower.", "multi_modal_projector.", "embed_vision.", "visual.")
 HEAD, EMBEDDING = "lm_head", "embed_tokens"
 IN_LAYER = r"((?:mtp\.)?layers\.\d+\.)(.+)"
 """A name in a layer of the model, or of its head for drafts."""

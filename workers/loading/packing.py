@@ -12,7 +12,14 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.tensor_source import TensorSource
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout, padded_floats
-from cactus_actors.workers.runtime.weight_refs import GatedQueriesRef, MatrixRef, TableRef, TransposedRef, VectorRef
+from cactus_actors.workers.runtime.weight_refs import (
+    BoundsRef,
+    GatedQueriesRef,
+    MatrixRef,
+    TableRef,
+    TransposedRef,
+    VectorRef,
+)
 
 Tensors = Mapping[str, NDArray[np.float32]]
 ROWS_AT_ONCE = 1 << 14
@@ -87,6 +94,8 @@ def _with_gates_last(parts: list[NDArray[np.float32]], num_heads: int) -> list[N
 def _pack_vector(
     vector: VectorRef, layout: WeightLayout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
 ) -> None:
+    if isinstance(vector, BoundsRef):
+        tensors = {name: np.nan_to_num(tensors[name], nan=np.nan) for name in vector.names}
     values = np.concatenate([_read(tensors, name, shapes[name]) for name in vector.names])
     start = layout.vector_starts[vector]
     target = arenas.vectors[start : start + padded_floats(vector)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from cactus_actors.workers.runtime.graph import Graph, Value
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.weight_refs import (
+    BoundsRef,
     GridTapsRef,
     KernelRef,
     MatrixRef,
@@ -28,9 +29,9 @@ def given(g: Graph, width: int) -> Value:
     return value
 
 
-def table(g: Graph, name: str, length: int, width: int) -> None:
-    """A table, (length, width), from which given rows are computed outside of the step."""
-    g.tables.append(TableRef((name,), (length,), width=width))
+def table(g: Graph, name: str, length: int, *row_shape: int) -> None:
+    """A table, (length, *row_shape), from which given rows are computed outside of the step."""
+    g.tables.append(TableRef((name,), (length,), stored_row=row_shape))
 
 
 def patch_embedding(
@@ -92,6 +93,35 @@ def grid_conv(g: Graph, projected: Value, name: str, *, side: int, merge_size: i
     return mixed
 
 
+def clamped(g: Graph, x: Value, target: Value, name: str, *, column: int = 0) -> Value:
+    """x within the bounds `name`_min and `name`_max, in the columns of `target` from `column` on."""
+    bounds = BoundsRef((f"{name}_min", f"{name}_max"), (1, 1))
+    g._note(OpCode.CLAMP, source=x, target=target, vector=bounds, column=column)
+    return target
+
+
+def standardised(g: Graph, x: Value, shift: str, factors: str) -> Value:
+    """(x - shift) * factors in the place of x, by tensors of these names."""
+    g._note(
+        OpCode.STANDARDISE,
+        source=x,
+        target=x,
+        vector=VectorRef((shift,), (x.width,)),
+        bias=VectorRef((factors,), (x.width,)),
+    )
+    return x
+
+
+def attention_by_axes(g: Graph, qkv: Value, heads: AttentionHeads) -> Value:
+    """Attention of each row to all rows, (rows, heads * head_dim), with scores that are not scaled.
+
+    The first half of the lanes of queries and keys turns by the columns of the patches, the other one by their rows.
+    """
+    for axis in range(2):
+        g._note(OpCode.ROTATE, target=qkv, rope=axis, column=axis * heads.head_dim // 2, attention_heads=heads)
+    return _attended(g, qkv, heads, 1.0)
+
+
 def full_attention(
     g: Graph, qkv: Value, num_heads: int, head_dim: int, *, num_kv_heads: int = 0, turns: bool = False
 ) -> Value:
@@ -101,13 +131,17 @@ def full_attention(
     heads. `turns`: with a rotary embedding of the patches.
     """
     heads = AttentionHeads(num_heads, num_kv_heads or num_heads, head_dim)
-    if not g.stored_heads:
-        g.stored_heads.append((heads.num_kv_heads, head_dim))
     if turns:
         g._note(OpCode.ROTATE, target=qkv, attention_heads=heads)
+    return _attended(g, qkv, heads, head_dim**-0.5)
+
+
+def _attended(g: Graph, qkv: Value, heads: AttentionHeads, scale: float) -> Value:
+    if not g.stored_heads:
+        g.stored_heads.append((heads.num_kv_heads, heads.head_dim))
     g._note(OpCode.STORE, source=qkv, layer=0, column=heads.query_size, attention_heads=heads)
     attended = Value(g, heads.query_size)
-    g._note(OpCode.ATTEND, source=qkv, target=attended, layer=0, scale=head_dim**-0.5, flag=True, attention_heads=heads)
+    g._note(OpCode.ATTEND, source=qkv, target=attended, layer=0, scale=scale, flag=True, attention_heads=heads)
     return attended
 
 

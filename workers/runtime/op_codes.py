@@ -47,11 +47,13 @@ class OpCode(IntEnum):
     JOIN = 36
     ADD_GIVEN = 37
     GRID_CONV = 38
-    GROUP = 39  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 40
-    EXPERT_MATMUL = 41
-    ADAPTER_DOWN = 42  # from here on, products of adapters
-    ADAPTER_UP = 43
+    CLAMP = 39
+    STANDARDISE = 40
+    GROUP = 41  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 42
+    EXPERT_MATMUL = 43
+    ADAPTER_DOWN = 44  # from here on, products of adapters
+    ADAPTER_UP = 45
 
 
 class RowKind(IntEnum):

@@ -102,7 +102,9 @@ class PatchEncoder:
             target[:, values.shape[1] :] = 0
         if vision.rotary_theta:
             for turns, values in zip(self._rotary[:2], rotary_rows_of(tile, vision), strict=True):
-                turns[: values.size] = values.ravel()
+                parts = np.split(values, 2, axis=1)[::-1] if vision.turns_apart else [values]
+                for start, part in zip(self._rotary.starts, parts, strict=True):
+                    turns[start : start + part.size] = part.ravel()
         tiles = np.append(np.arange(0, num_patches, GROUP), num_patches)
         step, self._num_tokens = self._step, tile.num_tokens
         step.sizes[:] = num_patches, tile.num_tokens, len(tiles) - 1, 1, tile.width // vision.patch_size
@@ -160,7 +162,7 @@ class PatchEncoder:
         self._cache = KVCache.allocate(self._cache_shape, num_blocks, BLOCK_SIZE, self._kv_format)
         self._step = _new_step(num_patches, num_blocks)
         if vision.rotary_theta:
-            self._rotary = _new_rotary(num_patches, vision.head_dim)
+            self._rotary = _new_rotary(num_patches, vision.head_dim, 2 if vision.turns_apart else 1)
 
 
 def tables_of(graph: Graph, layout: WeightLayout, weights: PackedWeights) -> list[NDArray[Any]]:
@@ -173,10 +175,12 @@ def _table(table: TableRef, start: int, weights: PackedWeights) -> NDArray[Any]:
     return weights.vectors[start : start + rows * table.width].reshape(rows, table.width)
 
 
-def _new_rotary(num_patches: int, head_dim: int) -> RotaryArrays:
-    """Room for a row of each patch."""
-    cosines, sines = (aligned_zeros((num_patches * head_dim // 2,), np.float32) for _ in range(2))
-    return RotaryArrays(cosines, sines, np.zeros(1, np.int64), np.array([head_dim], np.int64))
+def _new_rotary(num_patches: int, head_dim: int, num_parts: int) -> RotaryArrays:
+    """Room for a row of each patch, for equal parts of the lanes of a head."""
+    size = num_patches * head_dim // 2
+    cosines, sines = (aligned_zeros((size,), np.float32) for _ in range(2))
+    starts = np.arange(num_parts, dtype=np.int64) * (size // num_parts)
+    return RotaryArrays(cosines, sines, starts, np.full(num_parts, head_dim // num_parts, np.int64))
 
 
 def _new_step(num_patches: int, num_blocks: int) -> StepInputs:

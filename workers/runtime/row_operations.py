@@ -8,8 +8,10 @@ from cactus_actors.workers.kernels.cache_formats import store_keys_values
 from cactus_actors.workers.kernels.encoder_kernels import (
     activate_gelu,
     activate_tanh_gelu,
+    clamp_row,
     layer_norm,
     merge_rows,
+    standardise_row,
 )
 from cactus_actors.workers.kernels.grid_conv import grid_conv
 from cactus_actors.workers.kernels.head_kernels import (
@@ -62,6 +64,7 @@ NORM_COLUMNS, SCALE, SCORE = map(int, (OpCode.NORM_COLUMNS, OpCode.SCALE, OpCode
 SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode.GATE_HEADS, OpCode.CLAMPED_GATE))
 LAYER_NORM, ACTIVATE, MERGE, JOIN = map(int, (OpCode.LAYER_NORM, OpCode.ACTIVATE, OpCode.MERGE, OpCode.JOIN))
 ADD_GIVEN, GRID_CONV = int(OpCode.ADD_GIVEN), int(OpCode.GRID_CONV)
+CLAMP, STANDARDISE = int(OpCode.CLAMP), int(OpCode.STANDARDISE)
 
 
 @internal(error_model="numpy", inline="always")
@@ -115,11 +118,12 @@ def work_on_row(
         rotary_dim = rotary.dims[op.rope]
         table = rotary.starts[op.rope] + step.turns[token_of_row(op, row, step)] * (rotary_dim // 2)
         shared = op.num_heads // op.num_kv_heads
+        lanes = target + op.column
         for head in range(first_head * shared, last_head * shared):
-            rotate(floats, target + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
+            rotate(floats, lanes + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
         last_key = op.num_heads + (first_head if op.flag else last_head)
         for head in range(op.num_heads + first_head, last_key):
-            rotate(floats, target + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
+            rotate(floats, lanes + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
     elif code == STORE:
         block_size = cache.values.shape[2]
         position = step.positions[row]
@@ -212,7 +216,7 @@ def work_on_row(
         gelu_times(floats, target + first, floats, source + op.column + first, count)
     elif code in (DELTA_GATES, UNIT_HEADS, GATED_NORM):
         _work_on_heads(op, source, target, part, parts, shape, weights, floats)
-    elif code in (LAYER_NORM, ACTIVATE, MERGE):
+    elif code in (LAYER_NORM, ACTIVATE, MERGE, CLAMP, STANDARDISE):
         _work_on_patch(op, row, target, first, last, weights, work)
     elif code == GRID_CONV:
         columns = step.sizes[GRID_COLUMNS]
@@ -294,6 +298,16 @@ def _work_on_patch(
             activate_gelu(floats, target + first, count)
         else:
             activate_tanh_gelu(floats, target + first, count)
+    elif op.code == CLAMP:
+        source = work.starts[op.source] + row * op.source_width
+        low, high = weights.vectors[op.start], weights.vectors[op.start + 1]
+        clamp_row(floats, source, width, low, high, target + op.column)
+        if op.column + width + WIDTH_MULTIPLE > op.target_width:
+            for padding in range(op.column + width, op.target_width):
+                floats[target + padding] = 0
+    elif op.code == STANDARDISE:
+        count = min(last, width) - first
+        standardise_row(floats, target + first, weights.vectors, op.start + first, op.bias_start + first, count)
     else:
         source = work.starts[op.source] + row * op.count * op.source_width
         merge_rows(floats, source, op.source_width, op.count, width, op.flag != 0, target, op.target_width)

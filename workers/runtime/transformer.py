@@ -238,6 +238,8 @@ class TransformerModel:
         if batch.given is not None:
             assert self.encoder is not None, "embeddings are given in the place of its pictures"
             step.is_given[batch.given_at] = 1
+            if self.config.vision is not None and self.config.vision.stand_in_id is not None:
+                step.token_ids[batch.given_at] = self.config.vision.stand_in_id
             step.given[batch.given_at] = batch.given
 
     def _new_step(self) -> StepInputs:

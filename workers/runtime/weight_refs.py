@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -89,15 +90,25 @@ class GridTapsRef(VectorRef):
 
 
 @dataclass(frozen=True)
-class TableRef(VectorRef):
-    """A float32 table of (length, width), read outside of compiled code."""
+class BoundsRef(VectorRef):
+    """Numbers that may be infinite in the model's files; the largest finite ones are stored for these."""
 
-    width: int = 0
+
+@dataclass(frozen=True)
+class TableRef(VectorRef):
+    """A float32 table, read outside of compiled code; `stored_row` is the shape of a row in the model's files."""
+
+    stored_row: tuple[int, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Floats of a row."""
+        return math.prod(self.stored_row)
 
     @property
     def row_shape(self) -> tuple[int, ...]:
         """The shape of a row."""
-        return (self.width,)
+        return self.stored_row
 
 
 def biases_of(names: Sequence[str], width: int) -> VectorRef:

@@ -40,7 +40,7 @@ def positions_of(tile: PictureTile, vision: VisionConfig, table: NDArray[np.floa
 def rotary_rows_of(tile: PictureTile, vision: VisionConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Cosines and sines of each patch, (patches, pairs of lanes): half of the pairs turn by rows, half by columns.
 
-    Angles are float32 products, as in Qwen3VLVisionRotaryEmbedding of transformers.
+    Angles are float32 products, as in Qwen3VLVisionRotaryEmbedding and Gemma4VisionRotaryEmbedding of transformers.
     """
     num_lanes = vision.head_dim // 2
     exponents = np.arange(0, num_lanes, 2, dtype=np.float32) / np.float32(num_lanes)
@@ -119,8 +119,16 @@ def _triangles(count: int, per_side: int) -> NDArray[np.float64]:
     return shares
 
 
+def positions_by_axes(table: NDArray[np.float32], rows: int, columns: int, per_side: int) -> NDArray[np.float32]:
+    """The sums of an entry for the column and one for the row, (rows, columns, width)."""
+    across, down = table.reshape(2, per_side, -1)
+    sums: NDArray[np.float32] = across[None, :columns] + down[:rows, None]
+    return sums
+
+
 _POSITIONS = {
     "bucketed": bucketed_positions,
     "interpolated": interpolated_positions,
     "by_corners": positions_by_corners,
+    "by_axes": positions_by_axes,
 }

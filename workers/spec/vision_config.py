@@ -44,9 +44,11 @@ class VisionConfig:
     Patches of `patch_size` x `patch_size` pixels have learned positions on a grid of `positions_per_side` squared;
     `merge_size` x `merge_size` patches make one embedding. A patch has a position of the grid (`bucketed`), or one
     between them: the edges of the grid are those of the tile (`interpolated`), or its corners are the outer patches
-    (`by_corners`). Or all tiles have the size of the grid (`whole`).
+    (`by_corners`). Or all tiles have the size of the grid (`whole`), or columns and rows have positions of their own
+    (`by_axes`).
 
-    With `rotary_theta`, queries and keys also turn by rows and columns. `feature_layers` are the layers after which
+    With `rotary_theta`, queries and keys also turn by rows and columns; with `turns_apart` by columns in the first half
+    of their lanes and by rows in the other one. `feature_layers` are the layers after which
     features are taken, in the order of their tensors; the text's first layers add them to the tokens of the picture,
     those of the first of these layers first (DeepStack: Meng et al. 2024). `conv_layers` have a gated convolution over
     the grid of patches in the place of attention, with `conv_side` squared taps (LFM3-VL).
@@ -63,12 +65,17 @@ class VisionConfig:
     norm_eps: float
     activation: Activation
     scaling: PixelScaling
-    positions: Literal["bucketed", "interpolated", "by_corners", "whole"] = "bucketed"
+    positions: Literal["bucketed", "interpolated", "by_corners", "whole", "by_axes"] = "bucketed"
     has_channels_last: bool = False  # in the pixels of a patch
     has_square_tiles: bool = True  # of at most the grid of positions
     projector: Projector | None = None
     num_frames: int = 1  # of a patch of a video; a picture is one that stands still
     rotary_theta: float = 0.0
+    turns_apart: bool = False
+    own_head_dim: int = 0  # where it is not hidden_size / num_heads
+    clips: bool = False  # inputs and outputs of products have bounds
+    standardises: bool = False  # means of patches are shifted and scaled
+    stand_in_id: int | None = None  # the token whose embeddings of each layer placeholders have
     feature_layers: tuple[int, ...] = ()
     num_kv_heads: int = 0  # as many as heads if 0
     conv_layers: tuple[int, ...] = ()
@@ -76,7 +83,7 @@ class VisionConfig:
 
     @property
     def head_dim(self) -> int:
-        return self.hidden_size // self.num_heads
+        return self.own_head_dim or self.hidden_size // self.num_heads
 
     @property
     def unit(self) -> int:
@@ -94,6 +101,8 @@ class VisionConfig:
         if min(columns, rows) < 1 or (columns * self.unit, rows * self.unit) != (width, height):
             return None
         if self.has_square_tiles and (columns != rows or width > self.positions_per_side * self.patch_size):
+            return None
+        if self.positions == "by_axes" and max(columns, rows) * self.merge_size > self.positions_per_side:
             return None
         if self.positions == "whole" and columns * self.merge_size != self.positions_per_side:
             return None
@@ -154,8 +163,11 @@ def has_processor(directory: Path) -> bool:
     )
 
 
-def pixel_scaling(directory: Path) -> PixelScaling:
-    """The numbers of a model's image processor; raises ModelFileInvalid, for a directory without any too."""
+def pixel_scaling(directory: Path, *, normalises: bool = True, mean: float = 0.5, std: float = 0.5) -> PixelScaling:
+    """The numbers of a model's image processor; raises ModelFileInvalid, for a directory without any too.
+
+    The others are the defaults of its class.
+    """
     path = next((directory / name for name in PROCESSOR_FILES if (directory / name).is_file()), None)
     if path is None:
         raise invalid(directory / PROCESSOR_FILES[0], "the image processor of a model that reads pictures is missing")
@@ -163,13 +175,13 @@ def pixel_scaling(directory: Path) -> PixelScaling:
     if keys.get("image_processor") is not None:
         keys = keys.below("image_processor")
     rescale = keys.number("rescale_factor", "factor", 1 / 255) if keys.boolean("do_rescale", default=True) else 1.0
-    if not keys.boolean("do_normalize", default=True):
+    if not keys.boolean("do_normalize", default=normalises):
         return PixelScaling((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), rescale)
-    mean, std = (_of_channels(keys, key) for key in ("image_mean", "image_std"))
-    keys.require(min(std) > 0, "image_std", "positive numbers")
-    return PixelScaling(mean, std, rescale)
+    means, deviations = _of_channels(keys, "image_mean", mean), _of_channels(keys, "image_std", std)
+    keys.require(min(deviations) > 0, "image_std", "positive numbers")
+    return PixelScaling(means, deviations, rescale)
 
 
-def _of_channels(keys: ConfigKeys, key: str) -> tuple[float, float, float]:
-    red, green, blue = keys.numbers(key, 3, default=0.5)
+def _of_channels(keys: ConfigKeys, key: str, default: float) -> tuple[float, float, float]:
+    red, green, blue = keys.numbers(key, 3, default=default)
     return red, green, blue

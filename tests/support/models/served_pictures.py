@@ -62,6 +62,12 @@ SERVED = {
         {"size": {"height": 30, "width": 30}},
         "<start_of_image>",
     ),
+    "gemma4": ServedModel(
+        "gemma4",
+        ("<|image|>", "<|image>", "<image|>", "<|turn|>", "<|audio|>", "<|audio>", "<audio|>"),
+        {"patch_size": 4, "pooling_kernel_size": 2, "max_soft_tokens": 70},
+        "<|image|>",
+    ),
     "qwen3-vl": ServedModel(
         "qwen3vl",
         ("<image>", "<|video_pad|>", "<|turn|>", "<|vision_start|>", "<|vision_end|>"),

@@ -153,6 +153,7 @@ def test_text_models_and_other_families_have_no_picture_config(tmp_path: Path) -
         ("gemma3", "preprocessor_config", {"size": {"height": 224, "width": 896}}, "size"),
         ("gemma3", "processor_config", {"image_seq_length": 64}, "image_seq_length"),
         ("gemma3", "config", {"mm_tokens_per_image": 200}, "mm_tokens_per_image"),
+        ("gemma4", "preprocessor_config", {"max_soft_tokens": 1120}, "max_soft_tokens"),
         ("gemma4", "preprocessor_config", {"max_soft_tokens": 100}, "max_soft_tokens"),
         ("gemma4", "preprocessor_config", {"pooling_kernel_size": 2}, "pooling_kernel_size"),
     ],

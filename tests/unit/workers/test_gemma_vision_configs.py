@@ -81,3 +81,78 @@ def test_unsupported_values_of_gemma3_are_refused_with_their_key(
 ) -> None:
     with pytest.raises(ModelFileInvalid, match=named):
         read(tmp_path, **{key: value})
+
+
+GEMMA4 = "Gemma4ForConditionalGeneration"
+VISION4 = {
+    "hidden_size": 30,
+    "intermediate_size": 36,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "patch_size": 3,
+    "pooling_kernel_size": 2,
+    "position_embedding_size": 20,
+}
+TEXT4 = SHAPE | {"hidden_activation": "gelu_pytorch_tanh", "hidden_size_per_layer_input": 0, "global_head_dim": 8}
+CONFIG4 = {"text_config": TEXT4, "vision_config": VISION4, "image_token_id": 60}
+
+
+def read4(directory: Path, processor: dict[str, Any] | None = None, **changes: Any) -> ModelConfig:
+    (directory / "preprocessor_config.json").write_text(json.dumps(processor or {}))
+    keys = ConfigKeys(directory / "config.json", CONFIG4 | changes)
+    return family_of_architectures(keys.path, [GEMMA4]).read_json(keys)
+
+
+def test_the_encoder_of_gemma4_and_its_tensors(tmp_path: Path) -> None:
+    config = read4(tmp_path)
+    vision = config.vision
+    assert vision is not None
+    assert (vision.head_dim, vision.unit, vision.image_token_id, vision.stand_in_id) == (8, 6, 60, 0)
+    assert [vision.num_tokens(*size) for size in ((60, 24), (6, 6), (66, 6), (20, 6))] == [40, 1, None, None]
+    assert vision.scaling == ((0.5,) * 3, (0.5,) * 3, 1 / 255), "the model itself shifts and doubles"
+    assert read4(tmp_path, {"do_normalize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}).vision != vision
+    assert not config.sees_whole_tiles
+    shapes = build_graph(family_of_architectures(tmp_path, [GEMMA4]), config).tensor_shapes
+    assert shapes["vision_tower.patch_embedder.position_embedding_table"] == (2, 20, 30)
+    assert shapes["vision_tower.encoder.layers.1.self_attn.k_proj.linear"] == (16, 30)
+    assert shapes["embed_vision.embedding_projection"] == (SHAPE["hidden_size"], 30)
+    assert not any(name.endswith("input_min") for name in shapes)
+    changed = read4(tmp_path, vision_config=VISION4 | {"use_clipped_linears": True, "standardize": True})
+    shapes = build_graph(family_of_architectures(tmp_path, [GEMMA4]), changed).tensor_shapes
+    assert shapes["vision_tower.encoder.layers.0.mlp.down_proj.output_max"] == (1,)
+    assert shapes["vision_tower.std_scale"] == (30,)
+
+
+def test_only_layers_with_a_window_see_whole_tiles_of_gemma4(tmp_path: Path) -> None:
+    text = TEXT4 | {"use_bidirectional_attention": "vision", "sliding_window": 5}
+    config = read4(tmp_path, text_config=text)
+    assert [layer.sees_whole_tiles for layer in config.layers] == [layer.window > 0 for layer in config.layers]
+    assert config.sees_whole_tiles
+    (tmp_path / "preprocessor_config.json").unlink()
+    keys = ConfigKeys(tmp_path / "config.json", CONFIG4 | {"text_config": text})
+    of_text = family_of_architectures(keys.path, [GEMMA4]).read_json(keys)
+    assert of_text.vision is None
+    assert not of_text.sees_whole_tiles
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "named"),
+    [
+        ("image_token_id", 64, "image_token_id"),
+        ("vision_config", VISION4 | {"hidden_activation": "gelu"}, "hidden_activation"),
+        ("vision_config", VISION4 | {"model_type": "siglip_vision_model"}, "model_type"),
+        ("vision_config", VISION4 | {"head_dim": 6}, "head_dim"),
+        ("vision_config", VISION4 | {"num_key_value_heads": 3}, "num_key_value_heads"),
+        ("vision_config", VISION4 | {"pooling_kernel_size": 1}, "pooling_kernel_size"),
+        ("vision_config", VISION4 | {"rope_parameters": {"rope_type": "yarn"}}, "rope_type"),
+        ("text_config", TEXT4 | {"pad_token_id": 64}, "pad_token_id"),
+        ("text_config", TEXT4 | {"use_bidirectional_attention": "all"}, "use_bidirectional_attention"),
+    ],
+)
+def test_unsupported_values_of_gemma4_are_refused_with_their_key(
+    tmp_path: Path, key: str, value: Any, named: str
+) -> None:
+    with pytest.raises(ModelFileInvalid, match=named):
+        read4(tmp_path, **{key: value})
