@@ -96,7 +96,7 @@ def random_gguf(shape_name: str, format_name: str, directory: Path | None = None
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".part")
-        _write(unfinished, shape, gguf.GGMLQuantizationType[format_name])
+        write_text_model(unfinished, shape, gguf.GGMLQuantizationType[format_name])
         unfinished.rename(path)
     return path
 
@@ -106,7 +106,8 @@ def weight_bytes(path: Path) -> int:
     return sum(int(tensor.n_bytes) for tensor in gguf.GGUFReader(path).tensors)
 
 
-def _write(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType) -> None:
+def write_text_model(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType, last_token: str | None = None) -> None:
+    """Write random weights; `last_token` is a control token in the place of the last one of the vocabulary."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(shape.hidden)
@@ -120,7 +121,7 @@ def _write(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType) -> None:
     writer.add_rope_freq_base(100_000.0)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(shape.vocab)
-    _add_vocabulary(writer, shape.vocab)
+    _add_vocabulary(writer, shape.vocab, last_token)
 
     generator = np.random.default_rng(SEED)
     for name in shape.norms:
@@ -136,20 +137,19 @@ def _write(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType) -> None:
     writer.close()
 
 
-def _add_vocabulary(writer: gguf.GGUFWriter, vocab_size: int) -> None:
+def _add_vocabulary(writer: gguf.GGUFWriter, vocab_size: int, last_token: str | None) -> None:
     """Add a SentencePiece vocabulary: three control tokens, all bytes, then numbered words."""
     num_words = vocab_size - NUM_CONTROL_TOKENS - NUM_BYTES
     types = gguf.TokenType
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(NUM_BYTES)]
+    tokens += [f"t{number}" for number in range(num_words)]
+    kinds = [types.UNKNOWN, types.CONTROL, types.CONTROL] + [types.BYTE] * NUM_BYTES + [types.NORMAL] * num_words
+    if last_token is not None:
+        tokens[-1], kinds[-1] = last_token, types.CONTROL
     writer.add_tokenizer_model("llama")
-    writer.add_token_list(
-        ["<unk>", "<s>", "</s>"]
-        + [f"<0x{byte:02X}>" for byte in range(NUM_BYTES)]
-        + [f"t{number}" for number in range(num_words)]
-    )
+    writer.add_token_list(tokens)
     writer.add_token_scores([0.0] * vocab_size)
-    writer.add_token_types(
-        [types.UNKNOWN, types.CONTROL, types.CONTROL] + [types.BYTE] * NUM_BYTES + [types.NORMAL] * num_words
-    )
+    writer.add_token_types(kinds)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
 
