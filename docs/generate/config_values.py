@@ -268,6 +268,7 @@ TRIALS_OF_PICTURES: tuple[Trial, ...] = (
     _inside("vision_config", "num_patches", 64, 60),
     _inside("vision_config", "in_channels", 3, 1),
     _inside("vision_config", "num_heads", 1, 2, 7),
+    _inside("vision_config", "conv_kernel_size", 3, 5, 4),
     _inside("vision_config", "head_dim", 12, 8, 6),
     _inside("vision_config", "out_hidden_size", 36, 8),
     _inside("vision_config", "num_position_embeddings", 36, 35),
