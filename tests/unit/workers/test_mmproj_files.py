@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,23 @@ def test_truncated_files_are_refused(pair: Pair, part: float) -> None:
     content = pair.mmproj.read_bytes()
     pair.mmproj.write_bytes(content[: round(part * len(content))])
     refusal(pair)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_headers_are_read_or_refused(pair: Pair) -> None:
+    content, random = pair.mmproj.read_bytes(), Random(1)
+    num_refused = 0
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(random.choice([1, 2, 5])):
+            damaged[random.randrange(6000)] = random.randrange(256)
+        pair.mmproj.write_bytes(damaged)
+        try:
+            read(pair)
+        except ModelFileInvalid as refused:
+            assert refused.param in ("mmproj-model.gguf", "model.gguf")
+            num_refused += 1
+    assert 20 < num_refused < 60
 
 
 def test_other_files_are_refused(pair: Pair, tmp_path: Path) -> None:
