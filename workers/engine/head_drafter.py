@@ -83,12 +83,14 @@ class HeadDrafter:
             started = self._clock()
             tables = [sequences[index].block_table for index in rows]
             positions = [sequences[index].num_tokens - 1 + number for index in rows]
-            turns = [_turn_at(position, sequences[index]) for position, index in zip(positions, rows, strict=True)]
+            rotary_positions = [
+                _rotary_position_at(position, sequences[index]) for position, index in zip(positions, rows, strict=True)
+            ]
             guesses = self._head.guess(
                 DraftRows(
                     np.array([last[index] for index in rows], np.int32),
                     np.array(positions, np.int32),
-                    np.array(turns, np.int32),
+                    np.array(rotary_positions, np.int32),
                     _padded(tables),
                     np.stack([hidden[index] for index in rows]),  # type: ignore[misc]
                 ),
@@ -150,7 +152,7 @@ def best_counts(
     return counts
 
 
-def _turn_at(position: int, sequence: TokenSequence) -> int:
+def _rotary_position_at(position: int, sequence: TokenSequence) -> int:
     """The position of a sampled token by which rotary embeddings turn, the same on all axes."""
     axes = None if sequence.pictures is None else sequence.pictures.axes
     return position if axes is None else int(axes.within(position, position + 1)[0, 0])

@@ -45,12 +45,13 @@ class TileEncoder(Protocol):
 class DraftRows(NamedTuple):
     """The next token of some sequences, each with the hidden state that it was sampled from.
 
-    Rotary embeddings turn by `turns`, which differ from the positions after pictures with positions on several axes.
+    Their rotary embeddings are those of `rotary_positions`, which differ from the positions after pictures with
+    positions on several axes.
     """
 
     token_ids: NDArray[np.int32]  # (rows,)
     positions: NDArray[np.int32]  # (rows,)
-    turns: NDArray[np.int32]  # (rows,)
+    rotary_positions: NDArray[np.int32]  # (rows,)
     block_tables: NDArray[np.int32]  # (rows, max_blocks)
     hidden: NDArray[np.float32]  # (rows, hidden)
 

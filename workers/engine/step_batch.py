@@ -69,8 +69,10 @@ class Batch:
     `adapters` has the slot of each sequence's adapter, -1 for the model itself; None if all are the model's. Adjacent
     sequences of one adapter are faster.
 
-    `given` are the embeddings of the tokens at the indices `given_at`, in the place of those of their ids. `turns` are
-    the positions of all tokens on three axes, by which rotary embeddings turn; None if these are their positions.
+    `given` are the embeddings of the tokens at the indices `given_at`, in the place of those of their ids.
+
+    `rotary_positions` are the positions of all tokens on three axes, for their rotary embeddings; None if these are
+    their positions.
     """
 
     token_ids: NDArray[np.int32]  # (tokens,)
@@ -83,7 +85,7 @@ class Batch:
     given: NDArray[np.float32] | None = None  # (given, hidden), with features beside them if the model has some
     given_at: NDArray[np.intp] | None = None  # (given,)
     ends: NDArray[np.int32] | None = None  # (tokens,)
-    turns: NDArray[np.int32] | None = None  # (tokens, axes)
+    rotary_positions: NDArray[np.int32] | None = None  # (tokens, axes)
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
@@ -122,7 +124,7 @@ class Batch:
             given=np.concatenate(given) if given else None,
             given_at=np.concatenate(given_at) if given else None,
             ends=_ends(chunks, np.array(positions, dtype=np.int32)),
-            turns=_turns_of(chunks),
+            rotary_positions=_rotary_positions_of(chunks),
         )
 
 
@@ -139,7 +141,7 @@ def _ends(chunks: Ordered[SequenceChunk], positions: NDArray[np.int32]) -> NDArr
     return ends
 
 
-def _turns_of(chunks: Ordered[SequenceChunk]) -> NDArray[np.int32] | None:
+def _rotary_positions_of(chunks: Ordered[SequenceChunk]) -> NDArray[np.int32] | None:
     """The positions of all tokens on three axes; None if they are the same on all axes, and those of the tokens."""
     axes = [None if each.sequence.pictures is None else each.sequence.pictures.axes for each in chunks]
     if all(each is None for each in axes):

@@ -1,4 +1,4 @@
-"""Experts of directories in one tensor for a projection of all: outputs of two take turns, or inputs come first."""
+"""Experts of directories in one tensor for a projection of all: outputs of two take part, or inputs come first."""
 
 from __future__ import annotations
 
@@ -117,10 +117,10 @@ def _checked_shape(
     return shape
 
 
-def _read_plain(entry: SafetensorsTensor, turns: slice) -> NDArray[np.float32]:
+def _read_plain(entry: SafetensorsTensor, part: slice) -> NDArray[np.float32]:
     """(outputs, inputs) of a matrix that is stored as (inputs, outputs), or outputs of a bias."""
-    return widened(np.ascontiguousarray(entry.read_items()[..., turns].T))
+    return widened(np.ascontiguousarray(entry.read_items()[..., part].T))
 
 
-def _read_mxfp4(blocks: SafetensorsTensor, scales: SafetensorsTensor, turns: slice) -> NDArray[np.float32]:
-    return mxfp4_blocks.dequantize(blocks.read_items()[turns], scales.read_items()[turns])
+def _read_mxfp4(blocks: SafetensorsTensor, scales: SafetensorsTensor, part: slice) -> NDArray[np.float32]:
+    return mxfp4_blocks.dequantize(blocks.read_items()[part], scales.read_items()[part])

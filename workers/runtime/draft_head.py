@@ -80,15 +80,15 @@ class DraftHead:
         """
         num_rows, num_blocks = rows.block_tables.shape
         assert rows.token_ids.view(np.uint32).max() < self._config.vocab_size, "token id outside the vocabulary"
-        for positions in (rows.positions, rows.turns):
+        for positions in (rows.positions, rows.rotary_positions):
             assert positions.view(np.uint32).max() < self._config.max_context, "position outside the context"
         self._make_room(num_rows, num_blocks)
-        self._tables.cover(int(rows.turns.max()) + 1)
+        self._tables.cover(int(rows.rotary_positions.max()) + 1)
         step = self._step
         step.sizes[:] = num_rows
         step.token_ids[:num_rows] = rows.token_ids
         step.positions[:num_rows] = rows.positions
-        step.turns[:num_rows] = rows.turns
+        step.rotary_rows[:num_rows] = rows.rotary_positions
         step.block_tables[:num_rows, :num_blocks] = rows.block_tables
         (given,) = self._program.inputs
         target = self._rows_of(given, num_rows)
@@ -143,7 +143,7 @@ def _new_step(config: ModelConfig, num_rows: int, num_blocks: int) -> StepInputs
         sizes=np.zeros(4, np.int64),
         token_ids=np.zeros(num_rows, np.int32),
         positions=np.zeros(num_rows, np.int32),
-        turns=np.zeros(num_rows, np.int32),
+        rotary_rows=np.zeros(num_rows, np.int32),
         sequence_of_token=rows[:-1].copy(),
         block_tables=np.zeros((num_rows, num_blocks), np.int32),
         logit_rows=rows[:-1].copy(),

@@ -123,15 +123,15 @@ def attention_by_axes(g: Graph, qkv: Value, heads: AttentionHeads) -> Value:
 
 
 def full_attention(
-    g: Graph, qkv: Value, num_heads: int, head_dim: int, *, num_kv_heads: int = 0, turns: bool = False
+    g: Graph, qkv: Value, num_heads: int, head_dim: int, *, num_kv_heads: int = 0, rotary: bool = False
 ) -> Value:
     """Attention of each row to all rows, (rows, heads * head_dim), from queries, keys and values side by side.
 
     All layers use the same layer of the cache, one after the other. By default there are as many key-value heads as
-    heads. `turns`: with a rotary embedding of the patches.
+    heads. `rotary`: with a rotary embedding of the patches.
     """
     heads = AttentionHeads(num_heads, num_kv_heads or num_heads, head_dim)
-    if turns:
+    if rotary:
         g._note(OpCode.ROTATE, target=qkv, attention_heads=heads)
     return _attended(g, qkv, heads, head_dim**-0.5)
 

@@ -101,10 +101,10 @@ class PatchEncoder:
             target[:, : values.shape[1]] = values
             target[:, values.shape[1] :] = 0
         if vision.rotary_theta:
-            for turns, values in zip(self._rotary[:2], rotary_rows_of(tile, vision), strict=True):
+            for table, values in zip(self._rotary[:2], rotary_rows_of(tile, vision), strict=True):
                 parts = np.split(values, 2, axis=1)[::-1] if vision.turns_apart else [values]
                 for start, part in zip(self._rotary.starts, parts, strict=True):
-                    turns[start : start + part.size] = part.ravel()
+                    table[start : start + part.size] = part.ravel()
         tiles = np.append(np.arange(0, num_patches, GROUP), num_patches)
         step, self._num_tokens = self._step, tile.num_tokens
         step.sizes[:] = num_patches, tile.num_tokens, len(tiles) - 1, 1, tile.width // vision.patch_size
@@ -190,7 +190,7 @@ def _new_step(num_patches: int, num_blocks: int) -> StepInputs:
         sizes=np.zeros(5, np.int64),
         token_ids=np.zeros(num_patches, np.int32),
         positions=positions,
-        turns=positions,
+        rotary_rows=positions,
         sequence_of_token=np.zeros(num_patches, np.int32),
         block_tables=np.arange(num_blocks, dtype=np.int32).reshape(1, num_blocks),
         logit_rows=np.zeros(1, np.int32),

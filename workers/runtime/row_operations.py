@@ -116,7 +116,7 @@ def work_on_row(
             gate_silu(floats, source, op.count, floats, target, first, last)
     elif code == ROTATE:
         rotary_dim = rotary.dims[op.rope]
-        table = rotary.starts[op.rope] + step.turns[token_of_row(op, row, step)] * (rotary_dim // 2)
+        table = rotary.starts[op.rope] + step.rotary_rows[token_of_row(op, row, step)] * (rotary_dim // 2)
         shared = op.num_heads // op.num_kv_heads
         lanes = target + op.column
         for head in range(first_head * shared, last_head * shared):

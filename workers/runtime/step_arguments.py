@@ -47,7 +47,7 @@ class StepInputs(NamedTuple):
     sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES
     token_ids: NDArray[Any]  # (max_tokens,)
     positions: NDArray[Any]  # (max_tokens,)
-    turns: NDArray[Any]  # (max_tokens,) rows of the rotary tables; the same array unless these are of the step alone
+    rotary_rows: NDArray[Any]  # (max_tokens,) of the rotary tables; positions, unless the tables are those of the step
     sequence_of_token: NDArray[Any]  # (max_tokens,)
     block_tables: NDArray[Any]  # (max_sequences, max_blocks)
     logit_rows: NDArray[Any]  # (max_rows,)

@@ -21,6 +21,7 @@ from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.adapter_set import AdapterSet
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
+from cactus_actors.workers.runtime.axes_step import AxesStep
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.compiled_step import step_of_rank
 from cactus_actors.workers.runtime.draft_head import DraftHead
@@ -39,7 +40,6 @@ from cactus_actors.workers.runtime.step_arguments import (
     StepInputs,
     Workspace,
 )
-from cactus_actors.workers.runtime.turned_step import TurnedStep
 from cactus_actors.workers.runtime.workspace import new_choices, new_workspace
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
@@ -88,7 +88,7 @@ class TransformerModel:
         )
         self._max_tokens = self._max_rows = 0
         self._profile: NDArray[np.int64] | None = None
-        self._is_turned = False  # the step that runs, or ran last
+        self._has_axes = False  # the step that runs, or ran last
         self._table_shape = (1, 1)
         self._make_room(16, 16)
         with compile_lock(step_of_rank):
@@ -176,18 +176,18 @@ class TransformerModel:
             slots = self._step.states[: len(batch.block_tables), [SOURCE_SLOT, SLOT, SAVE_SLOT]]
             assert slots.max() < len(cache.arrays.slots), "slot outside the cache"
         self._tables.cover(int(batch.positions.max()) + 1)
-        self._is_turned = batch.turns is not None
-        if batch.turns is not None:
-            assert self._turned is not None, "tokens have positions on several axes in such a model alone"
-            self._turned.take(batch.turns)
+        self._has_axes = batch.rotary_positions is not None
+        if batch.rotary_positions is not None:
+            assert self._axes_step is not None, "tokens have positions on several axes in such a model alone"
+            self._axes_step.take(batch.rotary_positions)
         self._last_workspace.tasks.fill(0)
         self._team.run(*self._arguments(program.operations if has_head else program.without_head, cache))
 
     def _arguments(self, operations: NDArray[Any], cache: KVCache) -> tuple[Any, ...]:
         """The arguments of `step_of_rank` that are the same for all ranks."""
         rotary, step = self._rotary, self._step
-        if self._is_turned and self._turned is not None:
-            rotary, step = self._turned.rotary, self._turned.step
+        if self._has_axes and self._axes_step is not None:
+            rotary, step = self._axes_step.rotary, self._axes_step.step
         memory = (self._choices, self._adapters.arrays, self._last_workspace)
         profile = self._profile if self._last_program is self._program else None
         return (operations, self._shape, self._weights, rotary, step, cache.arrays, *memory, profile)
@@ -217,7 +217,7 @@ class TransformerModel:
             rows, columns = self._table_shape
             self._table_shape = max(rows, next_power(num_sequences)), max(columns, next_power(num_blocks))
             self._step = self._new_step()
-            self._turned = self._new_turned(self._step)
+            self._axes_step = self._new_axes_step(self._step)
         tiles = tiles_of(batch.sequence_of_token)
         step = self._step
         step.sizes[:] = num_tokens, num_rows, len(tiles) - 1, num_sequences
@@ -250,7 +250,7 @@ class TransformerModel:
             sizes=np.zeros(4, np.int64),
             token_ids=np.zeros(self._max_tokens, np.int32),
             positions=positions,
-            turns=positions,
+            rotary_rows=positions,
             sequence_of_token=np.zeros(self._max_tokens, np.int32),
             block_tables=np.zeros(self._table_shape, np.int32),
             logit_rows=np.zeros(self._max_rows, np.int32),
@@ -262,10 +262,10 @@ class TransformerModel:
             given=np.zeros((num_given, (1 + self.config.num_feature_layers) * self.config.hidden_size), np.float32),
         )
 
-    def _new_turned(self, step: StepInputs) -> TurnedStep | None:
+    def _new_axes_step(self, step: StepInputs) -> AxesStep | None:
         """Those of steps with positions on several axes; None in a model without them."""
         rope = self.config.ropes[0] if self.config.ropes else None
-        return TurnedStep(rope, self._tables, step) if rope is not None and rope.axes else None
+        return AxesStep(rope, self._tables, step) if rope is not None and rope.axes else None
 
     def _make_room(self, num_tokens: int, num_rows: int) -> None:
         """Scratch memory for a step of this size; it grows by doubling and never shrinks."""
@@ -292,9 +292,9 @@ class TransformerModel:
         adapted = self._adapters.program
         adapted_workspace = workspace if adapted is None else self._new_workspace(adapted, max_rows)
         step = self._new_step()
-        turned = self._new_turned(step)
+        axes_step = self._new_axes_step(step)
         self._workspace, self._adapted_workspace, self._last_program = workspace, adapted_workspace, self._program
-        self._step, self._turned, self._choices = step, turned, choices
+        self._step, self._axes_step, self._choices = step, axes_step, choices
 
     def _new_workspace(self, program: Program, max_rows: Mapping[RowKind, int]) -> Workspace:
         return new_workspace(

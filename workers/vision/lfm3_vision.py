@@ -53,5 +53,5 @@ def _attention(g: Graph, c: VisionConfig, h: Value, name: str) -> Value:
     qkv = g.linear(h, names, [heads.query_size, heads.kv_size, heads.kv_size])
     g.norm_heads(qkv, 0, heads.num_heads, f"{name}.q_layernorm", heads=heads)
     g.norm_heads(qkv, heads.query_size, heads.num_kv_heads, f"{name}.k_layernorm", heads=heads)
-    attended = full_attention(g, qkv, c.num_heads, c.head_dim, num_kv_heads=c.num_kv_heads, turns=True)
+    attended = full_attention(g, qkv, c.num_heads, c.head_dim, num_kv_heads=c.num_kv_heads, rotary=True)
     return g.linear(attended, [f"{name}.out_proj"], [c.hidden_size])

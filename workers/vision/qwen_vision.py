@@ -32,7 +32,7 @@ def encode(g: Graph, c: VisionConfig) -> None:
         layer = f"{NAME}.blocks.{index}"
         h = layer_norm(g, x, f"{layer}.norm1", c.norm_eps)
         qkv = g.linear(h, [f"{layer}.attn.qkv"], [3 * c.hidden_size], bias=True)
-        attended = full_attention(g, qkv, c.num_heads, c.head_dim, turns=True)
+        attended = full_attention(g, qkv, c.num_heads, c.head_dim, rotary=True)
         x = add_linear(g, x, attended, f"{layer}.attn.proj")
 
         h = layer_norm(g, x, f"{layer}.norm2", c.norm_eps)

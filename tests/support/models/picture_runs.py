@@ -99,7 +99,7 @@ def logits_with(
             given=None if found is None else found[1],
             given_at=None if found is None else found[0] - first,
             ends=None if pictures.whole_tiles is None else pictures.whole_tiles.ends_of(positions),
-            turns=None if pictures.axes is None else pictures.axes.within(first, end),
+            rotary_positions=None if pictures.axes is None else pictures.axes.within(first, end),
         )
         logits.append(model.forward(batch, cache).copy())
     return np.concatenate(logits)

@@ -71,7 +71,7 @@ OWN_STATE = {
     "workers/families/qwen3_vl.py",
     "workers/vision/lfm3_vision.py",
     "workers/spec/qwen_vision_config.py",
-    "workers/runtime/turned_step.py",
+    "workers/runtime/axes_step.py",
     "workers/spec/rotary.py",
     "workers/runtime/graph.py",
     "workers/runtime/patch_encoder.py",

@@ -74,11 +74,11 @@ class CountingHead:
     def __init__(self) -> None:
         self.rounds: list[list[tuple[int, int, float]]] = []
         self.common: list[bool] = []
-        self.turns: list[list[int]] = []
+        self.rotary_positions: list[list[int]] = []
 
     def guess(self, rows: DraftRows, cache: KVCache, *, is_common: bool) -> Guesses:
         self.common.append(is_common)
-        self.turns.append(rows.turns.tolist())
+        self.rotary_positions.append(rows.rotary_positions.tolist())
         hidden = rows.hidden[:, 0].tolist()
         self.rounds.append(list(zip(rows.token_ids.tolist(), rows.positions.tolist(), hidden, strict=True)))
         for position, table in zip(rows.positions.tolist(), rows.block_tables, strict=True):
@@ -233,4 +233,4 @@ def test_drafts_after_a_picture_turn_by_the_positions_of_the_text() -> None:
     sequences[1].pictures = SimpleNamespace(axes=AxisPositions([(2, 2, 4)]))  # type: ignore[assignment]
     drafter.propose(sequences, [2, 2])
     assert [[position for _, position, _ in each] for each in head.rounds] == [[14, 14], [15, 15]]
-    assert head.turns == [[14, 10], [15, 11]]
+    assert head.rotary_positions == [[14, 10], [15, 11]]

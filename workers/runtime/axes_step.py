@@ -10,7 +10,7 @@ from cactus_actors.workers.runtime.step_arguments import RotaryArrays, StepInput
 from cactus_actors.workers.spec.rotary import Rope, RotaryTables
 
 
-class TurnedStep:
+class AxesStep:
     """The arguments of the compiled step in which every token has a rotary row of its own.
 
     A row has each pair of lanes at the position on the pair's axis. It is copied from the tables, so that it has the
@@ -18,7 +18,7 @@ class TurnedStep:
     """
 
     def __init__(self, rope: Rope, tables: RotaryTables, step: StepInputs) -> None:
-        assert len(tables.ropes) == 1, "all layers of such a model turn in the same way"
+        assert len(tables.ropes) == 1, "all layers of such a model have the same rotary embedding"
         num_tokens = len(step.positions)
         self._tables = tables
         self._axes = np.array(rope.axes, np.intp)
@@ -30,10 +30,10 @@ class TurnedStep:
             np.zeros(1, np.int64),
             np.array([rope.rotary_dim], np.int64),
         )
-        self.step = step._replace(turns=np.arange(num_tokens, dtype=np.int32))
+        self.step = step._replace(rotary_rows=np.arange(num_tokens, dtype=np.int32))
 
-    def take(self, turns: NDArray[np.int32]) -> None:
+    def take(self, positions: NDArray[np.int32]) -> None:
         """Copy the rows of tokens with these positions, (tokens, axes), which the tables cover."""
-        entries = turns[:, self._axes].astype(np.intp) * self._num_pairs + np.arange(self._num_pairs)
+        entries = positions[:, self._axes].astype(np.intp) * self._num_pairs + np.arange(self._num_pairs)
         for table, rows in ((self._tables.cosines, self.rotary.cosines), (self._tables.sines, self.rotary.sines)):
             np.take(table, entries, out=rows[: entries.size].reshape(entries.shape))
