@@ -29,7 +29,8 @@ ENVIRONMENT = """\
 - **`CACTUS_API_KEYS`**: API keys of the HTTP gateway, separated by commas ([HTTP](http.md#keys)).
 - **`CACTUS_API_KEY`**: the API key of the [SDK](sdk.md) for a service over HTTP.
 - **`CACTUS_CLOUD_KEY`**, **`CACTUS_HOME`**, **`CACTUS_DISABLE_CLOUD_HANDOFF`**: the key of the cloud, the directory of
-  `cactus auth`, and a switch ([handoff](../guide/handoff.md#the-clouds-key)).
+  `cactus auth` alone (that of the service is `state_dir`), and a switch
+  ([handoff](../guide/handoff.md#the-clouds-key)).
 - **`CACTUS_CACHE_DIR`**: the directory of packed models, by default `cactus-actors` in the user's cache directory.
 - **`NUMBA_CACHE_DIR`**: the directory of compiled kernels.
 - **`CACTUS_KERNELS`**: the instruction set of the kernels; by default the best one of the CPU.

@@ -14,7 +14,7 @@ from tests.support.text.documents import page
 
 QUICKSTART = page("guide/quickstart.md")
 PYTHON_BLOCKS = re.findall(r"^```python\n(.*?)^```", QUICKSTART, re.M | re.S)
-(SMALL_CLIENT,) = re.findall(r"^```python\n(.*?)^```", page("reference/protocol.md"), re.M | re.S)
+SMALL_CLIENT, *_ = re.findall(r"^```python\n(.*?)^```", page("reference/protocol.md"), re.M | re.S)
 COMMANDS = sorted(set(re.findall(r"^    (cactus .*?)(?:  +#.*)?$", QUICKSTART, re.M)))
 
 

@@ -73,9 +73,24 @@ def _check_workers(workers: WorkerTable, on_deck: int) -> None:
 
 def _check_queue(queue: JobQueue) -> None:
     jobs = list(queue)
-    assert jobs == sorted(jobs, key=queue_position)
+    assert jobs == _in_order(jobs)
     assert all(job in queue for job in jobs)
     assert len(queue._jobs) == len(queue) == len(jobs)
+
+
+def _in_order(jobs: list[Job]) -> list[Job]:
+    """The jobs in the order of the documented rules: sorted by each, the least important first."""
+    ordered = sorted(jobs, key=lambda job: job.arrival_index)
+    ordered.sort(key=lambda job: job.virtual_start)
+    ordered.sort(key=_priority)
+    ordered.sort(key=lambda job: job.attempts.is_retry, reverse=True)
+    ordered.sort(key=lambda job: job.is_background)
+    return ordered
+
+
+def _priority(job: Job) -> int:
+    has_key = bool(job.tenant or job.submission.account)
+    return max(0, job.prepared.policy.priority) if has_key else job.prepared.policy.priority
 
 
 def _check_users(users: UserJobs, workers: WorkerTable, queue: JobQueue) -> None:

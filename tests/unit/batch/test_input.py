@@ -10,6 +10,7 @@ import socket
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
 from cactus_actors.batch.input_scan import InputScan, PendingLines, scan
-from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, PromptFile, RawLine
+from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
@@ -365,7 +366,7 @@ def test_unreadable_lines_are_refused(content: bytes | None, message: str) -> No
 
 @given(st.binary(max_size=200).filter(lambda content: b"\n" not in content))
 def test_arbitrary_bytes_are_lines_or_typed_errors(content: bytes) -> None:
-    for form in ("jsonl", "text"):
+    for form in get_args(Format):
         with contextlib.suppress(InvalidRequest, InputInvalid):
-            line = decode_line(RawLine(1, 0, content), form)  # type: ignore[arg-type]
+            line = decode_line(RawLine(1, 0, content), form)
             request_of_line(line, job_id_of, Options(), line.model)

@@ -45,8 +45,8 @@ def test_a_user_who_sends_one_job_does_not_wait_for_another_users_hundred() -> N
 
 def test_one_users_jobs_are_served_in_their_order() -> None:
     router = RouterHarness(on_deck=0)
-    for number in range(1, 9):
-        router.submit(number, user="u", max_tokens=number)
+    for number, max_tokens in enumerate((5, 2, 8, 1, 7, 3, 6, 4), 1):
+        router.submit(number, user="u", max_tokens=max_tokens)
     router.connect(num_slots=1)
     assert served(router, 8) == list(range(1, 9))
 

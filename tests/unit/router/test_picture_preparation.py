@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import (
     ContextExceeded,
@@ -197,9 +198,9 @@ def test_other_content_parts_are_refused(
     assert (caught.value.param, type(caught.value)) == (param, kind)
 
 
-def test_a_model_without_a_supported_encoder_is_a_text_model() -> None:
-    model = load_text_model(PICTURE_MODELS / "gemma4")
-    with pytest.raises(NotSupported, match="gemma4 is a text model: content of type 'image_url' cannot be read"):
+def test_a_text_model_refuses_pictures_by_its_name() -> None:
+    model = load_text_model(resolve_model("cactus-sprout"))
+    with pytest.raises(NotSupported, match="cactus-sprout is a text model: content of type 'image_url' cannot be read"):
         prepared(model, user(part(url(9, 9))))
 
 
@@ -250,8 +251,8 @@ def test_pictures_without_a_matching_prompt_are_refused(model: TextModel) -> Non
         with pytest.raises(kind) as caught:
             media_job(model, prompt, *images, **fields)
         assert (caught.value.param, type(caught.value)) == (param, kind)
-    with pytest.raises(NotSupported, match="gemma4 is a text model"):
-        media_job(load_text_model(PICTURE_MODELS / "gemma4"), "<__media__>", picture)
+    with pytest.raises(NotSupported, match="cactus-sprout is a text model"):
+        media_job(load_text_model(resolve_model("cactus-sprout")), "<__media__>", picture)
 
 
 def test_videos_are_refused_by_their_type(model: TextModel) -> None:
