@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.cactus_side import BLOCK_SIZE, FIRST_ORDINARY_ID, TOKEN_BUDGET, PlaceholderTokenizer
 from cactus_actors.config import WeightFormat
 from cactus_actors.protocol.pictures import PictureTile, PreparedPicture
 from cactus_actors.protocol.sampling_params import SamplingParams
@@ -23,17 +24,6 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
-
-BLOCK_SIZE = 16
-TOKEN_BUDGET = 256
-FIRST_ORDINARY_ID = 300
-
-
-class PlaceholderTokenizer:
-    """A stand-in for the tokenizer that returns some text for every token."""
-
-    def token_bytes(self, token_id: int) -> bytes:
-        return bytes([32 + token_id % 95])
 
 
 class CactusPicturesSide:

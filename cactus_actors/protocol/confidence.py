@@ -126,17 +126,12 @@ def signal_named(name: SignalName, fits: SignalFits = NO_FITS) -> Signal:
     """The signal of that name, which must have its fit if it needs one."""
     if name == "probability":
         assert fits.probability is not None
-        return probability_signal(fits.probability, fits)
+        probability, fitted = fits.probability, signal_named(fits.probability.signal, fits)
+        return lambda entropies, logprobs: probability(fitted(entropies, logprobs))
     signals = {"entropy": entropy_confidence, "min_token_prob": min_token_prob, "answer_prob": answer_prob}
     signal = signals.get(name, fits.probe)
     assert signal is not None
     return signal
-
-
-def probability_signal(probability: Probability, fits: SignalFits) -> Signal:
-    """The signal `probability`: the fitted signal's score, as a probability."""
-    fitted = signal_named(probability.signal, fits)
-    return lambda entropies, logprobs: probability(fitted(entropies, logprobs))
 
 
 def _logarithm(value: float) -> float:

@@ -21,6 +21,7 @@ from tests.support.models.golden_runs import alone
 from tests.support.models.picture_runs import (
     PictureGolden,
     dispatch_of,
+    loaded,
     log_probabilities,
     logits_with,
     run_all,
@@ -39,11 +40,8 @@ def golden(request: pytest.FixtureRequest) -> PictureGolden:
 
 @pytest.fixture(scope="module")
 def model(golden: PictureGolden, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CACTUS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        model = load_model(golden.directory, weights="float32", threads=1)
+    with loaded(golden, tmp_path_factory.mktemp("cache")) as model:
         yield model
-        model.close()
 
 
 @pytest.fixture

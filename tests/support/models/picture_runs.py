@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.pictures import PreparedPicture
@@ -17,6 +19,7 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model, TileEncoder
 from cactus_actors.workers.engine.sequence_pictures import SequencePictures
 from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.loading.load_model import load_model
 from tests.support.models.golden_runs import BLOCK_SIZE, blocks_for
 from tests.support.models.random_pictures import random_picture
 from tests.support.paths import GOLDENS
@@ -49,6 +52,16 @@ class PictureGolden:
             greedy_ids=reference["greedy_ids"],
             logits=np.load(directory / "logits.npy"),
         )
+
+
+@contextmanager
+def loaded(golden: PictureGolden, cache: Path) -> Iterator[Model]:
+    """The model of a checkpoint in float32, on one thread; its packed weights are in the directory `cache`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CACTUS_CACHE_DIR", str(cache))
+        model = load_model(golden.directory, weights="float32", threads=1)
+        yield model
+        model.close()
 
 
 def encoded(encoder: TileEncoder, picture: PreparedPicture) -> NDArray[np.float32]:
