@@ -34,15 +34,17 @@ PROJECTORS: Mapping[str, ProjectorKind] = {
     "idefics3": ProjectorKind(("llama",), "<image>"),
     "lfm2": ProjectorKind(("lfm2",), "<image>"),
     "gemma3": ProjectorKind(("gemma3",), "<image_soft_token>", ("<start_of_image>", "<end_of_image>")),
+    "qwen3vl_merger": ProjectorKind(("qwen3vl", "qwen3vlmoe"), "<|image_pad|>", ("<|vision_start|>", "<|vision_end|>")),
 }
 """By `clip.projector_type`."""
 
 
 @dataclass(frozen=True)
 class MmprojFile:
-    """An open file; `projector` is a name of PROJECTORS, the ids of its tokens are those of the text model."""
+    """An open file and that of its text model, which has the ids of its tokens; `projector` is in PROJECTORS."""
 
     file: GGUFFile
+    text: GGUFFile
     projector: str
     image_token_id: int
     ids_around: tuple[int, ...]
@@ -74,7 +76,7 @@ def open_mmproj(path: Path, text: GGUFFile) -> MmprojFile:
         )
     _check_width(file, text, f"{architecture}.embedding_length")
     ids_around = tuple(_token_id(text, token, path) for token in projector.around)
-    return MmprojFile(file, name, _token_id(text, projector.image_token, path), ids_around)
+    return MmprojFile(file, text, name, _token_id(text, projector.image_token, path), ids_around)
 
 
 def _check_width(file: GGUFFile, text: GGUFFile, text_key: str) -> None:

@@ -88,6 +88,23 @@ def _gemma3(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     )
 
 
+def _qwen3vl(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
+    patch_size, merge_size = vision.integer("patch_size"), vision.integer("spatial_merge_size", 2)
+    unit = patch_size * merge_size
+    start, end = mmproj.ids_around
+    return PictureConfig(
+        family="qwen_vl",
+        patch_size=patch_size,
+        merge_size=merge_size,
+        image_token_id=mmproj.image_token_id,
+        start_token_id=start,
+        end_token_id=end,
+        min_pixels=vision.integer("image_min_pixels", 64 * unit**2),
+        max_pixels=vision.integer("image_max_pixels", 16384 * unit**2),
+        **_values(vision, "bicubic"),
+    )
+
+
 def _values(vision: ConfigSection, resampling: Resampling) -> dict[str, Any]:
     """The settings of the filter and of the normalisation."""
     mean, std = (vision.channels(key) for key in ("image_mean", "image_std"))
@@ -100,5 +117,6 @@ READERS: Mapping[str, Callable[[ConfigSection, MmprojFile], PictureConfig]] = {
     "idefics3": _idefics3,
     "lfm2": _lfm2,
     "gemma3": _gemma3,
+    "qwen3vl_merger": _qwen3vl,
 }
 """By `clip.projector_type`, which models/mmproj_file.py has checked."""

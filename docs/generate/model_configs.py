@@ -20,6 +20,7 @@ from docs.generate.gguf_values import TRIALS_OF_GGUF
 from docs.generate.layout import WIDTH, page
 from docs.generate.model_memory import MEMORY, memory_rows
 from tests.goldens.to_gguf import write_gguf
+from tests.goldens.to_mmproj import write_pair
 
 CHECKPOINTS = Path(__file__).parents[2] / "tests" / "goldens"
 """Tiny checkpoints of all families."""
@@ -76,8 +77,11 @@ def _reader_of(family: Family, path: Path) -> Reader:
 
 def reader_of_gguf(family: Family) -> Reader:
     """The reader of the metadata below the name of the architecture."""
+    checkpoint = _checkpoint_of(family)
+    has_pictures = checkpoint.parent.name == "with_pictures"
     with tempfile.TemporaryDirectory() as directory:
-        file = open_gguf(write_gguf(_checkpoint_of(family), Path(directory) / "model.gguf"))
+        path = Path(directory) / "model.gguf"
+        file = open_gguf(write_pair(checkpoint, path.parent).text if has_pictures else write_gguf(checkpoint, path))
     prefix = f"{file.metadata['general.architecture']}."
     reading = family_of_gguf(file.path, file.metadata)  # files of two families may have one architecture
     values = {key.removeprefix(prefix): file.metadata[key] for key in file.metadata if key.startswith(prefix)}

@@ -56,6 +56,17 @@ def test_answers_are_those_of_transformers(pair: Pair, tmp_path: Path) -> None:
         assert answer["choices"][0]["tokens"] == BY_TRANSFORMERS[0,]
 
 
+@pytest.mark.slow
+def test_answers_of_qwen3_vl_are_those_of_transformers(tmp_path: Path) -> None:
+    bounds = {"clip.vision.image_min_pixels": 256, "clip.vision.image_max_pixels": 1024}
+    directory = write_served_model(tmp_path / "directory", "qwen3-vl")
+    pair = write_pair(directory, tmp_path / "files", changes=bounds)
+    with running_service(config_of(pair.text, tmp_path)) as service:
+        message = {"role": "user", "content": "What is it?", "images": [url(0), url(1)]}
+        expected = [12, 147, 50, 206, 42, 40, 88, 143, 17, 164, 12, 35]  # as in `test_pictures.py`
+        assert service.client.complete(messages=[message], **OPTIONS).token_ids == expected
+
+
 def test_the_files_of_the_actors_are_absolute(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pair.text.parent)
     source = find_model(config_of(Path(pair.text.name), tmp_path), lambda _: None)

@@ -28,8 +28,11 @@ CASES: tuple[tuple[str, int, int, int], ...] = (
     ("lfm2vl", 64, 64, 64),
     ("lfm2vl", 40, 120, 75),
     ("gemma3", 30, 30, 25),
+    ("qwen3vl", 40, 32, 20),
+    ("qwen3vl", 24, 48, 18),
+    ("qwen3vl-moe", 40, 32, 20),
 )
-"""Checkpoint, width, height and number of embeddings of a picture."""
+"""Checkpoint, width, height and number of embeddings of a picture, which have the features of several layers."""
 
 
 def main() -> None:
@@ -39,7 +42,7 @@ def main() -> None:
     for name, width, height, num_tokens in CASES:
         with tempfile.TemporaryDirectory() as scratch:
             difference = difference_of(name, width, height, num_tokens, Path(scratch), llama_python)
-        print(f"{name:10} {width:4} x {height:<4} {difference:.1e}")
+        print(f"{name:11} {width:4} x {height:<4} {difference:.1e}")
 
 
 def difference_of(name: str, width: int, height: int, num_tokens: int, scratch: Path, llama_python: str) -> float:

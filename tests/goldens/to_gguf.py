@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.goldens.gpt_oss_tensors import for_converter
+from tests.goldens.recurrent_tensors import of_mamba, of_qwen35
 
 Tensors = dict[str, NDArray[np.float32]]
 
@@ -30,6 +31,8 @@ ARCHITECTURES = {
     "Qwen2ForCausalLM": "qwen2",
     "Qwen3ForCausalLM": "qwen3",
     "Qwen3MoeForCausalLM": "qwen3moe",
+    "Qwen3VLForConditionalGeneration": "qwen3vl",
+    "Qwen3VLMoeForConditionalGeneration": "qwen3vlmoe",
     "Qwen3_5ForCausalLM": "qwen35",
     "Qwen3_5MoeForCausalLM": "qwen35moe",
     "Gemma2ForCausalLM": "gemma2",
@@ -165,14 +168,16 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_ssm_inner_size(config["linear_value_head_dim"] * config["linear_num_value_heads"])
         writer.add_full_attention_interval(config["full_attention_interval"])
         writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 0.25)))
-        writer.add_rope_dimension_sections([*rope.get("mrope_section", (11, 11, 10)), 0])
+        rope.setdefault("mrope_section", [11, 11, 10])
+    if "mrope_section" in rope:
+        writer.add_rope_dimension_sections([*rope["mrope_section"], 0])
     if num_experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(num_experts)
         if architecture != "gemma4":
             writer.add_expert_used_count(config["num_experts_per_tok"])
     if architecture == "gpt-oss":
         writer.add_expert_feed_forward_length(config["intermediate_size"])
-    if architecture in ("qwen3moe", "lfm2moe", "qwen35moe"):
+    if architecture in ("qwen3moe", "qwen3vlmoe", "lfm2moe", "qwen35moe"):
         writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
     if (window := config.get("sliding_window")) and config.get("use_sliding_window", True):
         writer.add_sliding_window(window)
@@ -323,37 +328,6 @@ def stored_tensors(
     if rope["rope_type"] == "longrope":
         yield "rope_factors_long.weight", np.array(rope["long_factor"], np.float32)
         yield "rope_factors_short.weight", np.array(rope["short_factor"], np.float32)
-
-
-def of_mamba(name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
-    """Name and values in the form of llama.cpp."""
-    if name.endswith("A_log"):
-        values = -np.exp(values)
-    if name.endswith((".A_log", ".D")):
-        values = values[:, None]
-    return name.replace("dt_bias", "dt_proj.bias"), values[None] if name.endswith("norm.weight") else values
-
-
-def of_qwen35(config: dict[str, Any], name: str, values: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
-    """Name and values in the form of llama.cpp: value heads interleaved by key head, gains and decays computed."""
-    num_key_heads, num_value_heads = config["linear_num_key_heads"], config["linear_num_value_heads"]
-    num_others = 2 * num_key_heads * config["linear_key_head_dim"]
-
-    def in_turns(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        heads = rows.reshape(num_key_heads, num_value_heads // num_key_heads, -1)
-        return heads.transpose(1, 0, 2).reshape(rows.shape)
-
-    if name.endswith("norm.weight") and not name.endswith("linear_attn.norm.weight"):
-        values = values + np.float32(1.0)
-    if ".linear_attn." not in name or name.endswith("norm.weight"):
-        return name, values
-    if name.endswith("A_log"):
-        values = -np.exp(values)
-    if name.endswith("out_proj.weight"):
-        return name, in_turns(values.T).T
-    if name.endswith(("in_proj_qkv.weight", "conv1d.weight")):
-        return name, np.concatenate([values[:num_others], in_turns(values[num_others:])])
-    return name.replace("dt_bias", "dt_proj.bias"), in_turns(values)
 
 
 def interleaved(values: NDArray[np.float32], num_heads: int) -> NDArray[np.float32]:

@@ -1,6 +1,6 @@
 """Writes a directory that reads pictures as two GGUF files: its text model, and its encoder (mmproj).
 
-Keys, names and orders are those of llama.cpp's converter (conversion/base.py, smolvlm.py, lfm2.py in
+Keys, names and orders are those of llama.cpp's converter (conversion/base.py, smolvlm.py, lfm2.py, qwen3vl.py in
 ggml-org/llama.cpp): `clip.*` describes the encoder and the treatment of pictures.
 """
 
@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from tests.goldens.to_gguf import Tensors, read_safetensors, write_model
 
-PROJECTORS = {"smolvlm": "idefics3", "idefics3": "idefics3", "lfm2_vl": "lfm2", "gemma3": "gemma3"}
+PROJECTORS = {
+    "smolvlm": "idefics3",
+    "idefics3": "idefics3",
+    "lfm2_vl": "lfm2",
+    "gemma3": "gemma3",
+    "qwen3_vl": "qwen3vl_merger",
+    "qwen3_vl_moe": "qwen3vl_merger",
+}
 """`clip.projector_type` by `model_type` of config.json."""
 
 MERGE = ("Q", "X")
@@ -39,22 +46,41 @@ def write_pair(
     *,
     matrices: str = "F32",
     changes: Mapping[str, Any] | None = None,
+    text_changes: Mapping[str, Any] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Pair:
     """Write model.gguf and mmproj-model.gguf.
 
-    Of the latter, `changes` replace metadata, None removes a key; `names` replace names of PARTS.
+    Of the latter, `changes` replace metadata, None removes a key; `names` replace names of PARTS. `text_changes` are
+    those of the former.
     """
     config = json.loads((directory / "config.json").read_text())
     tensors = read_safetensors(directory / "model.safetensors")
+    if config["text_config"].get("mlp_only_layers"):
+        tensors = with_experts_everywhere(tensors)
     into.mkdir(parents=True, exist_ok=True)
     pair = Pair(into / "model.gguf", into / "mmproj-model.gguf")
-    write_model(text_config(config), dict(text_tensors(tensors)), pair.text, matrices, vocabulary_of(directory, config))
+    write_vocabulary = vocabulary_of(directory, config)
+
+    def write_more(writer: gguf.GGUFWriter, text: dict[str, Any]) -> None:
+        write_vocabulary(writer, text)
+        for key, value in (text_changes or {}).items():
+            for part in writer.kv_data:
+                part.pop(key, None)
+            if value is not None:
+                add(writer, key, value)
+
+    write_model(text_config(config), dict(text_tensors(tensors)), pair.text, matrices, write_more)
     writer = gguf.GGUFWriter(pair.mmproj, "clip")
     for key, value in (metadata_of(directory, config) | dict(changes or {})).items():
         if value is not None:
             add(writer, key, value)
-    for name, values in mmproj_tensors(tensors, config["vision_config"]["patch_size"], PARTS | dict(names or {})):
+    stored = (
+        qwen_tensors(tensors, config["vision_config"])
+        if is_qwen(config)
+        else siglip_tensors(tensors, config["vision_config"]["patch_size"], PARTS | dict(names or {}))
+    )
+    for name, values in stored:
         keep = values.ndim == 1 or matrices == "F32" or "position" in name
         writer.add_tensor(name, np.ascontiguousarray(values if keep else values.astype(np.float16)))
     writer.write_header_to_file()
@@ -68,7 +94,7 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
     """The text part as config.json of a model of text alone."""
     text = config["text_config"]
     architectures = {"llama": "LlamaForCausalLM", "lfm2": "Lfm2ForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
-    added = {"architectures": [architectures[text["model_type"]]]}
+    added = {"architectures": [architectures.get(text["model_type"], config["architectures"][0])]}
     if text["model_type"] == "gemma3_text":
         return {"rms_norm_eps": 1e-6, **text, **added}
     return {**text, **added, "tie_word_embeddings": config["tie_word_embeddings"]}
@@ -78,13 +104,40 @@ def text_tensors(tensors: Tensors) -> Iterator[tuple[str, NDArray[np.float32]]]:
     for name, values in tensors.items():
         for wrapper in ("model.text_model.", "model.language_model.", "language_model.model."):
             if name.startswith(wrapper):
-                yield f"model.{name.removeprefix(wrapper)}", values
+                yield from halves(f"model.{name.removeprefix(wrapper)}", values)
         if name.endswith("lm_head.weight"):
             yield "lm_head.weight", values
 
 
+def with_experts_everywhere(tensors: Tensors) -> Tensors:
+    """The experts of layer 2 in the place of the network of layer 1: in GGUF files all layers have experts."""
+    network, experts = "model.language_model.layers.1.mlp.", "model.language_model.layers.2.mlp."
+    others = {name: values for name, values in tensors.items() if not name.startswith(network)}
+    copies = {name.replace(experts, network): each for name, each in others.items() if name.startswith(experts)}
+    return others | copies
+
+
+def halves(name: str, values: NDArray[np.float32]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Experts as the converter stores them: the matrices of gate and up apart."""
+    start, _, part = name.rpartition(".experts.")
+    if part == "gate_up_proj":
+        for half_name, half in zip(("gate_proj", "up_proj"), np.split(values, 2, axis=1), strict=True):
+            yield f"{start}.experts.{half_name}.weight", half
+    else:
+        yield f"{name}.weight" if part == "down_proj" else name, values
+
+
+def is_qwen(config: dict[str, Any]) -> bool:
+    """True for the encoder of Qwen3-VL."""
+    return PROJECTORS[config["model_type"]] == "qwen3vl_merger"
+
+
 def tokens_of(config: dict[str, Any]) -> dict[int, str]:
     """The tokens of pictures, by id."""
+    if is_qwen(config):
+        first = config["text_config"]["vocab_size"] - 2  # for a checkpoint without tokens around pictures
+        around = config.get("vision_start_token_id", first), config.get("vision_end_token_id", first + 1)
+        return {config["image_token_id"]: "<|image_pad|>", around[0]: "<|vision_start|>", around[1]: "<|vision_end|>"}
     if config["model_type"] != "gemma3":
         return {config["image_token_id"]: "<image>"}
     keys = {"image_token_index": "<image_soft_token>", "boi_token_index": "<start_of_image>"}
@@ -119,6 +172,8 @@ def vocabulary_of(directory: Path, config: dict[str, Any]) -> Callable[[gguf.GGU
         writer.add_bos_token_id(1)
         writer.add_eos_token_id(2)
         writer.add_add_bos_token(False)
+        if is_qwen(config):
+            writer.add_num_deepstack_layers(len(config["vision_config"].get("deepstack_visual_indexes", [])))
 
     return write
 
@@ -127,6 +182,8 @@ def metadata_of(directory: Path, config: dict[str, Any]) -> dict[str, Any]:
     """The metadata of the encoder's file, `general.architecture` apart."""
     vision, is_lfm2 = config["vision_config"], config["model_type"] == "lfm2_vl"
     processor = json.loads((directory / "preprocessor_config.json").read_text())
+    if is_qwen(config):
+        vision = of_qwen(vision)
     metadata: dict[str, Any] = {
         "general.type": "mmproj",
         "clip.has_vision_encoder": True,
@@ -142,11 +199,26 @@ def metadata_of(directory: Path, config: dict[str, Any]) -> dict[str, Any]:
         "clip.vision.attention.layer_norm_epsilon": float(vision.get("layer_norm_eps", 1e-6)),
         "clip.vision.image_mean": processor["image_mean"],
         "clip.vision.image_std": processor["image_std"],
-        "clip.vision.projector.scale_factor": merge_size_of(config),
     }
+    if is_qwen(config):
+        marks = [index in vision.get("deepstack_visual_indexes", []) for index in range(vision["depth"])]
+        return metadata | {
+            "clip.vision.spatial_merge_size": vision["spatial_merge_size"],
+            "clip.vision.is_deepstack_layers": marks,
+        }
+    metadata["clip.vision.projector.scale_factor"] = merge_size_of(config)
     if config["model_type"] in ("smolvlm", "idefics3") and "size" in processor:
         metadata["clip.vision.preproc_image_size"] = processor["size"]["longest_edge"]
     return metadata
+
+
+def of_qwen(vision: dict[str, Any]) -> dict[str, Any]:
+    """The `vision_config` of Qwen3-VL with the usual names."""
+    return vision | {
+        "image_size": math.isqrt(vision["num_position_embeddings"]) * vision["patch_size"],
+        "num_hidden_layers": vision["depth"],
+        "num_attention_heads": vision["num_heads"],
+    }
 
 
 def merge_size_of(config: dict[str, Any]) -> int:
@@ -194,7 +266,44 @@ PARTS = {
 }
 
 
-def mmproj_tensors(
+QWEN_PARTS = {
+    "patch_embed.proj": "v.patch_embd",
+    "pos_embed": "v.position_embd",
+    "merger.norm": "v.post_ln",
+    "merger.linear_fc1": "mm.0",
+    "merger.linear_fc2": "mm.2",
+    "norm1": "ln1",
+    "norm2": "ln2",
+    "attn.qkv": "attn_qkv",
+    "attn.proj": "attn_out",
+    "mlp.linear_fc1": "ffn_up",
+    "mlp.linear_fc2": "ffn_down",
+    "norm": "norm",
+    "linear_fc1": "fc1",
+    "linear_fc2": "fc2",
+}
+
+
+def qwen_tensors(tensors: Tensors, vision: dict[str, Any]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Names and values of the encoder of Qwen3-VL as stored in the file."""
+    for name, values in tensors.items():
+        if not name.startswith("model.visual."):
+            continue
+        part, _, kind = name.removeprefix("model.visual.").rpartition(".")
+        listed = re.fullmatch(r"(blocks|deepstack_merger_list)\.(\d+)\.(.+)", part)
+        if name.endswith("patch_embed.proj.weight"):
+            yield "v.patch_embd.weight", values[:, :, 0]
+            yield "v.patch_embd.weight.1", values[:, :, 1]
+        elif listed is None:
+            yield f"{QWEN_PARTS[part]}.{kind}", values
+        elif listed[1] == "blocks":
+            yield f"v.blk.{listed[2]}.{QWEN_PARTS[listed[3]]}.{kind}", values
+        else:
+            layer = vision["deepstack_visual_indexes"][int(listed[2])]
+            yield f"v.deepstack.{layer}.{QWEN_PARTS[listed[3]]}.{kind}", values
+
+
+def siglip_tensors(
     tensors: Tensors, patch_size: int, parts: Mapping[str, str]
 ) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Names and values of the encoder as stored in the file."""

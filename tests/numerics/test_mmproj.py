@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
-from tests.goldens.to_mmproj import PROJECTORS, Pair, write_pair
+from tests.goldens.to_gguf import read_safetensors
+from tests.goldens.to_mmproj import PROJECTORS, Pair, with_experts_everywhere, write_pair
 from tests.support.models.picture_runs import (
     PICTURE_GOLDENS,
     PictureGolden,
@@ -50,14 +52,20 @@ def golden(request: pytest.FixtureRequest) -> PictureGolden:
 
 @pytest.fixture(scope="module")
 def directory(golden: PictureGolden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint, with the activation and the windows that GGUF files stand for."""
+    """The checkpoint, with the activation, the windows and the float32 numbers that GGUF files stand for."""
     copy = tmp_path_factory.mktemp("model") / golden.directory.name
     shutil.copytree(golden.directory, copy)
     config = json.loads((copy / "config.json").read_text())
     config["vision_config"]["hidden_act"] = "gelu_pytorch_tanh"
     if config["model_type"] == "gemma3":
         config["text_config"]["sliding_window_pattern"] = 6
+    if config["text_config"].pop("mlp_only_layers", []):
+        save_file(with_experts_everywhere(read_safetensors(copy / "model.safetensors")), copy / "model.safetensors")
     (copy / "config.json").write_text(json.dumps(config))
+    processor = json.loads((copy / "preprocessor_config.json").read_text())
+    for key in ("image_mean", "image_std"):
+        processor[key] = [float(np.float32(each)) for each in processor[key]]
+    (copy / "preprocessor_config.json").write_text(json.dumps(processor))
     return copy
 
 
@@ -102,6 +110,14 @@ def test_a_pair_has_the_log_probabilities_of_its_directory(
         log_probabilities(logits_with(model, golden.prompt_ids, golden.pictures)) for model in (as_directory, as_pair)
     )
     assert np.abs(found - expected).max() <= TOLERANCE
+
+
+def test_a_pair_has_the_embeddings_of_its_directory(golden: PictureGolden, as_directory: Model, as_pair: Model) -> None:
+    assert as_pair.encoder is not None
+    assert as_directory.encoder is not None
+    for picture in golden.pictures:
+        found, expected = (encoded(each, picture) for each in (as_pair.encoder, as_directory.encoder))
+        assert np.array_equal(found, expected)
 
 
 def test_a_pair_continues_as_its_directory(golden: PictureGolden, as_directory: Model, as_pair: Model) -> None:

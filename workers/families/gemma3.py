@@ -174,6 +174,10 @@ def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:
     return vision_from_mmproj(keys, mmproj, merge_size=merge_size, positions="whole")
 
 
+def _join(text: ModelConfig, vision: VisionConfig, _mmproj: MmprojFile) -> ModelConfig:
+    return with_encoder(text, vision)
+
+
 def _without_one(_vision: VisionConfig, gains: NDArray[np.float32]) -> NDArray[np.float32]:
     return gains - np.float32(1.0)
 
@@ -193,7 +197,7 @@ MMPROJ = MmprojReader(
             compose=_without_one,
         )
     },
-    join=with_encoder,
+    join=_join,
 )
 
 FAMILY = Family(

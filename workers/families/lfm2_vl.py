@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +10,13 @@ from numpy.typing import NDArray
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.models.mmproj_file import MmprojFile
-from cactus_actors.protocol.pictures import MAX_PATCHES
 from cactus_actors.workers.families import lfm2
 from cactus_actors.workers.families.family import Family
 from cactus_actors.workers.families.mmproj_reader import Composed, MmprojReader, siglip_names
 from cactus_actors.workers.runtime.encoder_parts import activated, layer_norm, merged
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.config_keys import ConfigKeys
-from cactus_actors.workers.spec.mmproj_config import require_gelu, vision_from_mmproj
+from cactus_actors.workers.spec.mmproj_config import num_rows, require_gelu, side_of_positions, vision_from_mmproj
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.vision_config import (
     Projector,
@@ -109,33 +107,17 @@ def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:
         keys,
         mmproj,
         merge_size=keys.integer("projector.scale_factor", "merge_size"),
-        positions_per_side=_side_of(mmproj, "v.position_embd.weight"),
+        positions_per_side=side_of_positions(mmproj),
         positions="interpolated",
         has_channels_last=True,
         has_square_tiles=False,
         projector=Projector(
-            hidden_size=_num_rows(mmproj, "mm.1.weight"),
+            hidden_size=num_rows(mmproj, "mm.1.weight"),
             activation="gelu",  # the files do not say it; that of the released models
             has_bias="mm.1.bias" in tensors,
             has_norm="mm.input_norm.weight" in tensors,
         ),
     )
-
-
-def _num_rows(mmproj: MmprojFile, name: str) -> int:
-    info = mmproj.file.tensors.get(name)
-    if info is None or len(info.shape) != 2:
-        raise invalid(mmproj.file.path, f"no tensor {name!r} of two dimensions")
-    return info.shape[0]
-
-
-def _side_of(mmproj: MmprojFile, name: str) -> int:
-    """The side of a square with as many places as a tensor has rows."""
-    num_rows = _num_rows(mmproj, name)
-    side = math.isqrt(num_rows)
-    if side**2 != num_rows or num_rows > MAX_PATCHES:
-        raise invalid(mmproj.file.path, f"tensor {name!r} has {num_rows} rows, not a square of at most {MAX_PATCHES}")
-    return side
 
 
 def _with_channels_last(vision: VisionConfig, kernel: NDArray[np.float32]) -> NDArray[np.float32]:

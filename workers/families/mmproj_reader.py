@@ -44,7 +44,7 @@ class Composed(NamedTuple):
     compose: Callable[..., NDArray[np.float32]]  # (VisionConfig, each part)
 
 
-def with_encoder(config: ModelConfig, vision: VisionConfig) -> ModelConfig:
+def with_encoder(config: ModelConfig, vision: VisionConfig, _mmproj: MmprojFile) -> ModelConfig:
     """A text model with an encoder."""
     return replace(config, vision=vision)
 
@@ -54,23 +54,31 @@ class MmprojReader:
     """`projector` is its name in models/mmproj_file.py; `join` gives a text model the encoder.
 
     `read` takes the keys below `clip.vision.`. `names` are those of tensors in the file, without suffix, to canonical
-    ones, with LAYER in the place of a layer's number in both. `composed` has canonical names.
+    ones, with LAYER in the place of a layer's number in both; in tensors of features (`v.deepstack.3.`) the canonical
+    number is the layer's place in `feature_layers`. `composed` has canonical names.
     """
 
     projector: str
     read: Callable[[ConfigKeys, MmprojFile], VisionConfig]
     names: Mapping[str, str]
     composed: Mapping[str, Composed] = field(default_factory=dict)
-    join: Callable[[ModelConfig, VisionConfig], ModelConfig] = with_encoder
+    join: Callable[[ModelConfig, VisionConfig, MmprojFile], ModelConfig] = with_encoder
 
-    def name_of(self, stored: str) -> str:
+    def name_of(self, stored: str, vision: VisionConfig) -> str:
         """The canonical name of a tensor; its own name if the family has none of it."""
-        match = re.fullmatch(r"([a-z0-9_.*]+?)(?:\.(weight|bias))?", re.sub(r"\.blk\.\d+\.", f".blk.{LAYER}.", stored))
+        plain = re.sub(r"\.(blk|deepstack)\.\d+\.", rf".\1.{LAYER}.", stored)
+        match = re.fullmatch(r"([a-z0-9_.*]+?)(?:\.(weight|bias))?", plain)
         name = self.names.get(match[1]) if match else None
         if match is None or name is None:
             return stored
-        layer = re.search(r"\.blk\.(\d+)\.", stored)
-        return name.replace(LAYER, layer[1] if layer else LAYER) + (".bias" if match[2] == "bias" else "")
+        if (layer := re.search(r"\.(blk|deepstack)\.(\d+)\.", stored)) is not None:
+            number = int(layer[2])
+            if layer[1] == "deepstack":
+                if number not in vision.feature_layers:
+                    return stored
+                number = vision.feature_layers.index(number)
+            name = name.replace(LAYER, str(number))
+        return name + (".bias" if match[2] == "bias" else "")
 
 
 def siglip_names(encoder: str) -> dict[str, str]:

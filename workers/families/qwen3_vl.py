@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
-from cactus_actors.workers.families import llama
+from cactus_actors.workers.families import llama, qwen_mmproj
 from cactus_actors.workers.families.decoder_parts import normed_queries_keys_values
-from cactus_actors.workers.families.family import Family, decoder_from_json
+from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.qwen_vision_config import feature_layers, with_pictures
@@ -58,9 +57,10 @@ def with_encoder(keys: ConfigKeys, text_keys: ConfigKeys, config: ModelConfig) -
     return replace(config, vision=replace(config.vision, feature_layers=feature_layers(keys, config)))
 
 
-def read_gguf(_keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
-    """Refuse the file: the encoder is in another one."""
-    raise invalid(file.path, "Qwen3-VL is read from safetensors")
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
+    """The metadata below `qwen3vl.`: the text part alone, the encoder is in a file of its own."""
+    keys.require_one_of("attention.sliding_window", 0, None)
+    return decoder_from_gguf(keys, file, FAMILY.name, biases="attention")
 
 
 FAMILY = Family(
@@ -68,9 +68,10 @@ FAMILY = Family(
     examples="Qwen3-VL 2B, 4B, 8B, 32B",
     architectures=("Qwen3VLForConditionalGeneration",),
     model_types=("qwen3_vl",),
-    gguf_architectures=(),
+    gguf_architectures=("qwen3vl",),
     read_json=read_json,
     read_gguf=read_gguf,
     forward=partial(llama.forward, project=normed_queries_keys_values),
     encode=qwen_vision.encode,
+    mmproj=qwen_mmproj.MMPROJ,
 )

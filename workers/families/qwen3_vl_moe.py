@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from cactus_actors.workers.families import llama, qwen3_moe, qwen3_vl
+from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.workers.families import llama, qwen3_moe, qwen3_vl, qwen_mmproj
 from cactus_actors.workers.families.decoder_parts import normed_queries_keys_values
 from cactus_actors.workers.families.family import Family, decoder_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
@@ -45,17 +47,24 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
     return qwen3_vl.with_encoder(keys, text_keys, config)
 
 
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
+    """The metadata below `qwen3vlmoe.`: the text part alone; every layer has experts there."""
+    return replace(qwen3_moe.read_gguf(keys, file), family=FAMILY.name)
+
+
 FAMILY = Family(
     name="Qwen3-VL MoE",
     examples="Qwen3-VL 30B-A3B, 235B-A22B",
     architectures=("Qwen3VLMoeForConditionalGeneration",),
     model_types=("qwen3_vl_moe",),
-    gguf_architectures=(),
+    gguf_architectures=("qwen3vlmoe",),
     has_experts=True,
     read_json=read_json,
-    read_gguf=qwen3_vl.read_gguf,
+    read_gguf=read_gguf,
     forward=partial(llama.forward, project=normed_queries_keys_values, feed_forward=qwen3_moe.feed_forward),
     encode=qwen_vision.encode,
+    mmproj=qwen_mmproj.MMPROJ,
+    gguf_names=qwen3_moe.FAMILY.gguf_names,
     stacked_names={
         "mlp.experts.gate_up_proj": (f"mlp.experts{STACK}gate_proj", f"mlp.experts{STACK}up_proj"),
         "mlp.experts.down_proj": (f"mlp.experts{STACK}down_proj",),

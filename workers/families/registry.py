@@ -112,9 +112,13 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     raise _unsupported(path, f"general.architecture is {architecture!r:.50}", [architecture], names)
 
 
-def family_of_projector(projector: str) -> tuple[Family, MmprojReader]:
-    """The family of a name in models/mmproj_file.py, and its reader."""
-    return next((each, each.mmproj) for each in FAMILIES if each.mmproj and each.mmproj.projector == projector)
+def family_of_projector(projector: str, architecture: str) -> tuple[Family, MmprojReader]:
+    """The family of a name in models/mmproj_file.py, and its reader.
+
+    The text model's own family by its `general.architecture`, if it has one, else that of the vision model.
+    """
+    found = [(each, each.mmproj) for each in FAMILIES if each.mmproj and each.mmproj.projector == projector]
+    return next((each for each in found if architecture in each[0].gguf_architectures), found[0])
 
 
 def _unsupported(path: Path, what: str, given: object, names: list[str]) -> ModelFileInvalid:

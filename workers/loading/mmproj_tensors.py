@@ -37,10 +37,10 @@ class ReadEncoder(NamedTuple):
 def read_encoder(path: Path, text: GGUFFile, config: ModelConfig) -> ReadEncoder:
     """The encoder in `path` for a text model; raises ModelFileInvalid with the file and the key."""
     mmproj = open_mmproj(path, text)
-    family, reader = family_of_projector(mmproj.projector)
+    family, reader = family_of_projector(mmproj.projector, str(text.metadata["general.architecture"]))
     vision = reader.read(ConfigKeys(path, mmproj.file.metadata, "clip.vision."), mmproj)
     stored = dict(_tensors(mmproj, reader, vision))
-    return ReadEncoder(family, replace(reader.join(config, vision), family=family.name), stored)
+    return ReadEncoder(family, replace(reader.join(config, vision, mmproj), family=family.name), stored)
 
 
 def _tensors(mmproj: MmprojFile, reader: MmprojReader, vision: VisionConfig) -> Iterator[tuple[str, StoredTensor]]:
@@ -51,7 +51,7 @@ def _tensors(mmproj: MmprojFile, reader: MmprojReader, vision: VisionConfig) -> 
     for stored_name, info in file.tensors.items():
         if stored_name.startswith(SOUND) or stored_name in composed:
             continue
-        name = reader.name_of(_swapped(stored_name) if has_swapped_names else stored_name)
+        name = reader.name_of(_swapped(stored_name) if has_swapped_names else stored_name, vision)
         if name in seen:
             raise invalid(file.path, f"tensor {stored_name!r} is present twice, under two names")
         seen.add(name)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.mmproj_file import MmprojFile
+from cactus_actors.protocol.pictures import MAX_PATCHES
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.vision_config import PixelScaling, VisionConfig
 
@@ -43,6 +46,26 @@ def vision_from_mmproj(keys: ConfigKeys, mmproj: MmprojFile, *, merge_size: int,
 def require_gelu(mmproj: MmprojFile) -> None:
     """Refuse another activation than GELU, by its tanh approximation."""
     ConfigKeys(mmproj.file.path, mmproj.file.metadata, "clip.").require_one_of("use_gelu", True)
+
+
+def num_rows(mmproj: MmprojFile, name: str) -> int:
+    """The rows of a matrix."""
+    info = mmproj.file.tensors.get(name)
+    if info is None or len(info.shape) != 2:
+        raise invalid(mmproj.file.path, f"no tensor {name!r} of two dimensions")
+    return info.shape[0]
+
+
+def side_of_positions(mmproj: MmprojFile) -> int:
+    """The side of the square grid that the learned positions fill."""
+    name = "v.position_embd.weight"
+    num_positions = num_rows(mmproj, name)
+    side = math.isqrt(num_positions)
+    if side**2 != num_positions or num_positions > MAX_PATCHES:
+        raise invalid(
+            mmproj.file.path, f"tensor {name!r} has {num_positions} rows, not a square of at most {MAX_PATCHES}"
+        )
+    return side
 
 
 def _scaling(keys: ConfigKeys) -> PixelScaling:

@@ -70,9 +70,9 @@ SERVED = {
     ),
     "qwen3-vl": ServedModel(
         "qwen3vl",
-        ("<image>", "<|video_pad|>", "<|turn|>", "<|vision_start|>", "<|vision_end|>"),
+        ("<|image_pad|>", "<|video_pad|>", "<|turn|>", "<|vision_start|>", "<|vision_end|>"),
         {"patch_size": 4, "merge_size": 2, "size": {"shortest_edge": 256, "longest_edge": 1024}},
-        placeholder="<|vision_start|><image><|vision_end|>",
+        placeholder="<|vision_start|><|image_pad|><|vision_end|>",
     ),
 }
 

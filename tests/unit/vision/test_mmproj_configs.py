@@ -59,6 +59,18 @@ def test_the_settings_of_gemma3_are_equal(tmp_path: Path) -> None:
         load_text_model(pair.text)
 
 
+def test_the_settings_of_qwen3_vl_are_equal(tmp_path: Path) -> None:
+    directory = write_served_model(tmp_path / "directory", "qwen3-vl")
+    processor = json.loads((directory / "preprocessor_config.json").read_text())
+    processor["size"] = {"shortest_edge": 64 * 8**2, "longest_edge": 16384 * 8**2}  # of the released models, in tokens
+    (directory / "preprocessor_config.json").write_text(json.dumps(processor))
+    expected = config_of(directory)
+    assert config_of(write_pair(directory, tmp_path / "files").text) == expected
+    bounds = {"clip.vision.image_min_pixels": 256, "clip.vision.image_max_pixels": 1024}
+    with_bounds = write_pair(directory, tmp_path / "bounds", changes=bounds)
+    assert config_of(with_bounds.text) == msgspec.structs.replace(expected, min_pixels=256, max_pixels=1024)
+
+
 def test_encoders_scale_pixels_alike(directory: Path, pair: Pair) -> None:
     expected, found = read_model(directory).config.vision, read_model(*pair).config.vision
     assert expected is not None

@@ -22,7 +22,7 @@ from tests.goldens.to_gguf import write_gguf
 from tests.goldens.to_mmproj import Pair, write_pair
 from tests.support.paths import GOLDENS
 
-SMOLVLM, LFM2 = (GOLDENS / "with_pictures" / name for name in ("smolvlm", "lfm2vl"))
+SMOLVLM, LFM2, QWEN3 = (GOLDENS / "with_pictures" / name for name in ("smolvlm", "lfm2vl", "qwen3vl"))
 
 
 def read(pair: Pair) -> None:
@@ -54,9 +54,10 @@ def pair(sound: Pair, tmp_path: Path) -> Pair:
 
 def test_every_projector_has_its_readers() -> None:
     assert set(READERS) == set(PROJECTORS)
-    for name in PROJECTORS:
-        family, reader = family_of_projector(name)
-        assert (family.mmproj, family.encode is not None, reader.projector) == (reader, True, name)
+    for name, kind in PROJECTORS.items():
+        for architecture in kind.text_architectures:
+            family, reader = family_of_projector(name, architecture)
+            assert (family.mmproj, family.encode is not None, reader.projector) == (reader, True, name)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,45 @@ def test_metadata_that_is_wrong_is_refused_by_its_key(tmp_path: Path, key: str, 
 )
 def test_metadata_of_lfm2_that_is_wrong_is_refused(tmp_path: Path, key: str, value: Any, words: str) -> None:
     assert words in refusal(write_pair(LFM2, tmp_path, changes={key: value}))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("clip.vision.is_deepstack_layers", [True, True], "is_deepstack_layers [True, True] is not supported"),
+        ("clip.vision.is_deepstack_layers", "yes", "is_deepstack_layers 'yes' is not supported"),
+        ("clip.vision.is_deepstack_layers", [True, False, True], "the first is 'visual.deepstack_merger_list.1."),
+        ("clip.vision.attention.head_count", 4, "attention.head_count 4 is not supported"),
+        ("clip.vision.spatial_merge_size", 0, "spatial_merge_size is 0: expected a positive integer"),
+        ("clip.vision.image_min_pixels", 0, "image_min_pixels is 0: expected a positive integer"),
+        ("clip.vision.patch_size", 5, "tensor 'v.patch_embd.weight' has the shape [24, 3, 4, 4]"),
+        ("clip.use_gelu", None, "clip.use_gelu is not supported"),
+    ],
+)
+def test_metadata_of_qwen3_vl_that_is_wrong_is_refused(tmp_path: Path, key: str, value: Any, words: str) -> None:
+    assert words in refusal(write_pair(QWEN3, tmp_path, changes={key: value}))
+
+
+def test_another_number_of_features_than_that_of_the_text_is_refused(tmp_path: Path) -> None:
+    marks = {"clip.vision.is_deepstack_layers": [True, False, False]}
+    words = "is_deepstack_layers has 1 true, but qwen3vl.n_deepstack_layers of model.gguf is 2: of another model"
+    assert words in refusal(write_pair(QWEN3, tmp_path, changes=marks))
+
+
+@pytest.mark.parametrize("sections", [[4, 2, 2, 8], [4, 2, 1, 0], [4, 2], [5, 4, -1, 0], None])
+def test_other_axes_of_the_text_are_refused(tmp_path: Path, sections: list[int] | None) -> None:
+    key = "qwen3vl.rope.dimension_sections"
+    pair = write_pair(QWEN3, tmp_path, text_changes={key: sections})
+    with pytest.raises(ModelFileInvalid, match=r"model.gguf: qwen3vl.rope.dimension_sections .*three axes, 8 in all"):
+        read(pair)
+    assert read_model(pair.text).config.vision is None
+
+
+def test_a_second_frame_is_needed(tmp_path: Path) -> None:
+    pair = write_pair(QWEN3, tmp_path)
+    content = pair.mmproj.read_bytes()
+    pair.mmproj.write_bytes(content.replace(b"v.patch_embd.weight.1", b"v.patch_embd.weight.2"))
+    assert "tensor 'v.patch_embd.weight.1' is missing" in refusal(pair)
 
 
 @pytest.mark.parametrize(
