@@ -34,7 +34,9 @@ PROJECTORS: Mapping[str, ProjectorKind] = {
     "idefics3": ProjectorKind(("llama",), "<image>"),
     "lfm2": ProjectorKind(("lfm2",), "<image>"),
     "gemma3": ProjectorKind(("gemma3",), "<image_soft_token>", ("<start_of_image>", "<end_of_image>")),
-    "qwen3vl_merger": ProjectorKind(("qwen3vl", "qwen3vlmoe"), "<|image_pad|>", ("<|vision_start|>", "<|vision_end|>")),
+    "qwen3vl_merger": ProjectorKind(
+        ("qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe"), "<|image_pad|>", ("<|vision_start|>", "<|vision_end|>")
+    ),
 }
 """By `clip.projector_type`."""
 

@@ -166,7 +166,7 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         writer.add_ssm_group_count(config["linear_num_key_heads"])
         writer.add_ssm_time_step_rank(config["linear_num_value_heads"])
         writer.add_ssm_inner_size(config["linear_value_head_dim"] * config["linear_num_value_heads"])
-        writer.add_full_attention_interval(config["full_attention_interval"])
+        write_kinds(writer, config, architecture)
         writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 0.25)))
         rope.setdefault("mrope_section", [11, 11, 10])
     if "mrope_section" in rope:
@@ -212,6 +212,15 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
         if rope.get("rope_type") == "longrope":
             factor = config["max_position_embeddings"] / original
             writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(factor) / math.log(original)))
+
+
+def write_kinds(writer: gguf.GGUFWriter, config: dict[str, Any], architecture: str) -> None:
+    """Which layers of Qwen3.5 are recurrent."""
+    if "full_attention_interval" in config:
+        writer.add_full_attention_interval(config["full_attention_interval"])
+    else:
+        kinds = [kind == "linear_attention" for kind in config["layer_types"]]
+        writer.add_array(f"{architecture}.attention.recurrent_layers", kinds)
 
 
 def write_gemma4(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:

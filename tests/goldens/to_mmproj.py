@@ -26,8 +26,19 @@ PROJECTORS = {
     "gemma3": "gemma3",
     "qwen3_vl": "qwen3vl_merger",
     "qwen3_vl_moe": "qwen3vl_merger",
+    "qwen3_5": "qwen3vl_merger",
+    "qwen3_5_moe": "qwen3vl_merger",
 }
 """`clip.projector_type` by `model_type` of config.json."""
+
+TEXT_ARCHITECTURES = {
+    "llama": "LlamaForCausalLM",
+    "lfm2": "Lfm2ForCausalLM",
+    "gemma3_text": "Gemma3ForCausalLM",
+    "qwen3_5_text": "Qwen3_5ForCausalLM",
+    "qwen3_5_moe_text": "Qwen3_5MoeForCausalLM",
+}
+"""Classes of text models by `model_type`; Qwen3-VL has none."""
 
 MERGE = ("Q", "X")
 """The only merge of the vocabularies of bytes; llama.cpp reads none without."""
@@ -93,8 +104,7 @@ def write_pair(
 def text_config(config: dict[str, Any]) -> dict[str, Any]:
     """The text part as config.json of a model of text alone."""
     text = config["text_config"]
-    architectures = {"llama": "LlamaForCausalLM", "lfm2": "Lfm2ForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
-    added = {"architectures": [architectures.get(text["model_type"], config["architectures"][0])]}
+    added = {"architectures": [TEXT_ARCHITECTURES.get(text["model_type"], config["architectures"][0])]}
     if text["model_type"] == "gemma3_text":
         return {"rms_norm_eps": 1e-6, **text, **added}
     return {**text, **added, "tie_word_embeddings": config["tie_word_embeddings"]}
@@ -173,7 +183,9 @@ def vocabulary_of(directory: Path, config: dict[str, Any]) -> Callable[[gguf.GGU
         writer.add_eos_token_id(2)
         writer.add_add_bos_token(False)
         if is_qwen(config):
-            writer.add_num_deepstack_layers(len(config["vision_config"].get("deepstack_visual_indexes", [])))
+            marked = config["vision_config"].get("deepstack_visual_indexes")
+            if marked is not None:
+                writer.add_num_deepstack_layers(len(marked))
 
     return write
 

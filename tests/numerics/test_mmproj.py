@@ -29,6 +29,7 @@ from tests.support.models.picture_runs import (
     tokens_of,
 )
 from tests.support.models.sampler_cases import NoBytes
+from tests.support.paths import GOLDENS
 
 TOLERANCE = 1e-4
 """Of a log probability, in float32."""
@@ -133,6 +134,33 @@ def test_a_pair_in_half_precision_embeds_pictures_alike(
     found, expected = (encoded(each, golden.pictures[0]) for each in (half.encoder, as_directory.encoder))
     half.close()
     assert np.abs(found - expected).max() <= 0.01 * np.ptp(expected)
+
+
+def test_a_pair_of_qwen35_with_experts_has_the_logits_of_its_directory(tmp_path: Path) -> None:
+    golden, text = PictureGolden.read("qwen35-pictures"), GOLDENS / "qwen35moe"
+    directory = write_directory_of(text, golden.directory, tmp_path / "directory")
+    logits = []
+    for files in ((directory,), write_pair(directory, tmp_path / "pair")):
+        model = load_model(*files, weights="float32", threads=1)
+        logits.append(logits_with(model, golden.prompt_ids, golden.pictures))
+        model.close()
+    assert np.abs(log_probabilities(logits[1]) - log_probabilities(logits[0])).max() <= TOLERANCE
+
+
+def write_directory_of(text: Path, pictures: Path, into: Path) -> Path:
+    """Write the Qwen3.5 MoE in `text` with the encoder in `pictures`."""
+    shutil.copytree(pictures, into)
+    config, text_config = (json.loads((path / "config.json").read_text()) for path in (pictures, text))
+    text_config["rope_parameters"]["mrope_section"] = [2, 1, 1]
+    config |= {"model_type": "qwen3_5_moe", "architectures": ["Qwen3_5MoeForConditionalGeneration"]}
+    config |= {"text_config": text_config, "tie_word_embeddings": text_config["tie_word_embeddings"]}
+    (into / "config.json").write_text(json.dumps(config))
+    encoder = read_safetensors(pictures / "model.safetensors")
+    tensors = {name: values for name, values in encoder.items() if name.startswith("model.visual.")}
+    for name, values in read_safetensors(text / "model.safetensors").items():
+        tensors[name.replace("model.", "model.language_model.")] = values
+    save_file(tensors, into / "model.safetensors")
+    return into
 
 
 def test_the_text_file_alone_is_a_model_without_pictures(pair: Pair) -> None:

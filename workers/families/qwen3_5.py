@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.models.gguf_file import GGUFFile
-from cactus_actors.workers.families import qwen3_5_mtp
+from cactus_actors.workers.families import qwen3_5_mtp, qwen_mmproj
 from cactus_actors.workers.families.decoder_parts import gated_network
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime import recurrence
@@ -229,6 +229,7 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=forward,
     encode=qwen_vision.encode,
+    mmproj=replace(qwen_mmproj.MMPROJ, join=qwen_mmproj.without_features),
     unused=("mtp.",),
     draft_head=qwen3_5_mtp.HEAD,
     gguf_names={

@@ -81,6 +81,7 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=partial(qwen3_5.forward, feed_forward=feed_forward),
     encode=qwen3_5.FAMILY.encode,
+    mmproj=qwen3_5.FAMILY.mmproj,
     unused=qwen3_5.FAMILY.unused,
     draft_head=qwen3_5.FAMILY.draft_head,
     stacked_names={

@@ -1,4 +1,4 @@
-"""The encoder of Qwen3-VL in a GGUF file of its own (mmproj), and the axes of positions in that of the text model."""
+"""The encoder of Qwen3-VL and Qwen3.5 in its own GGUF file (mmproj), and the axes of positions in that of the text."""
 
 from __future__ import annotations
 
@@ -58,10 +58,16 @@ def with_features(config: ModelConfig, vision: VisionConfig, mmproj: MmprojFile)
             f" {text.get(COUNT)!r:.40}: of another model",
         )
     text.require(count <= config.num_layers, COUNT, f"at most {config.num_layers} layers")
-    return with_axes(config, vision, mmproj)
+    return _with_axes(config, vision, mmproj)
 
 
-def with_axes(config: ModelConfig, vision: VisionConfig, mmproj: MmprojFile) -> ModelConfig:
+def without_features(config: ModelConfig, vision: VisionConfig, mmproj: MmprojFile) -> ModelConfig:
+    """The text model of a family that adds no features."""
+    _text_keys(mmproj).require_one_of(COUNT, 0, None)
+    return with_features(config, vision, mmproj)
+
+
+def _with_axes(config: ModelConfig, vision: VisionConfig, mmproj: MmprojFile) -> ModelConfig:
     """The text model with positions on the three axes that its file describes."""
     text, (rope,) = _text_keys(mmproj), config.ropes
     key = "rope.dimension_sections"

@@ -22,7 +22,9 @@ from tests.goldens.to_gguf import write_gguf
 from tests.goldens.to_mmproj import Pair, write_pair
 from tests.support.paths import GOLDENS
 
-SMOLVLM, LFM2, QWEN3 = (GOLDENS / "with_pictures" / name for name in ("smolvlm", "lfm2vl", "qwen3vl"))
+SMOLVLM, LFM2, QWEN3, QWEN35 = (
+    GOLDENS / "with_pictures" / name for name in ("smolvlm", "lfm2vl", "qwen3vl", "qwen35-pictures")
+)
 
 
 def read(pair: Pair) -> None:
@@ -133,6 +135,22 @@ def test_other_axes_of_the_text_are_refused(tmp_path: Path, sections: list[int] 
     with pytest.raises(ModelFileInvalid, match=r"model.gguf: qwen3vl.rope.dimension_sections .*three axes, 8 in all"):
         read(pair)
     assert read_model(pair.text).config.vision is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "text_changes", "words"),
+    [
+        ({"clip.vision.is_deepstack_layers": [True, False]}, {}, "has 1 true, but qwen35.n_deepstack_layers of model."),
+        ({"clip.vision.is_deepstack_layers": [True, False]}, {"qwen35.n_deepstack_layers": 1}, "1 is not supported"),
+        ({}, {"qwen35.rope.dimension_sections": [11, 11, 10, 0]}, "[11, 11, 10, 0] is not supported"),
+    ],
+)
+def test_qwen35_has_no_features(
+    tmp_path: Path, changes: dict[str, Any], text_changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ModelFileInvalid) as refused:
+        read(write_pair(QWEN35, tmp_path, changes=changes, text_changes=text_changes))
+    assert words in refused.value.message
 
 
 def test_a_second_frame_is_needed(tmp_path: Path) -> None:
