@@ -97,6 +97,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_handoff_share: Annotated[float, about("`max_share` of HandoffSettings.")] = 1.0
     max_handoff_wait_s: Annotated[float | None, about("`max_wait_s` of HandoffSettings.")] = None
     has_cloud: Annotated[bool, about("False where no cloud is configured.")] = True
+    audit_share: Annotated[float, about("As in HandoffSettings.")] = 0.0
     job_log: str | None = None
     job_log_max_bytes: Positive = 32 * 1024 * 1024
     job_log_num_kept: Positive = 3
@@ -130,10 +131,12 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SpendingPeriod = Literal["hour", "day", "month"]
+DriftAction = Literal["log", "tighten"]
+ProperShare = Annotated[float, Meta(gt=0, lt=1)]
 
 
 class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of `[[handoff.budgets]]`: a limit of cloud spending in a period.
+    """One entry of `[[handoff.budgets]]` or `[[handoff.audit_budgets]]`: a limit of cloud spending in a period.
 
     Once it is reached, nothing more is sent; requests in flight at that moment may exceed it.
     """
@@ -206,6 +209,22 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     currency: Annotated[str, about("Currency of the prices.")] = "USD"
     budgets: Annotated[list[CloudBudget], about("Budgets; all of them hold at once.")] = []
     spending_file: str | None = None
+    audit_share: Annotated[
+        float,
+        Meta(ge=0, le=1),
+        about("Share of the answers that stay for which the cloud is asked as well, to compare; 0 is none."),
+    ] = 0.0
+    audit_max_error: Annotated[
+        ProperShare, about("Bound on the share of wrong answers among those that stay, which audits watch.")
+    ] = 0.05
+    audit_confidence: Annotated[
+        ProperShare, about("Confidence of a drift: 1 minus the chance of a false alarm in 100,000 audits.")
+    ] = 0.95
+    audit_budgets: Annotated[list[CloudBudget], about("Budgets of audits alone; all of them hold at once.")] = []
+    on_drift: Annotated[
+        DriftAction, about("log: a warning; tighten: also raise the thresholds of jobs, so that more are handed off.")
+    ] = "log"
+    audit_dir: str | None = None
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -22,6 +22,7 @@ from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.effects import Effect
 from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
 from cactus_actors.router.lifecycle.admission import Admission
+from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.client_messages import ClientMessages
 from cactus_actors.router.lifecycle.escalations import Escalations
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
@@ -53,10 +54,11 @@ class RouterCore:
         self._dispatcher = state.dispatcher
         self._streams = Streams(state)
         self._journal_writer = JournalWriter(state)
-        self._finisher = JobFinisher(state, self._streams, self._journal_writer)
+        audit_sampler = AuditSampler(state)
+        self._finisher = JobFinisher(state, self._streams, self._journal_writer, audit_sampler)
         self._admission = Admission(state, self._streams, self._journal_writer)
         self._escalations = Escalations(state, self._streams, self._finisher)
-        self._worker_reports = WorkerReports(state, self._streams, self._finisher, self._escalations)
+        self._worker_reports = WorkerReports(state, self._streams, self._finisher, self._escalations, audit_sampler)
         self._adapters = AdapterRequests(state)
         self._membership = Membership(state, self._worker_reports, self._adapters)
         self._client_messages = ClientMessages(state, self._admission, self._finisher, self._adapters)

@@ -58,7 +58,8 @@ class RouterState:
     """The tables, the counters and the effects that wait to be performed.
 
     `storage_error` is the reason why the journal cannot be written, empty while it works. `desired_workers` and
-    `num_restarts_requested` are the requests of operators.
+    `num_restarts_requested` are the requests of operators. Audits require thresholds of at least `min_threshold`, after
+    `threshold_step` steps.
     """
 
     def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions) -> None:
@@ -77,6 +78,7 @@ class RouterState:
         self.num_restarts_requested = 0
         self.is_draining = False
         self.storage_error = ""
+        self.min_threshold, self.threshold_step = 0.0, 0
         self.refused_workers: dict[str, WorkerRefusal] = {}
         self.adapters = AdapterRegistry(facts.epoch, (facts.model, settings.alias or ""), settings.adapters)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cactus_actors.cli.audit import audit
 from cactus_actors.cli.auth import auth
 from cactus_actors.cli.batch import batch
 from cactus_actors.cli.bench import bench
@@ -49,7 +50,7 @@ for panel, commands in {
     "Ask": (complete, chat, batch),
     "Serve": (serve, status, scale, restart, demo),
     "Models": (models, quantize, bench),
-    "The cloud": (auth, calibrate),
+    "The cloud": (auth, calibrate, audit),
 }.items():
     for command in commands:
         # -1 is an invalid number, not an option

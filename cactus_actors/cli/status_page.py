@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cactus_actors.protocol.messages import Status, WorkerStatus
+    from cactus_actors.protocol.totals import AuditTotals
 
 _GAP = 2
 _LEFT: dict[str, Callable[[WorkerStatus], str]] = {
@@ -139,12 +140,28 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
             amount = f"{row.cost:.4f}" if row.cost >= 0.0001 else "less than 0.0001"
             spent.append(f"{amount} {row.currency}")
         yield "cloud", f"{row.period}, {tenant}: {', '.join(spent)}"
+    for audits in (worker.audits for worker in answer.workers):
+        if audits is not None:
+            yield from audit_facts(audits)
     if answer.refused:
         yield "refused", ", ".join(f"{count} {reason}" for reason, count in answer.refused.items())
     for worker, reason in answer.refused_workers.items():
         yield "", f"{worker}: {reason}"
     if answer.storage_error:
         yield "journal", f"cannot be written: {answer.storage_error}"
+
+
+def audit_facts(audits: AuditTotals) -> Iterator[tuple[str, str]]:
+    """Labels and their values, of the audits of answers that stay."""
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in audits.outcomes.items())
+    yield "audits", f"{counts}, {audits.unjudged} to be judged (cactus audit)"
+    watched = f"{audits.monitored_wrong} wrong of {audits.monitored} at this threshold"
+    if audits.has_drifted:
+        yield "", f"drift: more answers that stay are wrong than the bound allows ({watched}); calibrate again"
+    elif audits.monitored:
+        yield "", f"no drift: {watched}"
+    if audits.step:
+        yield "", f"drift: tightened {counted(audits.step, 'time')}, thresholds are at least {audits.min_threshold:.6g}"
 
 
 def _cache_of(worker: WorkerStatus) -> str:

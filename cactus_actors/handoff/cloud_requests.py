@@ -9,7 +9,6 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -23,8 +22,7 @@ from cactus_actors.handoff.cloud_failures import CloudFailure, FailureKind
 from cactus_actors.handoff.cloud_job import CloudJob
 from cactus_actors.handoff.metering import Meter, Prices
 from cactus_actors.handoff.request_budget import RequestBudget
-from cactus_actors.handoff.spending import Spending
-from cactus_actors.process.wall_clock import unix_offset
+from cactus_actors.handoff.spending import spending_of
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.totals import BreakerState, CloudSpending
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello
@@ -44,7 +42,7 @@ class CloudRequests:
         self._breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
         self.budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
         self._prices = Prices.of(settings)
-        self._spending = _spending_of(settings)
+        self._spending = spending_of(settings.budgets, settings.spending_file)
         self._cloud = CloudClient(settings, self._breaker, self.budget)
         self._access = CloudAccess(refusal="not started")
         self._access_read_at = -math.inf
@@ -87,6 +85,16 @@ class CloudRequests:
         if self.unavailable() is not None:
             return 0
         return max(0, self._startable() - len(self._waiting()))
+
+    @property
+    def access(self) -> CloudAccess:
+        """The present access to the cloud."""
+        return self._access
+
+    @property
+    def has_room(self) -> bool:
+        """True if no job waits and fewer than the most that may run at once do, so that an audit is in no one's way."""
+        return not self._waiting() and self.breaker_state() == "closed" and self.budget.has_room
 
     @property
     def has_updates(self) -> bool:
@@ -229,14 +237,3 @@ class CloudRequests:
             cost=cost,
             currency=None if cost is None else self._settings.currency,
         )
-
-
-def _spending_of(settings: HandoffSettings) -> Spending:
-    """The record of spending; one on disk uses a clock that is not affected by setting the time."""
-    path = None if settings.spending_file is None else Path(settings.spending_file)
-    offset = unix_offset(path.parent) if path is not None and settings.budgets else None
-
-    def clock() -> float:
-        return time.time() if offset is None else time.monotonic() + offset
-
-    return Spending(settings.budgets, clock, path)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import zmq.asyncio
 
@@ -15,10 +16,11 @@ from cactus_actors.handoff.cloud_requests import CloudRequests
 from cactus_actors.handoff.worker_socket import open_worker_socket, send
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.process.health import HandoffHealth
-from cactus_actors.protocol.totals import BreakerState, CloudSpending
+from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending
 from cactus_actors.protocol.wire import router_command_decoder
 from cactus_actors.protocol.worker_messages import (
     Abort,
+    Audit,
     Dispatch,
     Drain,
     Draining,
@@ -27,6 +29,9 @@ from cactus_actors.protocol.worker_messages import (
     RouterCommand,
     Welcome,
 )
+
+if TYPE_CHECKING:
+    from cactus_actors.handoff.audit_requests import AuditRequests
 
 RETRY_SEND_S = 0.05
 HELLO_TIMEOUT_S = 2.0
@@ -47,6 +52,7 @@ class CloudWorker:
         self._settings = settings
         self._wake = asyncio.Event()
         self._requests = CloudRequests(settings, environment, self._wake.set)
+        self._audits = _audits_of(settings, self._wake.set)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining = False
         self._stopping = False
@@ -57,6 +63,7 @@ class CloudWorker:
         self._reported_at = 0.0
         self._reported_state: _State | None = None
         self._reported_spending: list[CloudSpending] | None = None
+        self._reported_audits: AuditTotals | None = None
 
     def drain(self) -> None:
         """Finish running jobs, then leave."""
@@ -96,6 +103,8 @@ class CloudWorker:
             listener.cancel()
             await asyncio.gather(listener, return_exceptions=True)
             await self._requests.aclose()
+            if self._audits is not None:
+                await self._audits.aclose()
             socket.close()
             context.term()
 
@@ -107,6 +116,9 @@ class CloudWorker:
             now = time.monotonic()
             self._requests.refresh_access(now)
             self._requests.start_waiting()
+            if self._audits is not None:
+                self._audits.take_labels(now)
+                self._audits.start_next(self._requests.access, has_room=self._requests.has_room)
             pause_s = self._send_report(socket, now) if self._is_welcomed else self._send_hello(socket, now)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
@@ -136,6 +148,9 @@ class CloudWorker:
                 self._requests.take(command)
             case Abort():
                 self._requests.abort(command.dispatch_id)
+            case Audit():
+                if self._audits is not None:
+                    self._audits.take(command)
             case Drain():
                 self._draining = True
 
@@ -168,6 +183,7 @@ class CloudWorker:
         while True:
             reported = self._requests.updates(MAX_REPORT_CHARACTERS)
             state, spent = self._state(), self._requests.spent()
+            audits = None if self._audits is None else self._audits.totals()
             num_accepted, free_slots, unavailable, breaker = state
             report = Report(
                 num_accepted=num_accepted,
@@ -179,11 +195,12 @@ class CloudWorker:
                 unavailable=unavailable,
                 breaker=breaker,
                 spent=None if spent == self._reported_spending else spent,
+                audits=None if audits == self._reported_audits else audits,
             )
             # No await between a delta and its delivery, so that no chunk is missed.
             if not send(socket, report):
                 return False
-            self._reported_state, self._reported_spending = state, spent
+            self._reported_state, self._reported_spending, self._reported_audits = state, spent, audits
             self._requests.delivered(reported)
             if not self._requests.has_updates:
                 return True
@@ -198,9 +215,18 @@ class CloudWorker:
         self._is_welcomed = False
         self._sent_hello_at = None
         self._has_announced_draining = False
-        self._reported_state = self._reported_spending = None
+        self._reported_state = self._reported_spending = self._reported_audits = None
 
     def _wake_threadsafe(self) -> None:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._wake.set)
+
+
+def _audits_of(settings: HandoffSettings, wake: Callable[[], None]) -> AuditRequests | None:
+    """The audits; None if no answer is audited."""
+    if not settings.audit_share:
+        return None
+    from cactus_actors.handoff.audit_requests import AuditRequests  # numpy: an actor without audits does not load it
+
+    return AuditRequests(settings, wake)

@@ -30,7 +30,7 @@ class Prices:
         if prompt is not None or completion is not None:
             missing = "prompt_price" if prompt is None else "completion_price"
             raise ConfigurationInvalid(f"handoff {missing} is missing", param=f"handoff.{missing}")
-        if any(budget.max_cost is not None for budget in settings.budgets):
+        if any(budget.max_cost is not None for budget in (*settings.budgets, *settings.audit_budgets)):
             raise ConfigurationInvalid(
                 "a handoff budget with max_cost needs prompt_price and completion_price",
                 param="handoff.budgets",

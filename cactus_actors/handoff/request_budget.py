@@ -19,6 +19,11 @@ class RequestBudget:
         return self._max_requests is not None and self.num_requests >= self._max_requests
 
     @property
+    def has_room(self) -> bool:
+        """True if fewer jobs run than may run at once, whatever was spent."""
+        return self.num_running < self._max_concurrent
+
+    @property
     def free_slots(self) -> int:
         """The number of jobs that may start now; jobs that start together may still find the budget spent."""
         free = self._max_concurrent - self.num_running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 
 from cactus_actors.config import CloudBudget, SpendingPeriod
 from cactus_actors.keys.private_file import read_private, write_private
+from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.totals import CloudSpending
 
@@ -121,6 +123,17 @@ class Spending:
             _log.error("%s: %s; restore or remove it", path, self._damage)
             return
         self._spent = {(row.period, row.payer): row for row in rows}
+
+
+def spending_of(budgets: Sequence[CloudBudget], file: str | None) -> Spending:
+    """The record of spending; one in a file uses a clock that is not affected by setting the time."""
+    path = None if file is None else Path(file)
+    offset = unix_offset(path.parent) if path is not None and budgets else None
+
+    def clock() -> float:
+        return time.time() if offset is None else time.monotonic() + offset
+
+    return Spending(budgets, clock, path)
 
 
 def period_at(period: SpendingPeriod | None, now: float) -> str:

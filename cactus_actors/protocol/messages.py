@@ -22,7 +22,7 @@ from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.pictures import GivenPicture
 from cactus_actors.protocol.results import Result, TokenLogprob
-from cactus_actors.protocol.totals import BreakerState, CloudSpending, Held, Totals
+from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending, Held, Totals
 
 WorkerKind = Literal["local", "cloud"]
 Task = Literal["generate", "embed"]
@@ -279,8 +279,9 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens of prompts
     `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found. `ram_usage_mb` is
     the resident memory of its process, `unavailable` the reason why it takes no jobs now, `breaker` the state of a
-    cloud worker's breaker, `spent` its spending. Its cache has `num_blocks` blocks of `block_bytes` bytes, and
-    `num_states` recurrent states of `state_bytes` bytes, of running sequences and checkpoints.
+    cloud worker's breaker, `spent` its spending, `audits` those of answers that stayed. Its cache has `num_blocks`
+    blocks of `block_bytes` bytes, and `num_states` recurrent states of `state_bytes` bytes, of running sequences and
+    checkpoints.
     """
 
     worker_id: str
@@ -313,6 +314,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     block_bytes: int = 0
     num_states: int = 0
     state_bytes: int = 0
+    audits: AuditTotals | None = None
 
     @property
     def cache_bytes(self) -> int:

@@ -34,6 +34,31 @@ class CloudSpending(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
 
 
+AuditOutcome = Literal["right", "wrong", "failed", "skipped"]
+"""Outcome of an audit: judged `right` or `wrong`, `failed` without an answer of the second model, or `skipped`."""
+
+
+class AuditTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """The audits of answers that stayed, since the state directory has a record of them.
+
+    `outcomes` count all audits but the `unjudged` ones, which wait for a person. The monitor of the present threshold
+    has had `monitored` judged audits, of them `monitored_wrong`, and its `evidence` against the bound; it `has_drifted`
+    once that was enough. `drifts` counts how often that happened. Tightening has moved the threshold `step` times: it
+    is at least `min_threshold`. `spent` is the spending of audits.
+    """
+
+    outcomes: dict[AuditOutcome, int] = {}
+    unjudged: int = 0
+    monitored: int = 0
+    monitored_wrong: int = 0
+    evidence: float = 1.0
+    has_drifted: bool = False
+    drifts: int = 0
+    step: int = 0
+    min_threshold: float = 0.0
+    spent: list[CloudSpending] = []
+
+
 class Distribution(msgspec.Struct, frozen=True):
     """A histogram: `counts` of the values between consecutive `bounds` and above the last; `sum` of all."""
 

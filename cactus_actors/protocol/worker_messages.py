@@ -12,9 +12,9 @@ import msgspec
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import ChatMessage, Task, WorkerKind
 from cactus_actors.protocol.pictures import PreparedPicture
-from cactus_actors.protocol.results import FinishReason, Usage
+from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
 from cactus_actors.protocol.sampling_params import SamplingParams
-from cactus_actors.protocol.totals import BreakerState, CloudSpending
+from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -119,9 +119,9 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     the model, `accepted_draft_tokens` of them right. Of the tokens of prompts `queried_prompt_tokens` were looked
     up in the prefix cache, `cached_prompt_tokens` were found. `breaker` is a cloud worker's. The first report after
     a Welcome lists in `stored` the short hashes (`protocol/block_hashes.py`) of all blocks in the prefix cache;
-    later ones list new blocks in `stored` and removed ones in `evicted`. `spent` is a cloud worker's, None if
-    unchanged. `num_taken` is that of the last ReportsTaken that the worker received: if it does not grow, messages
-    of the router do not arrive.
+    later ones list new blocks in `stored` and removed ones in `evicted`. `spent` and `audits` are a cloud worker's,
+    None if unchanged. `num_taken` is that of the last ReportsTaken that the worker received: if it does not grow,
+    messages of the router do not arrive.
     """
 
     num_accepted: int
@@ -145,6 +145,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     evicted: list[int] = []
     spent: list[CloudSpending] | None = None
     num_taken: int | None = None
+    audits: AuditTotals | None = None
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -259,4 +260,26 @@ class Adapters(msgspec.Struct, frozen=True, array_like=True, tag=7):
     adapters: list[AdapterFiles]
 
 
-RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | ReportsTaken | Adapters
+class Audit(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """Ask the cloud the question of an answer that stayed, and compare; a cloud worker may leave it undone.
+
+    `text` and `calls` are that answer, `signal` its lowest confidence signal at the gates, of a job with this
+    `threshold`, which had been tightened `step` times. With a `tool_markup` the cloud's text may have calls, of
+    `tools`; with `single_call` only the first counts. `tenant` and `num_prompt_tokens` are as in Dispatch.
+    """
+
+    request: CloudRequest
+    params: SamplingParams
+    text: str
+    calls: list[ToolCall]
+    signal: float
+    threshold: float
+    step: int = 0
+    tenant: str = ""
+    num_prompt_tokens: int = 0
+    tool_markup: str | None = None
+    tools: list[dict[str, Any]] = []
+    single_call: bool = False
+
+
+RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | ReportsTaken | Adapters | Audit

@@ -17,6 +17,7 @@ from cactus_actors.config import (
     cache_format,
 )
 from cactus_actors.gateway.http.api_keys import accounts_of
+from cactus_actors.handoff.audit_files import audit_directory
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
@@ -110,6 +111,7 @@ class ActorSettings:
             max_handoff_share=config.handoff.max_share,
             max_handoff_wait_s=config.handoff.max_wait_s,
             has_cloud=has_cloud,
+            audit_share=config.handoff.audit_share,
             job_log=self.job_log,
             job_log_max_bytes=config.job_log_max_bytes,
             job_log_num_kept=config.job_log_num_kept,
@@ -142,10 +144,13 @@ class ActorSettings:
         )
 
     def handoff(self) -> HandoffSettings:
-        spending_file = self.config.handoff.spending_file or str(
-            self.config.state_dir.expanduser().resolve() / "cloud-spending.json"
+        handoff, state_dir = self.config.handoff, self.config.state_dir.expanduser().resolve()
+        return msgspec.structs.replace(
+            handoff,
+            key_file=self.keys.worker,
+            spending_file=handoff.spending_file or str(state_dir / "cloud-spending.json"),
+            audit_dir=handoff.audit_dir or str(audit_directory(state_dir)),
         )
-        return msgspec.structs.replace(self.config.handoff, key_file=self.keys.worker, spending_file=spending_file)
 
     def gateway(self, listen: str) -> GatewaySettings:
         """The gateway's settings; `listen` is HOST:PORT."""

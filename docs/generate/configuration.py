@@ -82,7 +82,7 @@ SECTIONS: list[tuple[str, type[msgspec.Struct], str]] = [
         HandoffSettings,
         "The cloud for jobs of low confidence; see [handoff](../guide/handoff.md).",
     ),
-    ("`[[handoff.budgets]]`", CloudBudget, ""),
+    ("`[[handoff.budgets]]`, `[[handoff.audit_budgets]]`", CloudBudget, ""),
 ]
 _UNITS = [(1024**3, "GiB"), (1024**2, "MiB"), (86400, "days")]
 

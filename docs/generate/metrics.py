@@ -55,10 +55,11 @@ connection, `reconnected` without its dispatches.""",
     ),
     "Streams": (r"cactus_(subscribed_.*|stream_.*|late_.*)", ""),
     "Cloud": (
-        r"cactus_(handoffs|cloud_.*)",
+        r"cactus_(handoffs|cloud_.*|audit.*)",
         """\
 `cloud_spent_*` is what all tenants spent in each period that has a budget, or since the handoff actor started
-([handoff](../guide/handoff.md#budgets)).""",
+([handoff](../guide/handoff.md#budgets)). `audit*` are of [answers that stay](../guide/handoff.md#audits); they are
+kept across restarts.""",
     ),
 }
 """The groups of the service's families: a pattern of their names, of which the first that matches counts, and notes."""

@@ -45,7 +45,7 @@ class Escalations:
     def check_gates(self, job: Job, num_new: int, now: float) -> None:
         """Apply the gates to new tokens of the answer, one by one; release the stream once enough passed."""
         handoff, publication = job.handoff, job.publication
-        log, threshold = job.local.log.confidence_samples, job.prepared.policy.cloud_handoff_threshold
+        log, threshold = job.local.log.confidence_samples, job.threshold
         num_tokens = len(log.entropies)
         if num_new == num_tokens:
             self._share.on_job()
@@ -62,9 +62,7 @@ class Escalations:
 
     def escalate_at_end(self, job: Job, now: float) -> bool:
         """Apply the last gate to a local run without an error; True if the job now waits for the cloud."""
-        gate_failure = final_gate_failure(
-            self._signal, job.local.log.confidence_samples, job.prepared.policy.cloud_handoff_threshold
-        )
+        gate_failure = final_gate_failure(self._signal, job.local.log.confidence_samples, job.threshold)
         if gate_failure is None or job.cloud is not None:
             return False
         if job.publication.is_seen or not job.prepared.policy.allow_cloud:

@@ -22,7 +22,7 @@ from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 def handoff_of(job: Job, ending: JobEnding, signal: SignalName, local_measures: Measures | None) -> Handoff:
     """The decision, its reason and the cloud's cost; with the local answer if a cloud's answer replaced it."""
-    threshold = job.prepared.policy.cloud_handoff_threshold
+    threshold = job.threshold
     decision, gate_failure = job.handoff.decision, job.handoff.gate_failure
     if decision is None:
         return Handoff(threshold=threshold, signal=signal)

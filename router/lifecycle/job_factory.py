@@ -35,7 +35,7 @@ class JobFactory:
         state, prepared = self._state, self._granted(pending, prepared)
         submission, params = pending.submission, prepared.params
         self._num_made += 1
-        return Job(
+        job = Job(
             pending.job_id,
             submission,
             Reservation(
@@ -65,6 +65,9 @@ class JobFactory:
             ),
             pending.requesters,
         )
+        if job.is_gated:
+            job.threshold, job.threshold_step = max(job.threshold, state.min_threshold), state.threshold_step
+        return job
 
     def _granted(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
         """The request with its tenant's cache salt, its key's right to the cloud, and its time limit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Finished
 from cactus_actors.router.effects import ReportJob
+from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.job_result import ended_state, make_result
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
@@ -18,12 +19,15 @@ from cactus_actors.router.state.local_run import JobEnding
 class JobFinisher:
     """Ends live jobs."""
 
-    def __init__(self, state: RouterState, streams: Streams, journal_writer: JournalWriter) -> None:
+    def __init__(
+        self, state: RouterState, streams: Streams, journal_writer: JournalWriter, audit_sampler: AuditSampler
+    ) -> None:
         self._state = state
         self._dispatcher = state.dispatcher
         self._outbox = state.outbox
         self._streams = streams
         self._journal_writer = journal_writer
+        self._audit_sampler = audit_sampler
 
     def fail(self, job: Job, error: CactusError, now: float) -> EndedJob:
         """End the job with an error."""
@@ -57,4 +61,5 @@ class JobFinisher:
         report = report_of(job, result, ended.state, self._state.facts.epoch, now)
         self._state.counters.on_ended(report)
         self._outbox.add(ReportJob(report))
+        self._audit_sampler.on_ended(job, result)
         return ended

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import CactusError, PoisonJob, ServerFailure
 from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
+from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.escalations import Escalations
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
@@ -22,7 +23,14 @@ _OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconne
 class WorkerReports:
     """Handles the reports of workers, and moves the jobs of lost workers to others."""
 
-    def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher, escalations: Escalations) -> None:
+    def __init__(
+        self,
+        state: RouterState,
+        streams: Streams,
+        finisher: JobFinisher,
+        escalations: Escalations,
+        audit_sampler: AuditSampler,
+    ) -> None:
         self._jobs = state.jobs
         self._dispatcher = state.dispatcher
         self._outbox = state.outbox
@@ -32,6 +40,7 @@ class WorkerReports:
         self._advance = streams.advance
         self._finisher = finisher
         self._escalations = escalations
+        self._audit_sampler = audit_sampler
 
     def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         self._dispatcher.take_report(worker, report, now)
@@ -48,6 +57,7 @@ class WorkerReports:
             elif not self._take_next_token(assignment.job, delta, now):
                 self._on_local_delta(assignment, delta, now)
         if is_cloud:
+            self._audit_sampler.on_report(worker)
             self._escalations.pump(now)
 
     def on_worker_gone(self, worker: WorkerRecord | None, loss: WorkerLoss | None, now: float) -> None:

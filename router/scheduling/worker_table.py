@@ -138,7 +138,8 @@ class WorkerTable:
         worker.link.on_report(report, worker.report, worker.in_flight.num_sent, now)
         # Tokens are freed now, while they are in the cache: later each costs the router a cache miss.
         spent = worker.report.spent if report.spent is None else report.spent
-        worker.report = msgspec.structs.replace(report, deltas=[], stored=[], evicted=[], spent=spent)
+        audits = worker.report.audits if report.audits is None else report.audits
+        worker.report = msgspec.structs.replace(report, deltas=[], stored=[], evicted=[], spent=spent, audits=audits)
         worker.in_flight.on_report(report.num_accepted)
         self._settle(worker)
 

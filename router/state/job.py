@@ -44,7 +44,8 @@ class Job(SubmittedRequest):
 
     The clients in `attached` are sent its end. `arrival_index` counts jobs; `virtual_start` is its user's turn in
     the queue. A job that is not `is_admitted` waits for the journal: its clients know nothing of it, and it is
-    in no queue. An `is_gated` job may be handed off for its confidence.
+    in no queue. An `is_gated` job may be handed off if its confidence is below its `threshold`, which was tightened
+    `threshold_step` times.
     """
 
     prepared: PreparedRequest
@@ -59,9 +60,12 @@ class Job(SubmittedRequest):
     virtual_start: float = field(default=0.0, init=False)
     is_admitted: bool = field(default=False, init=False)
     is_gated: bool = field(init=False)
+    threshold: float = field(init=False)
+    threshold_step: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         policy = self.prepared.policy
+        self.threshold = policy.cloud_handoff_threshold
         self.is_gated = policy.cloud_handoff_threshold > 0
         is_released = policy.cloud_handoff_threshold == 0 or not policy.allow_cloud
         self.publication = Publication(self.submission.encoding, is_released)

@@ -106,6 +106,7 @@ class WorkerRecord:
             block_bytes=hello.block_bytes,
             num_states=hello.num_states,
             state_bytes=hello.state_bytes,
+            audits=report.audits,
         )
 
 

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import InfoMetricFamily, Metric
 
 from cactus_actors.gateway.metrics.metric_families import by_name, counter, gauge, histogram
 from cactus_actors.protocol.messages import Status, WorkerStatus
-from cactus_actors.protocol.totals import BreakerState, Totals
+from cactus_actors.protocol.totals import AuditTotals, BreakerState, Totals
 
 _REFUSALS = (
     "handshake",
@@ -72,6 +72,15 @@ _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] =
         lambda worker: worker.accepted_draft_tokens,
         "Draft tokens that were accepted.",
     ),
+)
+_OF_AUDITS: Sequence[tuple[str, Callable[[AuditTotals], float], str]] = (
+    ("audits_unjudged", lambda audits: audits.unjudged, "Audited answers that wait for a person."),
+    ("audits_monitored", lambda audits: audits.monitored, "Judged audits at the present threshold."),
+    ("audits_monitored_wrong", lambda audits: audits.monitored_wrong, "Those of them that are wrong."),
+    ("audit_evidence", lambda audits: audits.evidence, "Evidence of a drift past the bound; 1 is none."),
+    ("audit_drift", lambda audits: audits.has_drifted, "1 after a drift past the bound, until audits begin anew."),
+    ("audit_steps", lambda audits: audits.step, "Steps by which audits have tightened the threshold."),
+    ("audit_min_threshold", lambda audits: audits.min_threshold, "Threshold that audits require at least."),
 )
 
 
@@ -166,8 +175,24 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
         "worker",
         "state",
     )
+    yield from _of_audits([worker for worker in workers if worker.audits is not None])
     unavailable = {worker.worker_id: worker.unavailable is not None for worker in workers}
     yield gauge("worker_unavailable", "1 if the worker takes no jobs at the moment.", by_name(unavailable), "worker")
+
+
+def _of_audits(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
+    audits = {worker.worker_id: worker.audits for worker in workers if worker.audits is not None}
+    outcomes = [((name, outcome), count) for name, one in audits.items() for outcome, count in one.outcomes.items()]
+    yield counter(
+        "audits", "Answers that stayed and were compared with the cloud's, by outcome.", outcomes, "worker", "outcome"
+    )
+    for metric, value, meaning in _OF_AUDITS:
+        yield gauge(metric, meaning, by_name({name: value(one) for name, one in audits.items()}), "worker")
+    drifts = {name: one.drifts for name, one in audits.items()}
+    yield counter("audit_drifts", "Drifts past the bound that audits showed.", by_name(drifts), "worker")
+    for kind, unit in (("requests", "Requests"), ("tokens", "Prompt and completion tokens"), ("cost", "Cost")):
+        samples = [((name, row.period), getattr(row, kind)) for name, one in audits.items() for row in one.spent]
+        yield gauge(f"audit_spent_{kind}", f"{unit} of audits in the period.", samples, "worker", "period")
 
 
 def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:

@@ -18,6 +18,7 @@ from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.protocol.worker_messages import (
     Abort,
     Adapters,
+    Audit,
     Dispatch,
     Finish,
     Goodbye,
@@ -295,6 +296,8 @@ class RouterHarness:
             assert message.dispatch_id not in worker.dispatches
             worker.dispatches[message.dispatch_id] = message
             worker.num_accepted += 1
+        elif isinstance(message, Audit):
+            worker.audits.append(message)
         elif isinstance(message, Adapters):
             worker.adapters = {files.key: files.path for files in message.adapters}
         elif isinstance(message, Abort):

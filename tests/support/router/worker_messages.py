@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cactus_actors.protocol.block_hashes import block_hashes
-from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello, Report, SequenceDelta, SequenceExtras
+from cactus_actors.protocol.worker_messages import (
+    Audit,
+    Dispatch,
+    Finish,
+    Hello,
+    Report,
+    SequenceDelta,
+    SequenceExtras,
+)
 
 SURE, UNSURE = 0.1, 0.9  # normalised entropies
 
@@ -72,6 +80,7 @@ class Worker:
     num_accepted: int = 0
     cached: dict[int, None] = field(default_factory=dict)
     adapters: dict[str, str] = field(default_factory=dict)  # paths by key
+    audits: list[Audit] = field(default_factory=list)
 
     def report(self, *deltas: SequenceDelta, unavailable: str | None = None) -> Report:
         stored = list(dict.fromkeys(block for delta in deltas for block in self.newly_cached(delta)))

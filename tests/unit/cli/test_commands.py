@@ -36,6 +36,7 @@ COMMANDS = (
     "restart",
     "models",
     "quantize",
+    "audit",
     "auth",
     "calibrate",
     "bench",

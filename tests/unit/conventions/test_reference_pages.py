@@ -10,7 +10,7 @@ from cactus_actors.config_fields import config_fields
 from docs.generate import PAGES, REFERENCE
 
 FILLED_IN = {
-    HandoffSettings: {"worker_id", "key_file", "spending_file"},
+    HandoffSettings: {"worker_id", "key_file", "spending_file", "audit_dir"},
     GatewaySettings: {
         "model", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy", "key_file",
         "operator_digests",

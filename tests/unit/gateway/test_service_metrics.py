@@ -19,7 +19,7 @@ def filled(struct: type[msgspec.Struct], numbers: Any, **given: Any) -> Any:
     """A struct in which every number is different."""
     fields: dict[str, Any] = dict(given)
     for name, hint in get_type_hints(struct).items():
-        if name in fields or name in NOT_NUMBERS or name in ("breaker", "spent"):
+        if name in fields or name in NOT_NUMBERS or name in ("breaker", "spent", "audits"):
             continue
         if hint is Distribution:
             fields[name] = Distribution((1.0,), (0, 0), float(next(numbers)))

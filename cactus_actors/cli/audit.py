@@ -1,0 +1,160 @@
+"""`cactus audit`: lists the audited answers that wait for a person, and takes verdicts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import msgspec
+import typer
+
+from cactus_actors.cli.shared_options import AsJson
+from cactus_actors.cli.terminal import counted, print_json, show, wide_console
+from cactus_actors.config import ServeConfig
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+if TYPE_CHECKING:
+    from cactus_actors.handoff.audit_files import AuditFiles, AuditState, Label, UnjudgedAnswer
+    from cactus_actors.protocol.results import ToolCall
+
+MAX_SHOWN = 60
+STATE_DIR = ServeConfig().state_dir
+_KEYS = {"r": "right", "w": "wrong", "s": "skip", "right": "right", "wrong": "wrong", "skip": "skip"}
+
+
+def audit(
+    label: Annotated[
+        tuple[int, str] | None,
+        typer.Option(metavar="ID VERDICT", help="Judge the answer ID: right, wrong, or skip for no verdict at all."),
+    ] = None,
+    ask: Annotated[bool, typer.Option("--ask", help="Show each answer, and ask for a verdict.")] = False,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Begin all audits anew, at the thresholds of the jobs, after calibrating.")
+    ] = False,
+    as_json: AsJson = False,
+    state_dir: Annotated[Path, typer.Option(help="The service's state directory, where the service runs.")] = STATE_DIR,
+) -> None:
+    """List the audited answers that differ from the cloud's, for people to judge.
+
+    With `audit_share` in `[handoff]` the service compares some of the answers that stay with the cloud's. It judges by
+    rule only those that are equal, and those that are structured (docs/guide/handoff.md). A verdict is about the
+    service's answer, not about the cloud's. A running service takes it within seconds, another one at its start.
+
+    Example: cactus audit --label 17 right
+    """
+    from cactus_actors.handoff.audit_files import AuditFiles, AuditLabel, audit_directory
+
+    if sum((label is not None, ask, reset)) > 1:
+        raise ConfigurationInvalid("--label, --ask and --reset exclude each other")
+    files = AuditFiles(audit_directory(state_dir.expanduser()))
+    if reset:
+        files.add_label(AuditLabel(is_reset=True))
+        typer.echo("all audits begin anew")
+        return
+    waiting = _waiting(files)
+    if label is not None:
+        number, verdict = label
+        _judge(files, waiting, number, _verdict_of(verdict))
+    elif ask:
+        _ask(files, waiting)
+    elif as_json:
+        for answer in waiting:
+            print_json(answer)
+    else:
+        _print(files.read_state(), waiting)
+
+
+def _waiting(files: AuditFiles) -> list[UnjudgedAnswer]:
+    """The answers without a label."""
+    labels = files.labels()
+    if any(label.is_reset for label in labels):
+        return []
+    labelled = {label.id for label in labels}
+    return [answer for answer in files.unjudged() if answer.id not in labelled]
+
+
+def _verdict_of(text: str) -> Label:
+    from cactus_actors.handoff.audit_files import Label
+
+    for verdict in get_args(Label):
+        if verdict == text:
+            return text  # type: ignore[return-value]
+    raise ConfigurationInvalid(f"a verdict is one of {', '.join(get_args(Label))}, not {text[:100]!r}", param="label")
+
+
+def _judge(files: AuditFiles, waiting: Sequence[UnjudgedAnswer], number: int, verdict: Label) -> None:
+    from cactus_actors.handoff.audit_files import AuditLabel
+
+    if number not in {answer.id for answer in waiting}:
+        raise ConfigurationInvalid(f"no answer {number} waits for a verdict; cactus audit lists those", param="label")
+    files.add_label(AuditLabel(id=number, label=verdict))
+    typer.echo(f"{number}: {verdict}")
+
+
+def _ask(files: AuditFiles, waiting: Sequence[UnjudgedAnswer]) -> None:
+    """Ask for each verdict; the end of the input ends the questions, and what was answered stays."""
+    for place, answer in enumerate(waiting, 1):
+        show(
+            f"\n{answer.id} ({place} of {len(waiting)})\nquestion: {question_text(answer.question)}\n"
+            f"the service: {answer_text(answer.answer, answer.calls)}\n"
+            f"{answer.model}: {answer_text(answer.cloud_answer, answer.cloud_calls)}\n"
+        )
+        verdict = None
+        while verdict is None:
+            try:
+                given = input("is the service's answer right? [r]ight, [w]rong, [s]kip: ")
+            except EOFError:
+                typer.echo()
+                return
+            verdict = _KEYS.get(given.strip().lower())
+        _judge(files, [answer], answer.id, _verdict_of(verdict))
+    typer.echo("no answer waits for a verdict")
+
+
+def _print(state: AuditState | None, waiting: Sequence[UnjudgedAnswer]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if state is None:
+        typer.echo("no audits; `audit_share` in [handoff] begins them")
+        return
+    judged = state.outcomes["right"] + state.outcomes["wrong"]
+    counts = f"{state.outcomes['right']} right, {state.outcomes['wrong']} wrong"
+    typer.echo(f"{counted(judged, 'audit')} judged: {counts}; {counted(len(waiting), 'answer')} to be judged")
+    if state.has_drifted:
+        typer.echo("drift: more of the answers that stay are wrong than the bound allows")
+    if state.step:
+        typer.echo(f"tightened {counted(state.step, 'time')}: thresholds are at least {state.min_threshold:.6g}")
+    if not waiting:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("id", "question", "the service", "the cloud"):
+        table.add_column(heading, no_wrap=heading == "id", overflow="fold")
+    for answer in waiting:
+        row = (
+            str(answer.id),
+            question_text(answer.question),
+            answer_text(answer.answer, answer.calls),
+            answer_text(answer.cloud_answer, answer.cloud_calls),
+        )
+        table.add_row(*(Text(_clipped(text)) for text in row))
+    wide_console().print(table)
+
+
+def question_text(question: Any) -> str:
+    """The last message of a conversation, or the prompt."""
+    if isinstance(question, list) and question and isinstance(question[-1], dict):
+        content = question[-1].get("content")
+        return content if isinstance(content, str) else msgspec.json.encode(content).decode()
+    return question if isinstance(question, str) else msgspec.json.encode(question).decode()
+
+
+def answer_text(text: str, calls: Sequence[ToolCall]) -> str:
+    """An answer and its tool calls."""
+    return " ".join(filter(None, (text, *(msgspec.json.encode(call).decode() for call in calls))))
+
+
+def _clipped(text: str) -> str:
+    words = "".join(letter if letter.isprintable() else " " for letter in text)
+    return words if len(words) <= MAX_SHOWN else words[: MAX_SHOWN - 1] + "…"

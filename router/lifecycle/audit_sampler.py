@@ -1,0 +1,72 @@
+"""Draws answers that stayed, to be compared with the cloud's after the client has them."""
+
+from __future__ import annotations
+
+import random
+
+from cactus_actors.protocol.confidence import signal_named
+from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.worker_messages import Audit
+from cactus_actors.router.cascade.confidence_gates import lowest_at_gates
+from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.worker import WorkerRecord
+
+
+class AuditSampler:
+    """Sends a random share of the answers that passed all gates to a cloud worker, and notes the threshold it requires.
+
+    Answers are audited only of jobs that might have been handed off. Which ones does not depend on anything that
+    clients choose.
+    """
+
+    def __init__(self, state: RouterState) -> None:
+        self._state = state
+        self._outbox = state.outbox
+        self._workers = state.dispatcher.workers
+        self._share = state.settings.audit_share
+        self._signal = signal_named(state.settings.confidence_signal, state.options.fits)
+        self._commit_tokens = state.settings.commit_tokens
+        self._random = random.Random(state.facts.epoch)  # noqa: S311  a sample, and no secret
+
+    def on_report(self, worker: WorkerRecord) -> None:
+        """Record the threshold that a cloud worker requires, for new jobs."""
+        audits = worker.report.audits
+        if audits is not None:
+            self._state.min_threshold, self._state.threshold_step = audits.min_threshold, audits.step
+
+    def on_ended(self, job: Job, result: Result) -> None:
+        """Draw a job that has ended, once its clients have been answered."""
+        if not (self._share and _has_stayed(job, result)) or self._random.random() >= self._share:
+            return
+        worker = next((one for one in self._workers.cloud.values() if one.report.unavailable is None), None)
+        samples, prepared = job.local.log.confidence_samples, job.prepared
+        if worker is None or not samples.entropies:
+            return
+        self._outbox.command(
+            worker.identity,
+            Audit(
+                request=prepared.request,
+                params=prepared.params,
+                text=result.text,
+                calls=result.tool_calls,
+                signal=lowest_at_gates(self._signal, samples, self._commit_tokens),
+                threshold=job.threshold,
+                step=job.threshold_step,
+                tenant=job.submission.account or job.tenant,
+                num_prompt_tokens=len(prepared.prompt_ids),
+                tool_markup=prepared.tool_markup,
+                tools=prepared.readable_tools,
+                single_call=prepared.single_call,
+            ),
+        )
+
+
+def _has_stayed(job: Job, result: Result) -> bool:
+    """True for a whole answer that passed the gates of a job that might have been handed off."""
+    return (
+        job.is_gated
+        and job.handoff.gate_failure is None
+        and job.prepared.policy.allow_cloud
+        and result.finish_reason in ("stop", "tool_calls")
+    )

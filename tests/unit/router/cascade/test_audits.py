@@ -1,0 +1,193 @@
+"""Answers that stayed and are audited: which ones, after the client's answer, and the thresholds that follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from cactus_actors.cli.status_page import facts_of
+from cactus_actors.gateway.metrics.service_metrics import families_of
+from cactus_actors.protocol.key_grants import KeyGrants
+from cactus_actors.protocol.messages import Finished, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.totals import AuditTotals, CloudSpending
+from cactus_actors.protocol.worker_messages import Audit, Finish
+from cactus_actors.router.effects import SendClient, SendWorker
+from cactus_actors.router.state.caller import Caller
+from tests.support.router.cloud_jobs import STOP, THRESHOLD, submit
+from tests.support.router.core_harness import CLIENT, RouterHarness, job_id
+from tests.support.router.worker_messages import SURE, UNSURE, Worker, make_delta
+
+SPENT = CloudSpending(period="all", requests=3, tokens=40, cost=0.5, currency="EUR")
+
+
+def audited(share: float = 1.0, **settings: Any) -> tuple[RouterHarness, Worker]:
+    router = RouterHarness(audit_share=share, **settings)
+    router.connect("w1")
+    return router, router.connect("cloud", kind="cloud", model="big")
+
+
+def answer(router: RouterHarness, number: int = 1, text: str = "yes", finish: Finish = STOP, **options: Any) -> None:
+    submit(router, number, **options)
+    router.generate(number, text, finish=finish)
+
+
+def test_an_answer_that_stayed_is_audited_after_its_client_has_it() -> None:
+    router, cloud = audited()
+    answer(router)
+    [audit] = cloud.audits
+    assert router.result(1).text == "yes"
+    assert isinstance(audit, Audit)
+    assert (audit.text, audit.request.prompt, audit.threshold, audit.step) == ("yes", "question", THRESHOLD, 0)
+    assert audit.signal == pytest.approx(1 - SURE)
+    assert cloud.dispatches == {}
+    assert router.result(1).handoff.status == "none"
+
+
+def test_the_client_is_answered_before_the_audit_is_sent() -> None:
+    router, _ = audited()
+    submit(router)
+    worker, dispatch = router.running(1)
+    report = worker.report(make_delta(dispatch.dispatch_id, 0, "yes", finish=STOP))
+    effects = router.core.on_worker(worker.identity, report, router.now)
+    sent = [type(effect.message) for effect in effects if isinstance(effect, SendClient | SendWorker)]
+    assert sent[-1] is Audit
+    assert Finished in sent[:-1]
+
+
+def test_about_the_share_is_audited_and_the_same_ones_for_a_seed() -> None:
+    texts = []
+    for _ in range(2):
+        router, cloud = audited(0.1)
+        for number in range(1, 501):
+            answer(router, number, chr(ord("a") + number % 26))
+        texts.append([audit.text for audit in cloud.audits])
+    assert 30 <= len(texts[0]) <= 75
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cloud_handoff_threshold": 0.0},
+        {"allow_cloud": False},
+        {"logprobs": True},
+        {"finish": Finish("length")},
+    ],
+    ids=str,
+)
+def test_answers_that_could_not_be_handed_off_or_are_not_whole_are_not_audited(options: dict[str, Any]) -> None:
+    router, cloud = audited()
+    finish = options.pop("finish", STOP)
+    router.submit(1, "question", **{"cloud_handoff_threshold": THRESHOLD, **options})
+    router.generate(1, "yes", finish=finish)
+    assert router.result(1).text == "yes"
+    assert cloud.audits == []
+    answer(router, 2)
+    assert len(cloud.audits) == 1
+
+
+def test_a_key_without_the_cloud_is_never_audited() -> None:
+    router, cloud = audited()
+    for number, allow_cloud in ((1, False), (2, True)):
+        caller = Caller(
+            name="k", role="client", tenant=f"t{number}", max_topics=8, grants=KeyGrants(allow_cloud=allow_cloud)
+        )
+        options = Options(cloud_handoff_threshold=THRESHOLD)
+        router.client(Submit(job_id=job_id(number), prompt="question", options=options), CLIENT, caller)
+        router.generate(number, "yes", finish=STOP)
+    [audit] = cloud.audits
+    assert audit.tenant == "t2"
+
+
+def test_a_job_that_failed_a_gate_or_was_cancelled_is_not_audited() -> None:
+    router, cloud = audited(max_handoff_share=0.0)
+    submit(router, 1)
+    for _ in range(10):
+        router.generate(1, "a", entropy=SURE)
+    for _ in range(10):
+        router.generate(1, "b", entropy=UNSURE)
+    router.generate(1, "c", finish=STOP)
+    assert router.result(1).handoff.status == "recommended"
+    assert cloud.audits == []
+
+
+@pytest.mark.parametrize("unavailable", ["no key", "breaker open"])
+def test_a_cloud_that_takes_no_jobs_gets_no_audits(unavailable: str) -> None:
+    router, cloud = audited()
+    router.report(cloud, unavailable=unavailable)
+    answer(router)
+    assert router.result(1).text == "yes"
+    assert cloud.audits == []
+
+
+def test_without_a_share_nothing_is_audited() -> None:
+    router, cloud = audited(0.0)
+    answer(router)
+    assert cloud.audits == []
+
+
+def test_new_jobs_follow_the_threshold_that_audits_require() -> None:
+    router, cloud = audited()
+    submit(router, 1)
+    report = msgspec.structs.replace(cloud.report(), audits=AuditTotals(step=2, min_threshold=0.95, drifts=2))
+    router.say(cloud, report)
+    router.say(cloud, cloud.report())  # nothing is new
+    router.generate(1, "yes", finish=STOP)
+    assert router.result(1).handoff.threshold == THRESHOLD
+    [audit] = cloud.audits
+    assert (audit.step, audit.threshold) == (0, THRESHOLD)
+
+    submit(router, 2)
+    router.generate(2, "a", entropy=SURE)  # 0.9, above its own threshold
+    assert router.is_running(2, "cloud")
+    router.submit(3, "question")
+    router.generate(3, "yes", entropy=UNSURE, finish=STOP)  # never handed off, and still not
+    assert router.result(3).handoff.status == "none"
+
+
+def test_status_and_metrics_have_the_audits() -> None:
+    router, cloud = audited()
+    totals = AuditTotals(
+        outcomes={"right": 40, "wrong": 9, "failed": 2, "skipped": 1},
+        unjudged=3,
+        monitored=49,
+        monitored_wrong=9,
+        evidence=25.5,
+        has_drifted=True,
+        drifts=1,
+        step=1,
+        min_threshold=0.75,
+        spent=[SPENT],
+    )
+    router.say(cloud, msgspec.structs.replace(cloud.report(), audits=totals))
+    status = router.core.status(router.now)
+    facts = list(facts_of(status))
+    place = [label for label, _ in facts].index("audits")
+    assert [fact for _, fact in facts[place : place + 3]] == [
+        "40 right, 9 wrong, 2 failed, 1 skipped, 3 to be judged (cactus audit)",
+        "drift: more answers that stay are wrong than the bound allows (9 wrong of 49 at this threshold); "
+        "calibrate again",
+        "drift: tightened 1 time, thresholds are at least 0.75",
+    ]
+    samples = [sample for family in families_of(status) for sample in family.samples if "audit" in sample.name]
+    told = {sample.labels.get("outcome", sample.name.removeprefix("cactus_")): sample.value for sample in samples}
+    assert told == {
+        "right": 40,
+        "wrong": 9,
+        "failed": 2,
+        "skipped": 1,
+        "audits_unjudged": 3,
+        "audits_monitored": 49,
+        "audits_monitored_wrong": 9,
+        "audit_evidence": 25.5,
+        "audit_drift": 1,
+        "audit_steps": 1,
+        "audit_min_threshold": 0.75,
+        "audit_drifts_total": 1,
+        "audit_spent_requests": 3,
+        "audit_spent_tokens": 40,
+        "audit_spent_cost": 0.5,
+    }
