@@ -56,7 +56,7 @@ def answers(model: str, examples: Sequence[Example], threads: int) -> list[Examp
             job_id=secrets.token_hex(16),
             messages=example.messages,
             tools=example.tools,
-            options=Options(temperature=0.0, max_tokens=160),
+            options=Options(temperature=0.0, max_tokens=160, gate_inputs=True),
         )
         result = backend.run(submit, None)
         outcomes.append(ExampleOutcome(example, result, example.is_right(result)))

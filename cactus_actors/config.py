@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cactus_actors.protocol.confidence import SignalName
+from cactus_actors.protocol.confidence import DEFAULT_SIGNAL, SignalName
+from cactus_actors.protocol.handoff_gates import COMMIT_TOKENS, WINDOW, HandoffGates
 from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.options import ProfileName
@@ -85,13 +86,16 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     on_deck: Annotated[int, about("Dispatches that wait at a full worker, so that a freed slot never idles.")] = 1
     worker_timeout_s: float = WORKER_TIMEOUT_S
-    commit_tokens: Annotated[int, about("Tokens of a stream that are held back while it may be handed off.")] = 10
+    commit_tokens: Annotated[int, about("Tokens of a stream that are held back while it may be handed off.")] = (
+        COMMIT_TOKENS
+    )
     journal_dir: Annotated[str | None, about("Accepted jobs are kept here; None keeps them in memory only.")] = None
     max_journal_picture_bytes: int = 1 << 30
     corpus: str | None = None
     keys_dir: Annotated[str | None, about("With it all sockets require a CURVE key that is known there.")] = None
     accounts: Annotated[dict[str, KeyGrants], about("Grants of the API keys of HTTP, by the name in their jobs.")] = {}
-    confidence_signal: SignalName = "entropy"
+    confidence_signal: SignalName = DEFAULT_SIGNAL
+    first_gate_tokens: int = 1
     probe_file: str | None = None
     probability_file: str | None = None
     max_handoff_share: Annotated[float, about("`max_share` of HandoffSettings.")] = 1.0
@@ -107,6 +111,10 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache: Annotated[str | None, about("As `weights`, for the format of the KV cache.")] = None
     alias: str | None = None
     adapters: Annotated[list[AdapterSetting], about("The adapters of `lora`, with absolute paths.")] = []
+
+    @property
+    def handoff_gates(self) -> HandoffGates:
+        return HandoffGates(self.first_gate_tokens, self.commit_tokens)
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +192,12 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     key_file: str | None = None
     confidence_signal: Annotated[
         SignalName, about("The signal that is compared with a job's `cloud_handoff_threshold`.")
-    ] = "entropy"
+    ] = DEFAULT_SIGNAL
+    first_gate_tokens: Annotated[
+        int,
+        Meta(ge=0, le=WINDOW),
+        about("Tokens of an answer after which its signal is compared first; with 0, only at the end."),
+    ] = 1
     probe_file: Annotated[
         str | None, about("File of the signal `probe`; by default `confidence_probe.json` next to the model.")
     ] = None

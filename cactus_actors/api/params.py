@@ -28,6 +28,8 @@ class JobPolicy(msgspec.Struct, frozen=True):
     `timeout_s` is a duration in seconds from acceptance, or None. A lower `priority` is served first.
     `cloud_handoff_threshold` is a minimum confidence in [0, 1]; 0 never hands off. Jobs share cached
     prefixes only with jobs of the same `cache_salt`. The waiting jobs of different users take turns.
+    `compares_entropy` says that the minimum is one of the signal `entropy`, whichever signal the service uses.
+    `returns_gate_inputs` adds to the result's measures what the gates see.
     """
 
     confidence_threshold: float = 0.5
@@ -37,6 +39,8 @@ class JobPolicy(msgspec.Struct, frozen=True):
     priority: int = 0
     cache_salt: str = ""
     user: str = ""
+    compares_entropy: bool = False
+    returns_gate_inputs: bool = False
 
 
 def resolve_options(
@@ -112,14 +116,16 @@ def _lengths(given: Mapping[str, Any], profile: Profile, context_left: int) -> t
 def _policy(given: Mapping[str, Any]) -> JobPolicy:
     timeout_ms = given.get("timeout_ms")
     max_entropy = given.get("max_entropy", 0.0)
+    threshold = given.get("cloud_handoff_threshold", 0.0)
+    of_entropy = 1.0 - max_entropy if max_entropy else 0.0
     return JobPolicy(
         confidence_threshold=given.get("confidence_threshold", 0.5),
-        cloud_handoff_threshold=max(
-            given.get("cloud_handoff_threshold", 0.0), 1.0 - max_entropy if max_entropy else 0.0
-        ),
+        cloud_handoff_threshold=max(threshold, of_entropy),
         allow_cloud=given.get("allow_cloud", True),
         timeout_s=None if timeout_ms is None else timeout_ms / 1000,
         priority=given.get("priority", 0),
         cache_salt=given.get("cache_salt", ""),
         user=given.get("user", ""),
+        compares_entropy=of_entropy > threshold,
+        returns_gate_inputs=given.get("gate_inputs", False),
     )

@@ -3,7 +3,8 @@
 from cactus_actors.calibration.drift_monitor import DriftMonitor
 from cactus_actors.calibration.examples import Example, ExampleOutcome, read_examples, run_examples
 from cactus_actors.calibration.granting import Grant, grant, grant_by_group
-from cactus_actors.calibration.report import Calibration, ThresholdTarget
+from cactus_actors.calibration.report import Calibration
+from cactus_actors.calibration.thresholds import ThresholdTarget
 
 __all__ = [
     "Calibration",

@@ -11,10 +11,12 @@ import msgspec
 
 from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.granting import Grant, grant, grant_by_group
-from cactus_actors.calibration.signal_scores import SIGNALS, scores_of
+from cactus_actors.calibration.signal_scores import SIGNALS, gate_inputs_of, gates_of, scores_of, signals_of
 from cactus_actors.calibration.thresholds import readable_threshold
 from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.handoff_gates import HandoffGates
+from cactus_actors.protocol.results import Result
 
 _EXPLANATION = (
     "At least: the share that even a signal without mistakes hands off. Without a",
@@ -25,20 +27,27 @@ _EXPLANATION = (
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The target: at most `max_error` of the kept answers are wrong, at a `confidence`; by the service's signal
-    unless `signal` names another one.
+    """The target: at most `max_error` of the kept answers are wrong, at a `confidence`; by the service's signal and
+    first gate unless `signal` and `first_gate` name others.
     """
 
     max_error: float
     confidence: float
     signal: SignalName | None = None
+    first_gate: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BoundReport:
-    """The grants of one signal: for all answers, or for each group if examples name groups."""
+    """The grants of one signal: for all answers, or for each group if examples name groups.
+
+    `first_gate_tokens` and the mean number of tokens before a handoff are None if the service did not report what its
+    gates saw; the latter also if nothing is handed off.
+    """
 
     signal: SignalName
+    first_gate_tokens: int | None
+    tokens_before_handoff: float | None
     num_answers: int
     num_failed: int
     accuracy: float
@@ -57,7 +66,8 @@ class BoundReport:
         signal = bound.signal or results[0].handoff.signal
         if signal not in SIGNALS or not any(signal in scores_of(result) for result in results):
             raise InvalidRequest(f"the service has no signal {signal}", param="signal")
-        scores = [_score(outcome, signal) for outcome in outcomes]
+        gates = _gates(results, bound)
+        scores = [_score(outcome, signal, gates) for outcome in outcomes]
         right = [outcome.is_right for outcome in outcomes]
         groups = [outcome.example.group for outcome in outcomes]
         if any(group is not None for group in groups):
@@ -70,7 +80,21 @@ class BoundReport:
             group: _readable(one, [score for score, own in zip(scores, groups, strict=True) if (own or "") == group])
             for group, one in found.items()
         }
-        return cls(signal, len(results), len(outcomes) - len(results), sum(right) / len(right), found)
+        tokens = [
+            count
+            for outcome in outcomes
+            if (one := found[(outcome.example.group or "")]).threshold is not None
+            and (count := _tokens_before_handoff(outcome, signal, gates, one.threshold)) is not None
+        ]
+        return cls(
+            signal,
+            None if gates is None else gates.first_tokens,
+            sum(tokens) / len(tokens) if tokens else None,
+            len(results),
+            len(outcomes) - len(results),
+            sum(right) / len(right),
+            found,
+        )
 
     def to_builtins(self) -> dict[str, Any]:
         """The report for JSON."""
@@ -89,6 +113,13 @@ def bound_lines(report: BoundReport, bound: Bound) -> Iterator[str]:
     for group, granted in report.grants.items():
         yield f"{names[group]:{width}} {_row(granted)}"
     yield from _EXPLANATION
+    if report.first_gate_tokens is not None:
+        gate = f"{report.first_gate_tokens} tokens" if report.first_gate_tokens else "the end alone"
+        tokens = report.tokens_before_handoff
+        mean = "" if tokens is None else f"; tokens before a handoff: {tokens:.1f} on average"
+        yield f"First gate: {gate}{mean}."
+        yield f'In cactus.toml, under [handoff]: confidence_signal = "{report.signal}",'
+        yield f"first_gate_tokens = {report.first_gate_tokens}"
 
 
 def _row(granted: Grant) -> str:
@@ -105,8 +136,33 @@ def _row(granted: Grant) -> str:
     return f"{'none':>10} smallest bound: {granted.error_bound:.1%}; {advice}"
 
 
-def _score(outcome: ExampleOutcome, signal: SignalName) -> float:
-    return float("nan") if outcome.result is None else scores_of(outcome.result).get(signal, float("nan"))
+def _gates(results: Sequence[Result], bound: Bound) -> HandoffGates | None:
+    """The gates of the service, with another first one if the bound names it; None if they are not known."""
+    inputs = next((seen for result in results if (seen := gate_inputs_of(result)) is not None), None)
+    if inputs is None:
+        if bound.first_gate is not None:
+            raise InvalidRequest("the service does not report what its gates see", param="first_gate")
+        return None
+    own = gates_of(inputs)
+    return own if bound.first_gate is None else dataclasses.replace(own, first_tokens=bound.first_gate)
+
+
+def _score(outcome: ExampleOutcome, signal: SignalName, gates: HandoffGates | None) -> float:
+    """The score; an answer without tokens, which passes no gate, stays at any threshold."""
+    if outcome.result is None:
+        return float("nan")
+    if outcome.result.measures is None:
+        return 1.0
+    return scores_of(outcome.result, gates).get(signal, float("nan"))
+
+
+def _tokens_before_handoff(
+    outcome: ExampleOutcome, signal: SignalName, gates: HandoffGates | None, threshold: float
+) -> int | None:
+    inputs = None if outcome.result is None else gate_inputs_of(outcome.result)
+    if inputs is None or gates is None:
+        return None
+    return gates.tokens_before_handoff(signals_of(inputs.fits)[signal], inputs, threshold)
 
 
 def _readable(granted: Grant, scores: Sequence[float]) -> Grant:

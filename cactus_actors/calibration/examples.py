@@ -80,7 +80,8 @@ async def run_examples(
 ) -> list[ExampleOutcome]:
     """Run all examples, `max_in_flight` at once, and call `observe` after each; nothing is handed off.
 
-    A failed job is an outcome; InvalidRequest and Unavailable, which would affect all examples, are raised.
+    The results have the `gate_inputs` of their answers. A failed job is an outcome; InvalidRequest and Unavailable,
+    which would affect all examples, are raised.
     """
     slots = asyncio.Semaphore(max_in_flight)
 
@@ -91,7 +92,12 @@ async def run_examples(
         async with slots:
             try:
                 result = await client.complete(
-                    example.prompt, messages=messages, tools=example.tools, allow_cloud=False, **options
+                    example.prompt,
+                    messages=messages,
+                    tools=example.tools,
+                    allow_cloud=False,
+                    gate_inputs=True,
+                    **options,
                 )
             except (InvalidRequest, Unavailable):
                 raise

@@ -42,14 +42,13 @@ def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> 
     return Probe(bias=bias, **dict(zip(names, slopes, strict=True)))
 
 
-def cross_validated(features: Sequence[Sequence[float]], right: Sequence[bool]) -> list[float] | None:
-    """Cross-validated scores: each answer by a probe fitted without it; None if there are too few answers."""
-    scores = [0.0] * len(right)
+def cross_validated_probes(features: Sequence[Sequence[float]], right: Sequence[bool]) -> list[Probe] | None:
+    """For each answer a probe that was fitted without it; None if there are too few answers."""
+    probes = []
     for fold in range(NUM_FOLDS):
         others = [place for place in range(len(right)) if place % NUM_FOLDS != fold]
         probe = fitted_probe([features[place] for place in others], [right[place] for place in others])
         if probe is None:
             return None
-        for place in range(fold, len(right), NUM_FOLDS):
-            scores[place] = probe.of_features(features[place])
-    return scores
+        probes.append(probe)
+    return [probes[place % NUM_FOLDS] for place in range(len(right))]

@@ -43,19 +43,18 @@ def fitted_probability(signal: FittedSignalName, scores: Sequence[float], right:
     )
 
 
-def cross_validated_probability(
+def cross_validated_fits(
     signal: FittedSignalName, scores: Sequence[float], right: Sequence[bool]
-) -> list[float] | None:
-    """The probability of each answer by a fit without it; None if there are too few answers."""
-    probabilities = [0.0] * len(right)
+) -> list[Probability] | None:
+    """For each answer a fit without it; None if there are too few answers."""
+    fits = []
     for fold in range(NUM_FOLDS):
         others = [place for place in range(len(right)) if place % NUM_FOLDS != fold]
         fit = fitted_probability(signal, [scores[place] for place in others], [right[place] for place in others])
         if fit is None:
             return None
-        for place in range(fold, len(right), NUM_FOLDS):
-            probabilities[place] = fit(scores[place])
-    return probabilities
+        fits.append(fit)
+    return [fits[place % NUM_FOLDS] for place in range(len(right))]
 
 
 def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> float:

@@ -10,14 +10,12 @@ import msgspec
 
 from cactus_actors.calibration import thresholds
 from cactus_actors.calibration.examples import ExampleOutcome
-from cactus_actors.calibration.fitting import cross_validated, fitted_probe
-from cactus_actors.calibration.probability_fit import (
-    calibration_error,
-    cross_validated_probability,
-    fitted_probability,
-)
+from cactus_actors.calibration.fitting import cross_validated_probes, fitted_probe
+from cactus_actors.calibration.gate_replay import FirstGate, GateReplay, best_gate
+from cactus_actors.calibration.probability_fit import calibration_error, cross_validated_fits, fitted_probability
 from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
-from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe
+from cactus_actors.calibration.thresholds import ThresholdTarget
+from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe, Signal
 from cactus_actors.protocol.errors import InvalidRequest
 
 NEW_PROBE = "new probe"
@@ -26,20 +24,6 @@ PROBABILITIES = ("probe", "probability", NEW_PROBE, NEW_PROBABILITY)
 """Scores that estimate the probability that an answer is right."""
 MAX_POINTS = 200
 """Points of a curve."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThresholdTarget:
-    """The target of a threshold in the sample: a `precision`, or a `share` that is handed off."""
-
-    precision: float | None = None
-    share: float | None = None
-
-    def cut(self, scores: Sequence[float], right: Sequence[bool]) -> thresholds.Cut | None:
-        """The cut that reaches the target, None if there is none."""
-        if self.share is not None:
-            return thresholds.cut_for_share(scores, right, self.share)
-        return thresholds.cut_for_precision(scores, right, self.precision if self.precision is not None else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +41,8 @@ class SignalReport:
     a score that is a probability.
 
     `cut` is None if no threshold reaches the target; `surest` is then the nearest one. Both are None for a measure
-    that a service cannot use as its signal.
+    that a service cannot use as its signal. `gates` has the first gate of the service first, and is empty for a
+    measure, or if the service did not report what its gates saw; `best_gate` is one of them.
     """
 
     name: str
@@ -67,6 +52,17 @@ class SignalReport:
     surest: thresholds.Cut | None
     accuracy_of_all: float | None
     curve: list[CurvePoint]
+    gates: list[FirstGate]
+    best_gate: FirstGate | None
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffConfiguration:
+    """The signal that hands off least, or keeps most right answers, of those that the service has: its settings."""
+
+    confidence_signal: str
+    first_gate_tokens: int
+    cloud_handoff_threshold: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +76,7 @@ class Calibration:
     signals: list[SignalReport]
     probe: Probe | None
     probability: Probability | None
+    configuration: HandoffConfiguration | None
 
     @classmethod
     def of(
@@ -105,31 +102,32 @@ class Calibration:
         right = [outcomes[place].is_right for place in places]
         second_right = None if second is None else [second[place].is_right for place in places]
         features = [features_of_result(result) for result in results]
+        replay = GateReplay.of(results)
         scored = [scores_of(result) for result in results]
         scores = {name: [one[name] for one in scored] for name in scored[0]}
-        held_out = cross_validated(features, right)
-        if held_out is not None:
-            scores[NEW_PROBE] = held_out
+        if (probes := cross_validated_probes(features, right)) is not None:
+            at_end = [probe.of_features(own) for probe, own in zip(probes, features, strict=True)]
+            scores[NEW_PROBE] = at_end if replay is None else replay.add(NEW_PROBE, probes)
         probability = None
         if probability_of:
             signal = _best_signal(probability_of, scores, right)
             probability = fitted_probability(signal, scores[signal], right)
-            if (chances := cross_validated_probability(signal, scores[signal], right)) is not None:
-                scores[NEW_PROBABILITY] = chances
-        reports = [
-            _report(
-                name, values, right, second_right, target if name in (*SIGNALS, NEW_PROBE, NEW_PROBABILITY) else None
-            )
-            for name, values in scores.items()
-        ]
+            if (fits := cross_validated_fits(signal, scores[signal], right)) is not None:
+                scores[NEW_PROBABILITY] = [fit(score) for fit, score in zip(fits, scores[signal], strict=True)]
+                if replay is not None:
+                    replay.add(NEW_PROBABILITY, list(map(_probability_of, fits, replay.signals(signal))))
+        judged = _Judged(right, second_right, target, replay)
+        reports = [_report(name, values, judged) for name, values in scores.items()]
+        reports.sort(key=lambda report: -(report.auroc or 0.0))
         return cls(
             num_answers=len(places),
             num_failed=len(outcomes) - len(places),
             accuracy=sum(right) / len(right),
             second_accuracy=None if second_right is None else sum(second_right) / len(second_right),
-            signals=sorted(reports, key=lambda report: -(report.auroc or 0.0)),
+            signals=reports,
             probe=fitted_probe(features, right),
             probability=probability,
+            configuration=_configuration(reports, target),
         )
 
     def to_builtins(self) -> dict[str, Any]:
@@ -138,6 +136,9 @@ class Calibration:
         for fields, signal in zip(report["signals"], self.signals, strict=True):
             del fields["curve"]
             fields |= {"cut": _cut_to_builtins(signal.cut), "surest": _cut_to_builtins(signal.surest)}
+            for gate_fields, gate in zip(fields["gates"], signal.gates, strict=True):
+                gate_fields["cut"] = _cut_to_builtins(gate.cut)
+            fields["best_gate"] = None if signal.best_gate is None else signal.best_gate.num_tokens
         return report | {"confidence_of_intervals": thresholds.CONFIDENCE}
 
 
@@ -157,26 +158,49 @@ def _cut_to_builtins(cut: thresholds.Cut | None) -> dict[str, Any] | None:
     return asdict(cut) | derived
 
 
-def _report(
-    name: str,
-    scores: Sequence[float],
-    right: Sequence[bool],
-    second_right: Sequence[bool] | None,
-    target: ThresholdTarget | None,
-) -> SignalReport:
-    cut = target.cut(scores, right) if target is not None else None
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The answers by which all signals are judged."""
+
+    right: Sequence[bool]
+    second_right: Sequence[bool] | None
+    target: ThresholdTarget
+    replay: GateReplay | None
+
+
+def _report(name: str, scores: Sequence[float], judged: _Judged) -> SignalReport:
+    right, target = judged.right, judged.target
+    is_signal = name in (*SIGNALS, NEW_PROBE, NEW_PROBABILITY)
+    cut = target.cut(scores, right) if is_signal else None
+    gates = [] if judged.replay is None else judged.replay.first_gates(name, right, target)
     return SignalReport(
         name=name,
         auroc=thresholds.area_under_curve(scores, right),
         ece=calibration_error(scores, right) if name in PROBABILITIES else None,
         cut=cut,
-        surest=thresholds.surest_cut(scores, right) if target is not None and cut is None else None,
-        accuracy_of_all=None if cut is None else _accuracy_of_all(cut, scores, right, second_right),
+        surest=thresholds.surest_cut(scores, right) if is_signal and cut is None else None,
+        accuracy_of_all=None if cut is None else _accuracy_of_all(cut, scores, right, judged.second_right),
         curve=[
-            CurvePoint(one.handed_off, one.accuracy, _accuracy_of_all(one, scores, right, second_right))
+            CurvePoint(one.handed_off, one.accuracy, _accuracy_of_all(one, scores, right, judged.second_right))
             for one in _thinned(thresholds.cuts(scores, right))
         ],
+        gates=gates,
+        best_gate=best_gate(gates, target),
     )
+
+
+def _configuration(reports: Sequence[SignalReport], target: ThresholdTarget) -> HandoffConfiguration | None:
+    """The best signal that the service has, of equally good ones the one with the highest AUROC."""
+    found = [
+        (target.worth(gate.cut), HandoffConfiguration(report.name, gate.num_tokens, gate.cut.threshold))
+        for report in reports
+        if report.name in SIGNALS and (gate := report.best_gate) is not None and gate.cut is not None
+    ]
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def _probability_of(fit: Probability, signal: Signal) -> Signal:
+    return lambda entropies, logprobs: fit(signal(entropies, logprobs))
 
 
 def _accuracy_of_all(

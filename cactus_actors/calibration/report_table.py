@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from cactus_actors.calibration.report import Calibration, SignalReport, ThresholdTarget
-from cactus_actors.calibration.thresholds import CONFIDENCE, Cut
+from cactus_actors.calibration.gate_replay import FirstGate
+from cactus_actors.calibration.report import Calibration, HandoffConfiguration, SignalReport
+from cactus_actors.calibration.thresholds import CONFIDENCE, Cut, ThresholdTarget
 
 WARNING = (
     "Estimates from these answers, by which the thresholds were chosen, too: of other",
@@ -33,6 +34,35 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
         yield "Expected calibration error (ECE) of the probabilities:"
         yield f"  {', '.join(errors)}"
     yield from WARNING
+    if any(signal.gates for signal in calibration.signals):
+        yield from _gate_lines(calibration.signals)
+    if calibration.configuration is not None:
+        yield from configuration_lines(calibration.configuration)
+
+
+def configuration_lines(configuration: HandoffConfiguration) -> Iterator[str]:
+    """The settings for the file of `cactus serve`, and the threshold for requests."""
+    yield f"For requests with cloud_handoff_threshold {configuration.cloud_handoff_threshold:.6g}, in cactus.toml:"
+    yield "  [handoff]"
+    yield f'  confidence_signal = "{configuration.confidence_signal}"'
+    yield f"  first_gate_tokens = {configuration.first_gate_tokens}"
+
+
+def _gate_lines(signals: Sequence[SignalReport]) -> Iterator[str]:
+    """Lines of the signals that reach the target: with the first gate of the service, and with a better one."""
+    yield "Replayed token by token; a second line has the best first gate, if it is better:"
+    yield f"{'signal':15} {'first gate':>10} {'threshold':>9} {'handed off':>10} {'estimate':>8} {'tokens before':>13}"
+    for signal in signals:
+        better = [] if signal.best_gate in signal.gates[:1] else [signal.best_gate]
+        for gate in (*signal.gates[:1], *better):
+            if gate is not None and gate.cut is not None:
+                yield f"{signal.name:15} {_gate_line(gate, gate.cut)}"
+
+
+def _gate_line(gate: FirstGate, cut: Cut) -> str:
+    tokens = "-" if gate.tokens_before_handoff is None else f"{gate.tokens_before_handoff:.1f}"
+    effect = f"{cut.threshold:>9.6g} {cut.handed_off:>10.1%} {cut.accuracy:>8.1%} {tokens:>13}"
+    return f"{gate.num_tokens or 'end':>10} {effect}"
 
 
 def _line(signal: SignalReport, target: ThresholdTarget) -> str:

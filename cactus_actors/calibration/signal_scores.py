@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
-from cactus_actors.protocol.confidence import SignalName, features_of
-from cactus_actors.protocol.results import Measures, Result
+from msgspec import UNSET
 
-SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "probe", "probability")
+from cactus_actors.protocol.confidence import (
+    Signal,
+    SignalFits,
+    SignalName,
+    features_of,
+    probe_features,
+    signal_named,
+)
+from cactus_actors.protocol.handoff_gates import HandoffGates
+from cactus_actors.protocol.results import GateInputs, Measures, Result
+
+SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
 """Signals that a service can use; the other scores are only measures."""
 
 
-def scores_of(result: Result) -> dict[str, float]:
+def scores_of(result: Result, gates: HandoffGates | None = None) -> dict[str, float]:
     """Scores by name; each should be high for right answers.
 
-    The score of a signal is its lowest value at the gates: the service keeps the answer if this reaches the threshold.
+    The score of a signal is its lowest value at the gates, by default those of the service: a service keeps the answer
+    if this reaches the threshold.
     """
     measures = result.measures or Measures()
     num_tokens = result.usage.completion_tokens - result.usage.reasoning_tokens
@@ -30,11 +42,35 @@ def scores_of(result: Result) -> dict[str, float]:
         scores["probe"] = _at_gates(measures.probe_at_gates, measures.probe)
     if measures.probability is not None:
         scores["probability"] = measures.probability
+    if (inputs := gate_inputs_of(result)) is not None:
+        gates = gates or gates_of(inputs)
+        scores |= {name: gates.lowest(signal, inputs) for name, signal in signals_of(inputs.fits).items()}
     return scores
+
+
+def gate_inputs_of(result: Result) -> GateInputs | None:
+    """What the gates of the service saw; None if it was not requested, or of an answer without tokens."""
+    inputs = UNSET if result.measures is None else result.measures.gate_inputs
+    return None if inputs is UNSET else inputs
+
+
+def gates_of(inputs: GateInputs) -> HandoffGates:
+    """The gates of the service."""
+    return HandoffGates(inputs.first_gate_tokens, inputs.commit_tokens)
+
+
+def signals_of(fits: SignalFits) -> dict[SignalName, Signal]:
+    """The signals that a service with these fits can use."""
+    has_fit = {"probe": fits.probe is not None, "probability": fits.probability is not None}
+    if fits.probe is None and fits.probability is not None and fits.probability.signal == "probe":
+        has_fit["probability"] = False
+    return {name: signal_named(name, fits) for name in SIGNALS if has_fit.get(name, True)}
 
 
 def features_of_result(result: Result) -> tuple[float, ...]:
     """The `probe_features` of an answer."""
+    if (inputs := gate_inputs_of(result)) is not None:
+        return probe_features(inputs.entropies, inputs.logprobs)
     measures = result.measures or Measures()
     return features_of(
         measures.entropy_mean,

@@ -141,3 +141,23 @@ def readable_threshold(below: float, above: float) -> float:
         if below < threshold <= above:
             return threshold
     return above
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdTarget:
+    """The target of a threshold in the sample: a `precision`, or a `share` that is handed off."""
+
+    precision: float | None = None
+    share: float | None = None
+
+    def cut(self, scores: Sequence[float], right: Sequence[bool]) -> Cut | None:
+        """The cut that reaches the target, None if there is none."""
+        if self.share is not None:
+            return cut_for_share(scores, right, self.share)
+        return cut_for_precision(scores, right, self.precision if self.precision is not None else 1.0)
+
+    def worth(self, cut: Cut | None) -> float:
+        """The share that the target leaves open: of answers that stay, or of right ones among them; -1 without cut."""
+        if cut is None:
+            return -1.0
+        return cut.accuracy if self.share is not None else cut.num_kept / cut.num_answers

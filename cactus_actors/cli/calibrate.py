@@ -49,6 +49,14 @@ def calibrate(
             "the one with the best AUROC."
         ),
     ] = None,
+    first_gate: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=10,
+            help="The first gate of --max-error, in tokens, 0 for the end alone; by default the one of the service.",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off; needs matplotlib.")
     ] = None,
@@ -80,16 +88,18 @@ def calibrate(
     that are given must hold.
 
     The table has a row for each confidence signal: its AUROC (the chance that a right answer scores above a
-    wrong one); the threshold that reaches --precision (by default 0.95) or --cloud-share on these questions; the
-    share of right answers among those that stay, its exact 95% confidence interval, and the two counts. The
-    threshold is chosen by the answers that it is judged by, so on other questions the precision may well be
-    lower. --max-error 0.05 gives a bound instead: with --confidence, at most this share of the answers that
-    stay is wrong, on all questions that are drawn as these were. It has a row for each "group" that lines name.
-    Use a threshold as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve.
-    A probe written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
+    wrong one); the threshold that reaches --precision (by default 0.95) or --cloud-share on these questions;
+    the share of right answers among those that stay, its exact 95% confidence interval, and the two counts.
+    The threshold is chosen by the answers that it is judged by, so on other questions the precision may well
+    be lower. The gates of the service are replayed token by token: a second table has the first gate of the
+    service, a better one where one pays, and the tokens that are computed before a handoff. --max-error 0.05
+    gives a bound instead: with --confidence, at most this share of the answers that stay is wrong, on all
+    questions that are drawn as these were. It has a row for each "group" that lines name. Use a threshold as
+    cloud_handoff_threshold, with the printed settings under [handoff] in the file of cactus serve. A probe
+    written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
     fitted without it. --probability writes the probability_file of the signal probability; the row "new
-    probability" and its calibration error (ECE) come from fits without the answer, too. A useful estimate takes
-    some hundred lines and some dozen wrong answers.
+    probability" and its calibration error (ECE) come from fits without the answer, too. A useful estimate
+    takes some hundred lines and some dozen wrong answers.
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
@@ -104,7 +114,7 @@ def calibrate(
         raise typer.BadParameter("--max-error and --confidence are between 0 and 1, and neither")
     if probability is not None and signal == "probability":
         raise typer.BadParameter("--probability is fitted to another signal")
-    bound = None if max_error is None else Bound(max_error, confidence, signal)
+    bound = None if max_error is None else Bound(max_error, confidence, signal, first_gate)
     if plot is not None:
         check_plotting()
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)

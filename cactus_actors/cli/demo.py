@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cactus_actors.config import ServeConfig
+from cactus_actors.config import HandoffSettings, ServeConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,6 +49,8 @@ def demo(
             stream_endpoint=ANY_PORT,
             http="",
             state_dir=Path(state_dir),
+            # The prompts ask for stories, too: the probability of a whole story is low whether it is good or not.
+            handoff=HandoffSettings(confidence_signal="entropy"),
         )
         with running(config, console) as endpoints:
             tally = asyncio.run(run_prompt_file(endpoints, output, console))

@@ -17,7 +17,14 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 CLOUD_KEY_VARIABLE = "CACTUS_CLOUD_KEY"
 HOME_VARIABLE = "CACTUS_HOME"
 _DEFAULTS = HandoffSettings()
-_SETTINGS_OF_ROUTER = ("confidence_signal", "probe_file", "probability_file", "max_share", "max_wait_s")
+_SETTINGS_OF_ROUTER = (
+    "confidence_signal",
+    "first_gate_tokens",
+    "probe_file",
+    "probability_file",
+    "max_share",
+    "max_wait_s",
+)
 # Loggers of the HTTP library, which may log echoed requests; a logger's filters do not apply to its children.
 _LOGGERS = tuple(
     logging.getLogger(name)

@@ -15,6 +15,8 @@ import msgspec
 FittedSignalName = Literal["entropy", "min_token_prob", "answer_prob", "probe"]
 """The signals from which a Probability can be fitted."""
 SignalName = Literal["entropy", "min_token_prob", "answer_prob", "probe", "probability"]
+DEFAULT_SIGNAL: SignalName = "answer_prob"
+"""The signal with the highest AUROC of those that need no fit (docs/internals/performance.md)."""
 Signal = Callable[[Sequence[float], Sequence[float]], float]
 
 _TINY = 1e-9

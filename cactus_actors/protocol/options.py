@@ -81,6 +81,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     cloud_handoff_threshold: float | None = None
     max_entropy: float | None = None
     allow_cloud: bool | None = None
+    gate_inputs: bool | None = None
 
     # model
     lora: str | None = None

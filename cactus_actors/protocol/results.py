@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cactus_actors.protocol.confidence import SignalName
+from cactus_actors.protocol.confidence import NO_FITS, SignalFits, SignalName
 from cactus_actors.protocol.error_info import ErrorInfo
 
 FinishReason = Literal["stop", "length", "model_length", "tool_calls", "cancelled", "error"]
@@ -33,6 +33,19 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         return self.prompt_tokens + self.completion_tokens
 
 
+class GateInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gates of a service see: one entropy and log probability per token of the answer, and its settings.
+
+    `fits` are those of its model. A job's gates, for any signal, are in `protocol/handoff_gates.py`.
+    """
+
+    entropies: list[float]
+    logprobs: list[float]
+    first_gate_tokens: int
+    commit_tokens: int
+    fits: SignalFits = NO_FITS
+
+
 class Measures(msgspec.Struct, frozen=True, kw_only=True):
     """Raw uncertainty measures over the answer's tokens, from logits before any sampling rule.
 
@@ -40,7 +53,8 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     the probability that the answer is right, by the probe of a model that has one (`protocol/confidence.py`).
     `entropy_at_gates` and `probe_at_gates` are the lowest values of these two signals at the gates that may hand
     off: it stays local if the value reaches the threshold. The other signals are lowest at the end. `probability` is
-    the signal of that name, at its lowest gate, for a model that has one.
+    the signal of that name, at its lowest gate, for a model that has one. `gate_inputs` is set for a job with the
+    option of that name.
     """
 
     mean_logprob: float = 0.0
@@ -51,6 +65,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     entropy_at_gates: float | None = None
     probe_at_gates: float | None = None
     probability: float | None = None
+    gate_inputs: GateInputs | UnsetType = UNSET
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,6 +68,7 @@ class LocalBackend:
                 worker_timeout_s=math.inf,
                 retention_s=0.0,
                 confidence_signal=handoff.confidence_signal,
+                first_gate_tokens=handoff.first_gate_tokens,
                 max_handoff_share=handoff.max_share,
                 max_handoff_wait_s=handoff.max_wait_s,
             ),

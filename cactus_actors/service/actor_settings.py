@@ -106,6 +106,7 @@ class ActorSettings:
             keys_dir=self.keys.directory,
             accounts=accounts_of(self.api_keys),
             confidence_signal=config.handoff.confidence_signal,
+            first_gate_tokens=config.handoff.first_gate_tokens,
             probe_file=config.handoff.probe_file,
             probability_file=config.handoff.probability_file,
             max_handoff_share=config.handoff.max_share,

@@ -7,7 +7,6 @@ import random
 from cactus_actors.protocol.confidence import signal_named
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.worker_messages import Audit
-from cactus_actors.router.cascade.confidence_gates import lowest_at_gates
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import WorkerRecord
@@ -26,7 +25,7 @@ class AuditSampler:
         self._workers = state.dispatcher.workers
         self._share = state.settings.audit_share
         self._signal = signal_named(state.settings.confidence_signal, state.options.fits)
-        self._commit_tokens = state.settings.commit_tokens
+        self._gates = state.settings.handoff_gates
         self._random = random.Random(state.facts.epoch)  # noqa: S311  a sample, and no secret
 
     def on_report(self, worker: WorkerRecord) -> None:
@@ -50,7 +49,7 @@ class AuditSampler:
                 params=prepared.params,
                 text=result.text,
                 calls=result.tool_calls,
-                signal=lowest_at_gates(self._signal, samples, self._commit_tokens),
+                signal=self._gates.lowest(self._signal, samples),
                 threshold=job.threshold,
                 step=job.threshold_step,
                 tenant=job.submission.account or job.tenant,
@@ -63,9 +62,10 @@ class AuditSampler:
 
 
 def _has_stayed(job: Job, result: Result) -> bool:
-    """True for a whole answer that passed the gates of a job that might have been handed off."""
+    """True for a whole answer that passed the gates of a job that the service's signal might have handed off."""
     return (
         job.is_gated
+        and not job.prepared.policy.compares_entropy
         and job.handoff.gate_failure is None
         and job.prepared.policy.allow_cloud
         and result.finish_reason in ("stop", "tool_calls")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.protocol.confidence import signal_named
+from cactus_actors.protocol.confidence import Signal, entropy_confidence, signal_named
 from cactus_actors.protocol.errors import HandoffFailed
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.cascade.cloud_share import CloudShare
@@ -34,7 +34,7 @@ class Escalations:
         self._counters = state.counters
         self._streams = streams
         self._finisher = finisher
-        self._commit_tokens = settings.commit_tokens
+        self._gates = settings.handoff_gates
         self._signal = signal_named(settings.confidence_signal, state.options.fits)
         self._share = CloudShare(settings.max_handoff_share)
         self._max_wait_s = settings.max_handoff_wait_s
@@ -46,15 +46,15 @@ class Escalations:
         """Apply the gates to new tokens of the answer, one by one; release the stream once enough passed."""
         handoff, publication = job.handoff, job.publication
         log, threshold = job.local.log.confidence_samples, job.threshold
-        num_tokens = len(log.entropies)
+        num_tokens, signal = len(log.entropies), self._signal_of(job)
         if num_new == num_tokens:
             self._share.on_job()
         for length in range(num_tokens - num_new + 1, num_tokens + 1):
             if handoff.gate_failure is not None:
                 return
-            gate_failure = early_gate_failure(self._signal, log, length, threshold, self._commit_tokens)
+            gate_failure = early_gate_failure(signal, log, length, threshold, self._gates)
             if gate_failure is None:
-                publication.is_released = publication.is_released or length >= self._commit_tokens
+                publication.is_released = publication.is_released or length >= self._gates.commit_tokens
             elif publication.is_released:
                 handoff.gate_failure, handoff.decision = gate_failure, _late_decision(job)
             else:
@@ -62,7 +62,7 @@ class Escalations:
 
     def escalate_at_end(self, job: Job, now: float) -> bool:
         """Apply the last gate to a local run without an error; True if the job now waits for the cloud."""
-        gate_failure = final_gate_failure(self._signal, job.local.log.confidence_samples, job.threshold)
+        gate_failure = final_gate_failure(self._signal_of(job), job.local.log.confidence_samples, job.threshold)
         if gate_failure is None or job.cloud is not None:
             return False
         if job.publication.is_seen or not job.prepared.policy.allow_cloud:
@@ -113,6 +113,9 @@ class Escalations:
             if self._jobs.is_live(job) and not self._stop_waiting(job, now):
                 return
             self._waiting.pop(job_id, None)
+
+    def _signal_of(self, job: Job) -> Signal:
+        return entropy_confidence if job.prepared.policy.compares_entropy else self._signal
 
     def _give_up_late(self, now: float) -> None:
         """Return jobs to their local answers after max_handoff_wait_s, unless a client has seen the cloud's in part."""

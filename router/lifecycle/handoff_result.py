@@ -12,17 +12,18 @@ from cactus_actors.protocol.confidence import (
     min_token_prob,
     signal_named,
 )
-from cactus_actors.protocol.results import Handoff, Measures, Usage
-from cactus_actors.router.cascade.confidence_gates import confidence_of, lowest_at_gates
+from cactus_actors.protocol.handoff_gates import ConfidenceSamples, HandoffGates
+from cactus_actors.protocol.results import GateInputs, Handoff, Measures, Usage
+from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.state.cloud_attempt import CloudAttempt
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.local_run import JobEnding
-from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 
 def handoff_of(job: Job, ending: JobEnding, signal: SignalName, local_measures: Measures | None) -> Handoff:
     """The decision, its reason and the cloud's cost; with the local answer if a cloud's answer replaced it."""
     threshold = job.threshold
+    signal = "entropy" if job.prepared.policy.compares_entropy else signal
     decision, gate_failure = job.handoff.decision, job.handoff.gate_failure
     if decision is None:
         return Handoff(threshold=threshold, signal=signal)
@@ -58,8 +59,10 @@ def cloud_usage(job: Job) -> Usage:
     return Usage(prompt_tokens=len(job.prepared.prompt_ids), completion_tokens=len(job.cloud.log))
 
 
-def measures_of(log: ConfidenceSamples, fits: SignalFits, commit_tokens: int) -> Measures | None:
-    """The measures of a local answer; None if nothing was generated. Gates: `confidence_gates.lowest_at_gates`."""
+def measures_of(
+    log: ConfidenceSamples, fits: SignalFits, gates: HandoffGates, *, has_inputs: bool = False
+) -> Measures | None:
+    """The measures of a local answer, `has_inputs` with its `gate_inputs`; None if nothing was generated."""
     if not log.entropies or not log.logprobs:
         return None
     probe, has_probability = fits.probe, fits.probability is not None
@@ -69,11 +72,20 @@ def measures_of(log: ConfidenceSamples, fits: SignalFits, commit_tokens: int) ->
         entropy_mean=sum(log.entropies) / len(log.entropies),
         entropy_max=max(log.entropies),
         probe=probe(log.entropies, log.logprobs) if probe is not None else None,
-        entropy_at_gates=lowest_at_gates(entropy_confidence, log, commit_tokens),
-        probe_at_gates=lowest_at_gates(probe, log, commit_tokens) if probe is not None else None,
-        probability=(
-            lowest_at_gates(signal_named("probability", fits), log, commit_tokens) if has_probability else None
-        ),
+        entropy_at_gates=gates.lowest(entropy_confidence, log),
+        probe_at_gates=gates.lowest(probe, log) if probe is not None else None,
+        probability=gates.lowest(signal_named("probability", fits), log) if has_probability else None,
+        gate_inputs=_gate_inputs(log, fits, gates) if has_inputs else UNSET,
+    )
+
+
+def _gate_inputs(log: ConfidenceSamples, fits: SignalFits, gates: HandoffGates) -> GateInputs:
+    return GateInputs(
+        entropies=list(log.entropies),
+        logprobs=list(log.logprobs),
+        first_gate_tokens=gates.first_tokens,
+        commit_tokens=gates.commit_tokens,
+        fits=fits,
     )
 
 

@@ -65,7 +65,7 @@ class JobFactory:
             ),
             pending.requesters,
         )
-        if job.is_gated:
+        if job.is_gated and not job.prepared.policy.compares_entropy:
             job.threshold, job.threshold_step = max(job.threshold, state.min_threshold), state.threshold_step
         return job
 

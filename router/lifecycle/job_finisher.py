@@ -47,7 +47,7 @@ class JobFinisher:
             ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0,
             signal=self._state.settings.confidence_signal,
             fits=self._state.options.fits,
-            commit_tokens=self._state.settings.commit_tokens,
+            gates=self._state.settings.handoff_gates,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.submission.is_keyed)

@@ -6,6 +6,7 @@ import msgspec
 
 from cactus_actors.protocol.confidence import NO_FITS, SignalFits, SignalName
 from cactus_actors.protocol.exact_integers import is_exact, text_if_inexact
+from cactus_actors.protocol.handoff_gates import DEFAULT_GATES, HandoffGates
 from cactus_actors.protocol.messages import JobState
 from cactus_actors.protocol.results import (
     FinishReason,
@@ -35,7 +36,7 @@ def make_result(
     ram_usage_mb: float = 0.0,
     signal: SignalName = "entropy",
     fits: SignalFits = NO_FITS,
-    commit_tokens: int = 0,
+    gates: HandoffGates = DEFAULT_GATES,
 ) -> Result:
     """The outcome in the job's record; time is the router's monotonic clock, in seconds.
 
@@ -44,7 +45,7 @@ def make_result(
     """
     prepared, stream, local = job.prepared, job.stream, job.local
     is_local = stream is local.log
-    measures = measures_of(local.log.confidence_samples, fits, commit_tokens)
+    measures = measures_of(local.log.confidence_samples, fits, gates, has_inputs=prepared.policy.returns_gate_inputs)
     confidence = confidence_of(local.log.confidence_samples.entropies) if is_local else None
     threshold = prepared.policy.confidence_threshold
     parsed = _parsed(job)

@@ -12,7 +12,7 @@ from cactus_actors.protocol.results import HandoffStatus
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.state.token_log import TokenLog
 
-Gate = Literal["first token", "rolling window", "end of generation"]
+Gate = Literal["first token", "first tokens", "rolling window", "end of generation"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Protocol
 
-
-class ConfidenceSamples(Protocol):
-    """Normalised entropies and log probabilities, one of each per token, from which confidence is computed."""
-
-    @property
-    def entropies(self) -> Sequence[float]: ...
-
-    @property
-    def logprobs(self) -> Sequence[float]: ...
+from cactus_actors.protocol.handoff_gates import ConfidenceSamples
 
 
 class ReasoningLog:

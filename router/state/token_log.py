@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+from cactus_actors.protocol.handoff_gates import ConfidenceSamples
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import TokenLogprob
 from cactus_actors.protocol.worker_messages import SequenceDelta
-from cactus_actors.router.state.reasoning_log import ConfidenceSamples, ReasoningLog
+from cactus_actors.router.state.reasoning_log import ReasoningLog
 from cactus_actors.router.state.token_logprobs import Likely, TokenDecoder, token_logprob
 from cactus_actors.router.state.token_texts import split_token_texts
 

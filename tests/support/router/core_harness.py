@@ -80,7 +80,7 @@ class RouterHarness:
         self.model.max_context = max_context
         self._find = find
         self.core = RouterCore(
-            RouterSettings(**settings),
+            RouterSettings(**{"confidence_signal": "entropy", **settings}),
             ServiceFacts(epoch=7, started_at=self.now, fingerprint=fingerprint),
             RouterOptions(
                 unix_offset=None if disk is None else unix_offset,

@@ -133,6 +133,7 @@ OPTIONS: dict[str, Any] = {
     "cloud_handoff_threshold": 0.8,
     "max_entropy": 0.3,
     "allow_cloud": False,
+    "gate_inputs": True,
     "cache_prompt": False,
     "cache_salt": "s",
     "lora": "poems",

@@ -107,6 +107,12 @@ def test_the_stricter_of_two_cloud_options_applies() -> None:
     assert policy_of(max_entropy=0.75, cloud_handoff_threshold=0.5).cloud_handoff_threshold == 0.5
 
 
+def test_max_entropy_is_a_threshold_of_the_entropy_alone() -> None:
+    assert policy_of(max_entropy=0.25, cloud_handoff_threshold=0.5).compares_entropy
+    assert not policy_of(max_entropy=0.75, cloud_handoff_threshold=0.5).compares_entropy
+    assert not policy_of(cloud_handoff_threshold=0.5).compares_entropy
+
+
 def test_max_tokens_is_clamped_to_the_context_but_not_for_mistral() -> None:
     assert params_of(max_tokens=100, context_left=7).max_tokens == 7
     assert params_of(max_tokens=-1, context_left=7).max_tokens == 7

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget, read_examples
-from cactus_actors.calibration.fitting import cross_validated, fitted_probe
+from cactus_actors.calibration.fitting import cross_validated_probes, fitted_probe
 from cactus_actors.calibration.plotting import write_plot
 from cactus_actors.calibration.report import NEW_PROBE
 from cactus_actors.calibration.report_table import report_lines
@@ -253,15 +253,16 @@ def test_a_probe_is_cross_validated() -> None:
     features, _ = doubtful_answers(60)
     draw = random.Random(1)
     noise = [draw.random() < 0.5 for _ in features]
-    scores = cross_validated(features, noise)
-    assert scores is not None
+    probes = cross_validated_probes(features, noise)
+    assert probes is not None
+    scores = [probe.of_features(own) for probe, own in zip(probes, features, strict=True)]
     assert area_under_curve(scores, noise) < 0.65
 
 
 def test_too_few_answers_give_no_probe() -> None:
     features, _ = doubtful_answers(40)
     assert fitted_probe(features, [True] * 31 + [False] * 9) is None
-    assert cross_validated(features, [True] * 30 + [False] * 10) is None
+    assert cross_validated_probes(features, [True] * 30 + [False] * 10) is None
 
 
 # report

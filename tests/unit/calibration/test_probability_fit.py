@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.calibration.probability_fit import (
     calibration_error,
-    cross_validated_probability,
+    cross_validated_fits,
     fitted_probability,
 )
 
@@ -65,17 +65,17 @@ def test_the_steps_are_those_of_isotonic_regression(answers: list[tuple[float, b
 
 def test_each_answer_is_judged_by_a_fit_without_it() -> None:
     scores, right = overconfident(200, seed=4)
-    chances = cross_validated_probability("entropy", scores, right)
-    assert chances is not None
+    fits = cross_validated_fits("entropy", scores, right)
+    assert fits is not None
     others = [place for place in range(200) if place % 5 != 3]
     fit = fitted_probability("entropy", [scores[place] for place in others], [right[place] for place in others])
     assert fit is not None
-    assert chances[3] == fit(scores[3])
+    assert (len(fits), fits[3]) == (200, fit)
 
 
 def test_too_few_answers_give_no_fit() -> None:
     assert fitted_probability("entropy", [0.5] * 30, [True] * 21 + [False] * 9) is None
-    assert cross_validated_probability("entropy", [0.5] * 30, [True] * 19 + [False] * 11) is None
+    assert cross_validated_fits("entropy", [0.5] * 30, [True] * 19 + [False] * 11) is None
 
 
 def test_calibration_error_equals_its_definition() -> None:

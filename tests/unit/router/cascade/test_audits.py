@@ -74,6 +74,7 @@ def test_about_the_share_is_audited_and_the_same_ones_for_a_seed() -> None:
         {"cloud_handoff_threshold": 0.0},
         {"allow_cloud": False},
         {"logprobs": True},
+        {"max_entropy": 0.25},  # by another signal than the service's
         {"finish": Finish("length")},
     ],
     ids=str,

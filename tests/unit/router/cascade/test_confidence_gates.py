@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cactus_actors.protocol.confidence import entropy_confidence
+from cactus_actors.protocol.handoff_gates import DEFAULT_GATES, HandoffGates
 from cactus_actors.router.cascade.confidence_gates import (
     NO_KEY,
     early_gate_failure,
@@ -22,9 +23,11 @@ def log_of(entropies: list[float], logprobs: list[float] | None = None) -> Token
     return log
 
 
-def early(entropies: list[float], threshold: float = THRESHOLD) -> GateFailure | None:
+def early(
+    entropies: list[float], threshold: float = THRESHOLD, gates: HandoffGates = DEFAULT_GATES
+) -> GateFailure | None:
     """The decision after the last of these tokens, if all others have passed."""
-    return early_gate_failure(entropy_confidence, log_of(entropies), len(entropies), threshold, 10)
+    return early_gate_failure(entropy_confidence, log_of(entropies), len(entropies), threshold, gates)
 
 
 def end(entropies: list[float], threshold: float = THRESHOLD) -> GateFailure | None:

@@ -1,0 +1,74 @@
+"""The gates at which the confidence signal of a job is compared with its threshold.
+
+The router applies them to tokens as they arrive, and `cactus calibrate` to the tokens of ended jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from cactus_actors.protocol.confidence import Signal
+
+WINDOW = 10
+"""Tokens of the rolling window, and at most of the first gate."""
+COMMIT_TOKENS = 10
+
+
+class ConfidenceSamples(Protocol):
+    """Normalised entropies and log probabilities, one of each per token, from which confidence is computed."""
+
+    @property
+    def entropies(self) -> Sequence[float]: ...
+
+    @property
+    def logprobs(self) -> Sequence[float]: ...
+
+
+class GateValue(NamedTuple):
+    """The value of a signal at the gate after `num_tokens` tokens."""
+
+    num_tokens: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffGates:
+    """The positions of the gates.
+
+    The first gate judges the first `first_tokens` tokens; each later one judges a full window of WINDOW tokens, or of
+    `commit_tokens` if that is less. With `first_tokens` 0 there is no gate before the end. Gates after
+    `commit_tokens` tokens come too late to hand off, except the one at the end, which judges all tokens.
+    """
+
+    first_tokens: int = 1
+    commit_tokens: int = COMMIT_TOKENS
+
+    def value_after(self, count: int, signal: Signal, samples: ConfidenceSamples) -> float | None:
+        """The value at the gate after the first `count` tokens, None if there is no gate before the end."""
+        window = max(1, min(WINDOW, self.commit_tokens))
+        if not self.first_tokens or count < self.first_tokens or self.first_tokens < count < window:
+            return None
+        recent = slice(max(0, count - WINDOW), count)
+        return signal(samples.entropies[recent], samples.logprobs[recent])
+
+    def values(self, signal: Signal, samples: ConfidenceSamples) -> Iterator[GateValue]:
+        """The values at all gates that may hand off, in order, of an answer of at least one token."""
+        num_tokens = len(samples.entropies)
+        for count in range(1, min(max(1, self.commit_tokens), num_tokens) + 1):
+            value = self.value_after(count, signal, samples)
+            if value is not None:
+                yield GateValue(count, value)
+        yield GateValue(num_tokens, signal(samples.entropies, samples.logprobs))
+
+    def lowest(self, signal: Signal, samples: ConfidenceSamples) -> float:
+        """The lowest value at a gate that may hand off: the answer stays if this reaches the threshold."""
+        return min(value for _, value in self.values(signal, samples))
+
+    def tokens_before_handoff(self, signal: Signal, samples: ConfidenceSamples, threshold: float) -> int | None:
+        """The number of tokens after which the answer is handed off, None if it stays."""
+        return next((count for count, value in self.values(signal, samples) if value < threshold), None)
+
+
+DEFAULT_GATES = HandoffGates()
