@@ -34,6 +34,7 @@ PROJECTORS: Mapping[str, ProjectorKind] = {
     "idefics3": ProjectorKind(("llama",), "<image>"),
     "lfm2": ProjectorKind(("lfm2",), "<image>"),
     "gemma3": ProjectorKind(("gemma3",), "<image_soft_token>", ("<start_of_image>", "<end_of_image>")),
+    "gemma4v": ProjectorKind(("gemma4",), "<|image|>", ("<|image>", "<image|>")),
     "qwen3vl_merger": ProjectorKind(
         ("qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe"), "<|image_pad|>", ("<|vision_start|>", "<|vision_end|>")
     ),

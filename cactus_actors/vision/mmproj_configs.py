@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cactus_actors.protocol.pictures import MAX_PATCHES
 from cactus_actors.vision.config_section import ConfigSection
 from cactus_actors.vision.picture_config import PictureConfig, Resampling
 
@@ -88,6 +89,24 @@ def _gemma3(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     )
 
 
+def _gemma4(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
+    patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor", 3)
+    num_tokens = 280
+    if num_tokens * merge_size**2 > MAX_PATCHES:
+        raise vision.refused("projector.scale_factor", f"pictures of more than {MAX_PATCHES} patches are not supported")
+    start, end = mmproj.ids_around
+    return PictureConfig(
+        family="gemma4",
+        patch_size=patch_size,
+        merge_size=merge_size,
+        image_token_id=mmproj.image_token_id,
+        start_token_id=start,
+        end_token_id=end,
+        max_pixels=num_tokens * (patch_size * merge_size) ** 2,
+        **_values(vision, "bicubic"),
+    )
+
+
 def _qwen3vl(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     patch_size, merge_size = vision.integer("patch_size"), vision.integer("spatial_merge_size", 2)
     unit = patch_size * merge_size
@@ -117,6 +136,7 @@ READERS: Mapping[str, Callable[[ConfigSection, MmprojFile], PictureConfig]] = {
     "idefics3": _idefics3,
     "lfm2": _lfm2,
     "gemma3": _gemma3,
+    "gemma4v": _gemma4,
     "qwen3vl_merger": _qwen3vl,
 }
 """By `clip.projector_type`, which models/mmproj_file.py has checked."""

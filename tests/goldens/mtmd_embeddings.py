@@ -28,6 +28,7 @@ CASES: tuple[tuple[str, int, int, int], ...] = (
     ("lfm2vl", 64, 64, 64),
     ("lfm2vl", 40, 120, 75),
     ("gemma3", 30, 30, 25),
+    ("gemma4", 80, 64, 80),
     ("qwen3vl", 40, 32, 20),
     ("qwen3vl", 24, 48, 18),
     ("qwen3vl-moe", 40, 32, 20),
@@ -51,8 +52,12 @@ def difference_of(name: str, width: int, height: int, num_tokens: int, scratch: 
     config = json.loads((directory / "config.json").read_text())
     config["vision_config"]["hidden_act"] = "gelu_pytorch_tanh"  # which GGUF files stand for
     (directory / "config.json").write_text(json.dumps(config))
-    one_tile: dict[str, Any] = {"clip.vision.preproc_image_size": width} if width == height else {}
-    pair = write_pair(directory, scratch / "files", changes=one_tile if name in ("smolvlm", "idefics3") else {})
+    changes: dict[str, Any] = {}
+    if name in ("smolvlm", "idefics3") and width == height:
+        changes = {"clip.vision.preproc_image_size": width}  # one tile
+    if name == "gemma4":
+        changes = {"clip.use_gelu": True}  # llama.cpp's files of Gemma 4 have it not, so that it takes another GELU
+    pair = write_pair(directory, scratch / "files", changes=changes)
     model = load_model(*pair, weights="float32", threads=1)
     assert model.encoder is not None, "the pair has an encoder"
     pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)

@@ -234,7 +234,8 @@ def write_gemma4(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
     writer.add_rope_dimension_count(config["global_head_dim"])
     writer.add_rope_dimension_count_swa(config["head_dim"])
     writer.add_rope_freq_base_swa(rope_parameters(config)["rope_local_base_freq"])
-    writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+    if config["final_logit_softcapping"] is not None:
+        writer.add_final_logit_softcapping(config["final_logit_softcapping"])
     writer.add_embedding_length_per_layer_input(config["hidden_size_per_layer_input"])
     writer.add_shared_kv_layers(config["num_kv_shared_layers"])
     if (num_full := config["num_global_key_value_heads"]) is not None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.goldens.encoder_tensors import PARTS, Stored, gemma4_tensors, qwen_tensors, siglip_tensors
 from tests.goldens.to_gguf import Tensors, read_safetensors, write_model
 
 PROJECTORS = {
@@ -24,6 +24,7 @@ PROJECTORS = {
     "idefics3": "idefics3",
     "lfm2_vl": "lfm2",
     "gemma3": "gemma3",
+    "gemma4": "gemma4v",
     "qwen3_vl": "qwen3vl_merger",
     "qwen3_vl_moe": "qwen3vl_merger",
     "qwen3_5": "qwen3vl_merger",
@@ -35,10 +36,21 @@ TEXT_ARCHITECTURES = {
     "llama": "LlamaForCausalLM",
     "lfm2": "Lfm2ForCausalLM",
     "gemma3_text": "Gemma3ForCausalLM",
+    "gemma4_text": "Gemma4ForCausalLM",
     "qwen3_5_text": "Qwen3_5ForCausalLM",
     "qwen3_5_moe_text": "Qwen3_5MoeForCausalLM",
 }
 """Classes of text models by `model_type`; Qwen3-VL has none."""
+
+GEMMA4_DEFAULTS = {
+    "rms_norm_eps": 1e-6,
+    "final_logit_softcapping": None,
+    "num_global_key_value_heads": None,
+    "num_kv_shared_layers": 0,
+    "use_double_wide_mlp": False,
+    "enable_moe_block": False,
+}
+"""Defaults of Gemma4TextConfig of transformers for keys that the file needs."""
 
 MERGE = ("Q", "X")
 """The only merge of the vocabularies of bytes; llama.cpp reads none without."""
@@ -86,12 +98,7 @@ def write_pair(
     for key, value in (metadata_of(directory, config) | dict(changes or {})).items():
         if value is not None:
             add(writer, key, value)
-    stored = (
-        qwen_tensors(tensors, config["vision_config"])
-        if is_qwen(config)
-        else siglip_tensors(tensors, config["vision_config"]["patch_size"], PARTS | dict(names or {}))
-    )
-    for name, values in stored:
+    for name, values in encoder_tensors(config, tensors, PARTS | dict(names or {})):
         keep = values.ndim == 1 or matrices == "F32" or "position" in name
         writer.add_tensor(name, np.ascontiguousarray(values if keep else values.astype(np.float16)))
     writer.write_header_to_file()
@@ -101,16 +108,28 @@ def write_pair(
     return pair
 
 
+def encoder_tensors(config: dict[str, Any], tensors: Tensors, parts: Mapping[str, str]) -> Stored:
+    """Names and values of the encoder as stored in the file."""
+    vision = config["vision_config"]
+    if is_qwen(config):
+        return qwen_tensors(tensors, vision)
+    if config["model_type"] == "gemma4":
+        return gemma4_tensors(tensors, vision["patch_size"])
+    return siglip_tensors(tensors, vision["patch_size"], parts)
+
+
 def text_config(config: dict[str, Any]) -> dict[str, Any]:
     """The text part as config.json of a model of text alone."""
     text = config["text_config"]
     added = {"architectures": [TEXT_ARCHITECTURES.get(text["model_type"], config["architectures"][0])]}
     if text["model_type"] == "gemma3_text":
         return {"rms_norm_eps": 1e-6, **text, **added}
+    if text["model_type"] == "gemma4_text":
+        return {**GEMMA4_DEFAULTS, **text, **added}
     return {**text, **added, "tie_word_embeddings": config["tie_word_embeddings"]}
 
 
-def text_tensors(tensors: Tensors) -> Iterator[tuple[str, NDArray[np.float32]]]:
+def text_tensors(tensors: Tensors) -> Stored:
     for name, values in tensors.items():
         for wrapper in ("model.text_model.", "model.language_model.", "language_model.model."):
             if name.startswith(wrapper):
@@ -127,7 +146,7 @@ def with_experts_everywhere(tensors: Tensors) -> Tensors:
     return others | copies
 
 
-def halves(name: str, values: NDArray[np.float32]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+def halves(name: str, values: NDArray[np.float32]) -> Stored:
     """Experts as the converter stores them: the matrices of gate and up apart."""
     start, _, part = name.rpartition(".experts.")
     if part == "gate_up_proj":
@@ -148,6 +167,9 @@ def tokens_of(config: dict[str, Any]) -> dict[int, str]:
         first = config["text_config"]["vocab_size"] - 2  # for a checkpoint without tokens around pictures
         around = config.get("vision_start_token_id", first), config.get("vision_end_token_id", first + 1)
         return {config["image_token_id"]: "<|image_pad|>", around[0]: "<|vision_start|>", around[1]: "<|vision_end|>"}
+    if config["model_type"] == "gemma4":
+        keys = {"image_token_id": "<|image|>", "boi_token_id": "<|image>", "eoi_token_id": "<image|>"}
+        return {config[key]: token for key, token in keys.items()}
     if config["model_type"] != "gemma3":
         return {config["image_token_id"]: "<image>"}
     keys = {"image_token_index": "<image_soft_token>", "boi_token_index": "<start_of_image>"}
@@ -182,6 +204,7 @@ def vocabulary_of(directory: Path, config: dict[str, Any]) -> Callable[[gguf.GGU
         writer.add_bos_token_id(1)
         writer.add_eos_token_id(2)
         writer.add_add_bos_token(False)
+        writer.add_pad_token_id(text.get("pad_token_id") or 0)
         if is_qwen(config):
             marked = config["vision_config"].get("deepstack_visual_indexes")
             if marked is not None:
@@ -202,7 +225,7 @@ def metadata_of(directory: Path, config: dict[str, Any]) -> dict[str, Any]:
         "clip.use_gelu": True,
         "clip.projector_type": PROJECTORS[config["model_type"]],
         "clip.vision.projection_dim": config["text_config"]["hidden_size"],
-        "clip.vision.image_size": 256 if is_lfm2 else vision["image_size"],
+        "clip.vision.image_size": 256 if is_lfm2 else vision.get("image_size", 224),
         "clip.vision.patch_size": vision["patch_size"],
         "clip.vision.embedding_length": vision["hidden_size"],
         "clip.vision.feed_forward_length": vision["intermediate_size"],
@@ -219,6 +242,10 @@ def metadata_of(directory: Path, config: dict[str, Any]) -> dict[str, Any]:
             "clip.vision.is_deepstack_layers": marks,
         }
     metadata["clip.vision.projector.scale_factor"] = merge_size_of(config)
+    if config["model_type"] == "gemma4":
+        del metadata["clip.use_gelu"]
+        metadata["clip.vision.projector_type"] = metadata.pop("clip.projector_type")
+        metadata["clip.vision.attention.head_count_kv"] = vision["num_key_value_heads"]
     if config["model_type"] in ("smolvlm", "idefics3") and "size" in processor:
         metadata["clip.vision.preproc_image_size"] = processor["size"]["longest_edge"]
     return metadata
@@ -234,6 +261,8 @@ def of_qwen(vision: dict[str, Any]) -> dict[str, Any]:
 
 
 def merge_size_of(config: dict[str, Any]) -> int:
+    if config["model_type"] == "gemma4":
+        return int(config["vision_config"]["pooling_kernel_size"])
     if config["model_type"] == "gemma3":
         vision = config["vision_config"]
         per_side: int = vision["image_size"] // vision["patch_size"]
@@ -255,81 +284,3 @@ def add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
             writer.add_string(key, value)
         case _:
             writer.add_array(key, value)
-
-
-PARTS = {
-    "embeddings.patch_embedding": "v.patch_embd",
-    "embeddings.position_embedding": "v.position_embd",
-    "post_layernorm": "v.post_ln",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.out_proj": "attn_out",
-    "layer_norm1": "ln1",
-    "layer_norm2": "ln2",
-    "mlp.fc1": "ffn_up",
-    "mlp.fc2": "ffn_down",
-    "connector.modality_projection.proj": "mm.model.fc",
-    "multi_modal_projector.layer_norm": "mm.input_norm",
-    "multi_modal_projector.linear_1": "mm.1",
-    "multi_modal_projector.linear_2": "mm.2",
-    "multi_modal_projector.mm_input_projection": "mm.input_projection",
-    "multi_modal_projector.mm_soft_emb_norm": "mm.soft_emb_norm",
-}
-
-
-QWEN_PARTS = {
-    "patch_embed.proj": "v.patch_embd",
-    "pos_embed": "v.position_embd",
-    "merger.norm": "v.post_ln",
-    "merger.linear_fc1": "mm.0",
-    "merger.linear_fc2": "mm.2",
-    "norm1": "ln1",
-    "norm2": "ln2",
-    "attn.qkv": "attn_qkv",
-    "attn.proj": "attn_out",
-    "mlp.linear_fc1": "ffn_up",
-    "mlp.linear_fc2": "ffn_down",
-    "norm": "norm",
-    "linear_fc1": "fc1",
-    "linear_fc2": "fc2",
-}
-
-
-def qwen_tensors(tensors: Tensors, vision: dict[str, Any]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Names and values of the encoder of Qwen3-VL as stored in the file."""
-    for name, values in tensors.items():
-        if not name.startswith("model.visual."):
-            continue
-        part, _, kind = name.removeprefix("model.visual.").rpartition(".")
-        listed = re.fullmatch(r"(blocks|deepstack_merger_list)\.(\d+)\.(.+)", part)
-        if name.endswith("patch_embed.proj.weight"):
-            yield "v.patch_embd.weight", values[:, :, 0]
-            yield "v.patch_embd.weight.1", values[:, :, 1]
-        elif listed is None:
-            yield f"{QWEN_PARTS[part]}.{kind}", values
-        elif listed[1] == "blocks":
-            yield f"v.blk.{listed[2]}.{QWEN_PARTS[listed[3]]}.{kind}", values
-        else:
-            layer = vision["deepstack_visual_indexes"][int(listed[2])]
-            yield f"v.deepstack.{layer}.{QWEN_PARTS[listed[3]]}.{kind}", values
-
-
-def siglip_tensors(
-    tensors: Tensors, patch_size: int, parts: Mapping[str, str]
-) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Names and values of the encoder as stored in the file."""
-    for name, values in tensors.items():
-        plain = name.replace("mm_input_projection_weight", "mm_input_projection.weight")
-        for wrapper in ("model.", "vision_model.", "vision_tower.", "vision_model."):
-            plain = plain.removeprefix(wrapper)
-        part, _, kind = plain.rpartition(".")
-        layer = re.fullmatch(r"encoder\.layers\.(\d+)\.(.+)", part)
-        stored = parts.get(layer[2] if layer else part)
-        if stored is None:
-            continue
-        if stored == "v.patch_embd" and kind == "weight" and values.ndim == 2:  # channels last
-            values = values.reshape(len(values), patch_size, patch_size, 3).transpose(0, 3, 1, 2)
-        if stored == "mm.soft_emb_norm":
-            values = values + np.float32(1.0)
-        yield f"{f'v.blk.{layer[1]}.' if layer else ''}{stored}.{kind}", values

@@ -60,6 +60,8 @@ def directory(golden: PictureGolden, tmp_path_factory: pytest.TempPathFactory) -
     config["vision_config"]["hidden_act"] = "gelu_pytorch_tanh"
     if config["model_type"] == "gemma3":
         config["text_config"]["sliding_window_pattern"] = 6
+    if config["model_type"] == "gemma4":
+        config["vision_config"]["rms_norm_eps"] = 1e-6
     if config["text_config"].pop("mlp_only_layers", []):
         save_file(with_experts_everywhere(read_safetensors(copy / "model.safetensors")), copy / "model.safetensors")
     (copy / "config.json").write_text(json.dumps(config))

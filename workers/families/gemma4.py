@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from cactus_actors.workers.families import gemma2
+from cactus_actors.workers.families import gemma2, gemma4_pictures
 from cactus_actors.workers.families.decoder_parts import experts
 from cactus_actors.workers.families.family import Family
 from cactus_actors.workers.families.gemma4_config import read_gguf, read_json
@@ -123,6 +123,7 @@ FAMILY = Family(
     read_gguf=read_gguf,
     forward=forward,
     encode=encode,
+    mmproj=gemma4_pictures.MMPROJ,
     ignores=ignores,
     unused=("audio_tower.", "embed_audio."),
     stacked_names={

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.family import decoder_from_gguf, decoder_from_json
-from cactus_actors.workers.families.gemma4_pictures import with_pictures
+from cactus_actors.workers.families.gemma4_pictures import with_pictures, with_whole_tiles
 from cactus_actors.workers.spec.attention_heads import KV_HEADS, AttentionHeads, heads_from_json
 from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts_from_json
@@ -58,7 +57,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
         return text
     text_keys = keys.below("text_config")
     if text_keys.get("use_bidirectional_attention") is not None:
-        text = replace(text, layers=tuple(replace(each, sees_whole_tiles=each.window > 0) for each in text.layers))
+        text = with_whole_tiles(text)
     pad_token_id = text_keys.integer("pad_token_id", "token_id", 0)
     text_keys.require(pad_token_id < text.vocab_size, "pad_token_id", f"tokens of a vocabulary of {text.vocab_size}")
     return with_pictures(keys, text, pad_token_id)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.models.mmproj_file import MmprojFile
 from cactus_actors.workers.families import lfm2
 from cactus_actors.workers.families.family import Family
-from cactus_actors.workers.families.mmproj_reader import Composed, MmprojReader, siglip_names
+from cactus_actors.workers.families.mmproj_reader import PATCH_KERNEL, MmprojReader, siglip_names
 from cactus_actors.workers.runtime.encoder_parts import activated, layer_norm, merged
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.config_keys import ConfigKeys
@@ -120,10 +117,6 @@ def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:
     )
 
 
-def _with_channels_last(vision: VisionConfig, kernel: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.ascontiguousarray(kernel.transpose(0, 2, 3, 1)).reshape(vision.hidden_size, -1)
-
-
 MMPROJ = MmprojReader(
     projector="lfm2",
     read=read_mmproj,
@@ -134,12 +127,7 @@ MMPROJ = MmprojReader(
         "mm.2": "multi_modal_projector.linear_2",
     },
     composed={
-        "vision_tower.embeddings.patch_embedding": Composed(
-            parts=("v.patch_embd.weight",),
-            part_shape=lambda vision: (vision.hidden_size, 3, vision.patch_size, vision.patch_size),
-            shape=lambda vision: (vision.hidden_size, 3 * vision.patch_size**2),
-            compose=_with_channels_last,
-        )
+        "vision_tower.embeddings.patch_embedding": PATCH_KERNEL,
     },
 )
 

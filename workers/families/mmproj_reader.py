@@ -44,6 +44,19 @@ class Composed(NamedTuple):
     compose: Callable[..., NDArray[np.float32]]  # (VisionConfig, each part)
 
 
+def _with_channels_last(vision: VisionConfig, kernel: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(kernel.transpose(0, 2, 3, 1)).reshape(vision.hidden_size, -1)
+
+
+PATCH_KERNEL = Composed(
+    parts=("v.patch_embd.weight",),
+    part_shape=lambda vision: (vision.hidden_size, 3, vision.patch_size, vision.patch_size),
+    shape=lambda vision: (vision.hidden_size, 3 * vision.patch_size**2),
+    compose=_with_channels_last,
+)
+"""The convolution of patches as a matrix for pixels whose channels are last."""
+
+
 def with_encoder(config: ModelConfig, vision: VisionConfig, _mmproj: MmprojFile) -> ModelConfig:
     """A text model with an encoder."""
     return replace(config, vision=vision)

@@ -15,13 +15,14 @@ from cactus_actors.workers.spec.vision_config import PixelScaling, VisionConfig
 def vision_from_mmproj(keys: ConfigKeys, mmproj: MmprojFile, *, merge_size: int, **special: Any) -> VisionConfig:
     """The encoder that the keys below `clip.vision.` describe; `special` adds to it.
 
-    The side of the grid of positions is that of `image_size`, unless it is given.
+    The side of the grid of positions is that of `image_size`, and heads share the hidden size, unless they are given.
     """
     hidden_size, num_heads = (
         keys.integer("embedding_length", "hidden_size"),
         keys.integer("attention.head_count", "num_heads"),
     )
-    keys.require(hidden_size % (2 * num_heads) == 0, "attention.head_count", "heads of equal and even size")
+    has_even_heads = "own_head_dim" in special or hidden_size % (2 * num_heads) == 0
+    keys.require(has_even_heads, "attention.head_count", "heads of equal and even size")
     num_layers = keys.integer("block_count", "num_layers")
     keys.require(num_layers <= len(mmproj.file.tensors), "block_count", f"at most {len(mmproj.file.tensors)} tensors")
     patch_size = keys.integer("patch_size", "patch_size")

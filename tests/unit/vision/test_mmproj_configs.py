@@ -59,6 +59,15 @@ def test_the_settings_of_gemma3_are_equal(tmp_path: Path) -> None:
         load_text_model(pair.text)
 
 
+def test_the_settings_of_gemma4_are_equal(tmp_path: Path) -> None:
+    directory = write_served_model(tmp_path / "directory", "gemma4")
+    processor = json.loads((directory / "preprocessor_config.json").read_text()) | {"max_soft_tokens": 280}
+    (directory / "preprocessor_config.json").write_text(json.dumps(processor))
+    assert config_of(write_pair(directory, tmp_path / "files").text) == config_of(directory)
+    released = write_pair(directory, tmp_path / "released", changes={"clip.vision.projector.scale_factor": None})
+    assert (config_of(released.text).merge_size, config_of(released.text).max_pixels) == (3, 280 * 12**2)
+
+
 def test_the_settings_of_qwen3_vl_are_equal(tmp_path: Path) -> None:
     directory = write_served_model(tmp_path / "directory", "qwen3-vl")
     processor = json.loads((directory / "preprocessor_config.json").read_text())

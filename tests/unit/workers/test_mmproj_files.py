@@ -22,8 +22,8 @@ from tests.goldens.to_gguf import write_gguf
 from tests.goldens.to_mmproj import Pair, write_pair
 from tests.support.paths import GOLDENS
 
-SMOLVLM, LFM2, QWEN3, QWEN35 = (
-    GOLDENS / "with_pictures" / name for name in ("smolvlm", "lfm2vl", "qwen3vl", "qwen35-pictures")
+SMOLVLM, LFM2, GEMMA4, QWEN3, QWEN35 = (
+    GOLDENS / "with_pictures" / name for name in ("smolvlm", "lfm2vl", "gemma4", "qwen3vl", "qwen35-pictures")
 )
 
 
@@ -151,6 +151,51 @@ def test_qwen35_has_no_features(
     with pytest.raises(ModelFileInvalid) as refused:
         read(write_pair(QWEN35, tmp_path, changes=changes, text_changes=text_changes))
     assert words in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("clip.vision.attention.head_count_kv", 2, "head_count_kv 2 is not supported; supported: a divisor of the 3"),
+        ("clip.vision.attention.head_count", 6, "head_count 6 is not supported; supported: heads of equal size"),
+        ("clip.vision.projector.scale_factor", 1, "scale_factor 1 is not supported; supported: numbers from 2 on"),
+        ("clip.vision.projector.scale_factor", 6, "scale_factor is 6: pictures of more than 8192 patches"),
+        ("clip.use_gelu", False, "clip.use_gelu False is not supported"),
+        ("clip.use_silu", True, "clip.use_silu True is not supported"),
+        ("clip.vision.projector_type", "gemma4uv", "'gemma4uv' is not supported; supported: idefics3,"),
+        ("clip.vision.embedding_length", 40, "tensor 'v.patch_embd.weight' has the shape [36, 3, 4, 4], its keys ask"),
+    ],
+)
+def test_metadata_of_gemma4_that_is_wrong_is_refused(tmp_path: Path, key: str, value: Any, words: str) -> None:
+    assert words in refusal(write_pair(GEMMA4, tmp_path, changes={key: value}))
+
+
+@pytest.mark.parametrize(
+    ("stored", "other", "words"),
+    [
+        (
+            b"v.position_embd.weight",
+            b"v.position_embs.weight",
+            "no tensor 'v.position_embd.weight' of three dimensions",
+        ),
+        (b"v.blk.0.attn_q.input_max", b"v.blk.0.attn_q.input_mix", "the first is 'vision_tower.encoder.layers.0.self_"),
+        (b"v.blk.0.attn_q.weight", b"v.blk.9.attn_q.weight", "no tensor 'v.blk.0.attn_q.weight' of two dimensions"),
+    ],
+)
+def test_other_tensors_of_gemma4_are_refused(tmp_path: Path, stored: bytes, other: bytes, words: str) -> None:
+    pair = write_pair(GEMMA4, tmp_path)
+    pair.mmproj.write_bytes(pair.mmproj.read_bytes().replace(stored, other))
+    assert words in refusal(pair)
+
+
+def test_placeholders_of_gemma4_stand_for_the_padding_token(tmp_path: Path) -> None:
+    for number, (given, expected) in enumerate([(3, 3), (None, 0)]):
+        key = {"tokenizer.ggml.padding_token_id": given}
+        vision = read_model(*write_pair(GEMMA4, tmp_path / str(number), text_changes=key)).config.vision
+        assert vision is not None
+        assert vision.stand_in_id == expected
+    with pytest.raises(ModelFileInvalid, match=r"model.gguf: tokenizer.ggml.padding_token_id 210 .* vocabulary of 210"):
+        read_model(*write_pair(GEMMA4, tmp_path / "wrong", text_changes={"tokenizer.ggml.padding_token_id": 210}))
 
 
 def test_a_second_frame_is_needed(tmp_path: Path) -> None:
