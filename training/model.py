@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -48,13 +49,32 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos + torch.cat((-high, low), dim=-1) * sin
 
 
+class Scores(torch.autograd.Function):
+    """Queries (..., queries, size) times keys (..., keys, size): (..., queries, keys).
+
+    PyTorch's own derivative gives the keys' gradient transposed. Loading it takes longer, and with AVX-512 PyTorch 2.13
+    compiles loads of transposed bfloat16 tensors to wrong values.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor) -> Tensor:
+        ctx.save_for_backward(queries, keys)
+        return queries @ keys.mT
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        queries, keys = ctx.saved_tensors
+        return gradient @ keys, gradient.mT @ queries
+
+
 def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-    """Softmax attention; mask is added to the scores."""
+    """Softmax attention, in the type of the values; mask is added to the scores."""
+    queries, keys = queries.to(values.dtype), keys.to(values.dtype)
     if queries.shape[2] > MAX_WRITTEN_OUT_TOKENS:
-        return functional.scaled_dot_product_attention(queries, keys, values, mask.to(queries.dtype))
+        return functional.scaled_dot_product_attention(queries, keys, values, mask.to(values.dtype))
     # Written out, the compiler fuses it: for short rows its backward pass takes a third of the time.
-    scores = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
-    return (scores.float() + mask).softmax(dim=-1).to(queries.dtype) @ values
+    scores = cast("Tensor", Scores.apply(queries * queries.shape[-1] ** -0.5, keys))
+    return (scores.float() + mask).softmax(dim=-1).to(values.dtype) @ values
 
 
 class RMSNorm(nn.Module):

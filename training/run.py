@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import time
@@ -13,7 +14,6 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch._inductor import config as compiler
 
 from training.optimisation import Optimisation
 
@@ -63,10 +63,16 @@ class Run:
         self._save()
 
     def step(self, loss: Tensor) -> float:
-        """Change the weights by the gradients of a batch's loss, and return it."""
+        """Change the weights by the gradients of a batch's loss, and return it.
+
+        Raises FloatingPointError, before the weights change, if it is not finite.
+        """
+        value = float(loss.item())
+        if not math.isfinite(value):
+            raise FloatingPointError(f"the loss of step {self.progress.step} is {value}")
         self._optimisation.step(loss, self.progress.step, self.done)
         self.progress.step += 1
-        return float(loss.item())
+        return value
 
     def stop(self) -> None:
         """Make the current shard the last one for now."""
@@ -117,8 +123,6 @@ def train_from_command_line(
     options.directory.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
     torch.manual_seed(seed)
-    # PyTorch 2.13 compiles loads of transposed bfloat16 tensors to wrong values with AVX-512: gradients were NaN.
-    compiler.cpp.simdlen = 256
     training = trainer(options.directory, options.minutes)
     signal.signal(signal.SIGTERM, lambda *_: training.run.stop())
     training.run.train(training.train_shard)
