@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from training.corpus.sample import Message, Sample
 
 MODEL_DIRECTORY = Path(__file__).parent.parent / "cactus_actors" / "models" / "cactus-sprout"
+PICTURE_MODEL_DIRECTORY = MODEL_DIRECTORY.parent / "cactus-bloom"
 ASSISTANT_OPENING = "<|im_start|>assistant\n"
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from cactus_actors.models.confidence_fits import probe_beside
 from training.answering import Answer
 from training.answering import Question as Prompt
+from training.chat import PICTURE_MODEL_DIRECTORY
 from training.corpus.hedges import is_hedge
 from training.corpus.sample import user
 from training.engine_backend import EngineBackend
 from training.evaluate import areas_under_curve, mean
-from training.pictures.export import MODEL_DIRECTORY
 from training.pictures.lessons import Lesson, evaluation_set
 from training.pictures.questions import UNKNOWN, Question
 
@@ -42,7 +42,7 @@ def answered(model: Path, chosen: Sequence[tuple[Lesson, Question]], weights: st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
+    parser.add_argument("--model", type=Path, default=PICTURE_MODEL_DIRECTORY)
     parser.add_argument("--weights", choices=("float32", "int8"), default="int8")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the engine")
     parser.add_argument("--per-kind", type=int, default=40, help="questions per kind")

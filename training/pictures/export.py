@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
+from training.chat import PICTURE_MODEL_DIRECTORY
 from training.pictures.network import PictureShape, exported
 from training.pictures.rows import IMAGE, SPECIAL_TOKENS
 from training.vocabulary import END_OF_TEXT, TURN_END
 
 RUN_DIRECTORY = Path(".cactus") / "training-pictures"
-MODEL_DIRECTORY = Path(__file__).parents[2] / "cactus_actors" / "models" / "cactus-bloom"
 TEMPLATE = Path(__file__).parent / "chat_template.jinja"
 
 
@@ -123,7 +123,7 @@ def _configurations(shape: PictureShape, ids: dict[str, int | None]) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=Path, default=RUN_DIRECTORY, help="where the training kept its state")
-    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="the directory to write")
+    parser.add_argument("--model", type=Path, default=PICTURE_MODEL_DIRECTORY, help="the directory to write")
     options = parser.parse_args()
     export(options.directory, options.model)
 

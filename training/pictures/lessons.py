@@ -28,12 +28,14 @@ KNOWN_WORDS = frozenset({*KINDS, *PLURALS.values(), *COLOURS, *word_list("left r
 class Lesson:
     """A picture and questions about it; without one, a single question that asks for it.
 
-    The questions do not attend to one another, unless `is_chat` makes them turns of one conversation.
+    `scene` is what the picture shows. The questions do not attend to one another, unless `is_chat` makes them turns of
+    one conversation.
     """
 
     picture: Image.Image | None
     questions: tuple[Question, ...]
     is_chat: bool = False
+    scene: Scene | None = None
 
 
 def lessons(seed: int, shard: int, progress: float) -> Iterator[Lesson]:
@@ -46,7 +48,7 @@ def lessons(seed: int, shard: int, progress: float) -> Iterator[Lesson]:
             continue
         scene = _scene(rng, progress)
         questions = tuple(_typed(ask(scene, rng), rng, noise) for _ in range(MAX_QUESTIONS))
-        yield Lesson(draw(scene, rng, noise), questions, rng.random() < 0.2)
+        yield Lesson(draw(scene, rng, noise), questions, rng.random() < 0.2, scene)
 
 
 def _scene(rng: Random, progress: float) -> Scene:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.model import Decoder, Shape, rope_tables
+from training.pictures.cells import NUM_COLOURS, NUM_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,11 @@ class VisionShape:
     @property
     def num_tokens(self) -> int:
         """Embeddings of a picture."""
-        return (self.patches_per_side // self.scale_factor) ** 2
+        return self.tokens_per_side**2
+
+    @property
+    def tokens_per_side(self) -> int:
+        return self.patches_per_side // self.scale_factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,10 @@ class Encoder(nn.Module):
 
 
 class PictureNetwork(nn.Module):
-    """The encoder and the decoder; `image_id` is the token whose embeddings the picture's replace."""
+    """The encoder and the decoder; `image_id` is the token whose embeddings the picture's replace.
+
+    The two heads tell a cell's kind and colour from its embedding. Only the training uses them.
+    """
 
     def __init__(self, shape: PictureShape, image_id: int) -> None:
         super().__init__()
@@ -133,9 +141,11 @@ class PictureNetwork(nn.Module):
         self.image_id = image_id
         self.encoder = Encoder(shape)
         self.decoder = Decoder(shape.text)
+        self.kind_of_cell = nn.Linear(shape.text.hidden_size, NUM_KINDS)
+        self.colour_of_cell = nn.Linear(shape.text.hidden_size, NUM_COLOURS)
 
-    def forward(self, pictures: Tensor, tokens: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
-        """Normalised hidden states (rows, tokens, hidden).
+    def forward(self, pictures: Tensor, tokens: Tensor, positions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Normalised hidden states (rows, tokens, hidden), and the pictures' embeddings (pictures, tokens, hidden).
 
         The first rows have a picture each, in their order, and the image token as often as a picture has embeddings.
         positions (rows, tokens); mask (rows, 1, tokens, tokens) is added to the scores.
@@ -148,7 +158,7 @@ class PictureNetwork(nn.Module):
         cos, sin = rope_tables(self.shape.text, positions.reshape(-1))
         cos, sin = (table.view(*positions.shape, -1)[:, None] for table in (cos, sin))
         hidden, _ = self.decoder.continued(x, cos, sin, mask)
-        return hidden
+        return hidden, embedded
 
 
 @torch.no_grad()
@@ -168,6 +178,8 @@ def exported(state: dict[str, Tensor], shape: VisionShape) -> dict[str, Tensor]:
     tensors: dict[str, Tensor] = {}
     for name, value in state.items():
         module, _, rest = name.partition(".")
+        if module in ("kind_of_cell", "colour_of_cell"):
+            continue
         if module == "decoder":
             tensors[f"model.text_model.{rest}"] = value
         elif rest == "proj.weight":

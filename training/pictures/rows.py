@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 
 from cactus_actors.vision.idefics3 import Idefics3Pictures
 from cactus_actors.vision.picture_config import PictureConfig
+from training.pictures.cells import cell_labels
 from training.pictures.lessons import Lesson
 from training.pictures.network import VisionShape
 from training.vocabulary import END_OF_TEXT, TURN_END, TURN_START, train_tokenizer
@@ -29,11 +30,13 @@ PADDING = -1
 class PictureRows:
     """Rows of one lesson each; those with pictures come first.
 
-    pictures (pictures, 3, side, side) bytes; tokens, positions, documents (rows, length); weights (rows, length), the
-    loss weight of predicting the token AFTER this one. Tokens see the PREFIX and their own document.
+    pictures (pictures, 3, side, side) bytes; labels (pictures, 2, embeddings), see `cell_labels`; tokens, positions,
+    documents (rows, length); weights (rows, length), the loss weight of predicting the token AFTER this one. Tokens see
+    the PREFIX and their own document.
     """
 
     pictures: npt.NDArray[np.uint8]
+    labels: npt.NDArray[np.int64]
     tokens: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
     documents: npt.NDArray[np.int64]
@@ -63,11 +66,15 @@ class RowMaker:
         documents = np.full((num_rows, ROW_LENGTH), PADDING, np.int64)
         positions = np.zeros((num_rows, ROW_LENGTH), np.int64)
         weights = np.zeros((num_rows, ROW_LENGTH), np.float32)
-        pictures = [self._pixels(lesson.picture) for lesson in chosen if lesson.picture is not None]
+        shown = [(lesson.picture, lesson.scene) for lesson in chosen if lesson.picture is not None]
+        pictures = [self._pixels(picture) for picture, _ in shown]
+        cells_per_side = self._shape.tokens_per_side
+        labels = [cell_labels(scene, cells_per_side) for _, scene in shown if scene is not None]
         for row, lesson in enumerate(chosen):
             self._write(lesson, tokens[row], positions[row], documents[row], weights[row])
         return PictureRows(
             np.stack(pictures) if pictures else np.zeros((0, 3, side, side), np.uint8),
+            np.stack(labels) if labels else np.zeros((0, 2, cells_per_side**2), np.int64),
             tokens,
             positions,
             documents,

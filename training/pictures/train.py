@@ -14,7 +14,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from training.pictures.export import MODEL_DIRECTORY, RUN_DIRECTORY, export
+from training.chat import PICTURE_MODEL_DIRECTORY
+from training.pictures.export import RUN_DIRECTORY, export
 from training.pictures.lessons import all_wordings, lessons
 from training.pictures.network import PictureNetwork, PictureShape, initialise
 from training.pictures.rows import IMAGE, PREFIX, PictureRows, RowMaker, picture_tokenizer
@@ -25,6 +26,9 @@ BATCH_ROWS = 48
 BATCHES_OF_SHARD = 20
 NUM_TEXTS = 4000
 FORBIDDEN = -1e4
+# The weight of the loss of the cells' labels, and in it the weight of an empty cell.
+LABEL_WEIGHT = 0.3
+EMPTY_WEIGHT = 0.1
 
 
 class PictureTrainer:
@@ -57,11 +61,24 @@ class PictureTrainer:
         targets = torch.from_numpy(np.roll(rows.tokens.reshape(-1), -1)[places])
         weights = torch.from_numpy(rows.weights.reshape(-1)[places])
         with torch.autocast("cpu", torch.bfloat16):
-            hidden = self.network(pictures, tokens, torch.from_numpy(rows.positions), mask_of(rows))
+            hidden, embedded = self.network(pictures, tokens, torch.from_numpy(rows.positions), mask_of(rows))
             chosen = hidden.reshape(-1, hidden.shape[-1])[torch.from_numpy(places)]
             logits = functional.linear(chosen, self.network.decoder.embed_tokens.weight)
         losses = functional.cross_entropy(logits.float(), targets, reduction="none")
-        return (losses * weights).sum() / weights.sum()
+        answers = (losses * weights).sum() / weights.sum()
+        return answers + LABEL_WEIGHT * self._label_loss(embedded, torch.from_numpy(rows.labels))
+
+    def _label_loss(self, embedded: Tensor, labels: Tensor) -> Tensor:
+        """The loss of the cells' kinds and colours: a picture teaches the encoder more in this way than by answers."""
+        loss = torch.zeros(())
+        for head, of_cells in zip(
+            (self.network.kind_of_cell, self.network.colour_of_cell), labels.unbind(1), strict=True
+        ):
+            logits = head(embedded.float()).flatten(0, 1)
+            weights = torch.ones(logits.shape[1])
+            weights[0] = EMPTY_WEIGHT
+            loss = loss + functional.cross_entropy(logits, of_cells.reshape(-1), weights)
+        return loss
 
 
 def mask_of(rows: PictureRows) -> Tensor:
@@ -72,7 +89,7 @@ def mask_of(rows: PictureRows) -> Tensor:
 
 
 def main() -> None:
-    defaults = Defaults(240.0, RUN_DIRECTORY, MODEL_DIRECTORY)
+    defaults = Defaults(240.0, RUN_DIRECTORY, PICTURE_MODEL_DIRECTORY)
     train_from_command_line(str(__doc__), defaults, SEED, PictureTrainer, export)
 
 

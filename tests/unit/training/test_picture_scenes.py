@@ -10,6 +10,7 @@ import pytest
 
 from training.corpus.hedges import is_hedge
 from training.corpus.wording.grammar import normalised
+from training.pictures.cells import cell_labels
 from training.pictures.colours import COLOURS, RANGES, distance, shade
 from training.pictures.drawing import draw, outline_of
 from training.pictures.lessons import evaluation_set, lessons
@@ -130,3 +131,17 @@ def test_glyphs_stay_in_their_box() -> None:
     assert set("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == set(GLYPHS)
     points = [point for lines in GLYPHS.values() for line in lines for point in line]
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points)
+
+
+@pytest.mark.parametrize(("width", "height"), [(120, 120), (240, 120), (120, 240)])
+def test_labels_name_the_shape_whose_centre_is_in_the_cell(width: int, height: int) -> None:
+    side = min(width, height)
+    places = [(0.05 * width / side, 0.05 * height / side), (0.7 * width / side, 0.95 * height / side)]
+    items = tuple(
+        item(kind, colour, *place)
+        for (kind, colour), place in zip((("square", "blue"), ("circle", "red")), places, strict=True)
+    )
+    kinds, colours = cell_labels(Scene(width, height, "white", WHITE, items), 5).reshape(2, 5, 5)
+    assert {(row, column) for row, column in zip(*np.nonzero(kinds), strict=True)} == {(0, 0), (4, 3)}
+    assert (kinds[0, 0], colours[0, 0]) == (KINDS.index("square") + 1, COLOURS.index("blue") + 1)
+    assert (kinds[4, 3], colours[4, 3]) == (KINDS.index("circle") + 1, COLOURS.index("red") + 1)
