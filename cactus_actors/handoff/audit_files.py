@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -49,6 +49,14 @@ class AuditState(msgspec.Struct, kw_only=True):
     drifts: int = 0
     step: int = 0
     min_threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        if set(self.outcomes) != set(get_args(AuditOutcome)):
+            raise ValueError("a count of an outcome is missing")
+        if not set(self.verdicts) <= set("rwu-"):
+            raise ValueError("verdicts are r, w, u and -")
+        if self.first < 1 or not all(0.0 <= value <= 1.0 for value in (*self.signals, self.min_threshold)):
+            raise ValueError("a number is out of range")
 
 
 class UnjudgedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -34,6 +34,7 @@ class AuditLedger:
             settings.base_url,
             settings.model,
             settings.confidence_signal,
+            f"{settings.first_gate_tokens}",
             f"{self._max_error:g}",
             f"{self._confidence:g}",
         ]

@@ -62,7 +62,9 @@ class AuditRequests:
         self._ledger: AuditLedger | None = None
         try:
             state = None if self._files is None else self._files.read_state()
-            self._ledger = AuditLedger(settings, state, LOG.warning)
+            ledger = self._ledger = AuditLedger(settings, state, LOG.warning)
+            if self._files is not None and any(not ledger.is_waiting(answer.id) for answer in self._files.unjudged()):
+                self._drop_judged(self._files, ledger)  # of other settings, or of before a crash
         except ConfigurationInvalid as error:
             LOG.error("no answer is audited: %s", error.message)
 

@@ -63,15 +63,17 @@ def audits_of(service: Running, number: int) -> AuditTotals:
     return told
 
 
-def cactus(state_dir: Path, *words: str) -> str:
-    done = CliRunner().invoke(app, ["audit", *words, "--state-dir", str(state_dir)])
+def cactus(state_dir: Path, *words: str, input: str = "") -> str:
+    done = CliRunner().invoke(app, ["audit", *words, "--state-dir", str(state_dir)], input=input)
     assert done.exit_code == 0, done.output
     return done.output
 
 
-def test_audits_leave_the_client_s_answer_alone_and_people_judge_them(serve_locally: Any, tmp_path: Path) -> None:
+def test_audits_leave_the_client_s_answer_alone_until_people_find_too_many_wrong_ones(
+    serve_locally: Any, tmp_path: Path
+) -> None:
     with cloud_saying("the wrong city") as cloud:
-        settings = HandoffSettings(base_url=cloud.url, require_key=False, audit_share=1.0)
+        settings = HandoffSettings(base_url=cloud.url, require_key=False, audit_share=1.0, on_drift="tighten")
         with serve_locally(workers=1, handoff=settings) as service:
             wait_until(service.client, lambda status: len(status.workers) == 2)
             plain = service.client.complete(**GREEDY)  # without a threshold: not audited
@@ -95,3 +97,18 @@ def test_audits_leave_the_client_s_answer_alone_and_people_judge_them(serve_loca
             told = audits_of(service, 2)
             assert (told.outcomes["right"], told.monitored, told.monitored_wrong) == (2, 2, 0)
             assert "2 audits judged: 2 right, 0 wrong; 0 answers" in cactus(tmp_path)
+
+            cloud.answers.append("another city")
+            for _ in range(12):
+                kept = service.client.complete(**GREEDY, cloud_handoff_threshold=LOW)
+                assert (kept.text, kept.handoff.threshold) == (plain.text, LOW)
+            assert audits_of(service, 14).unjudged == 12
+            cactus(tmp_path, "--ask", input="w\n" * 12)
+            wait_until(service.client, lambda _: audits_of(service, 14).step == 1)
+            told = audits_of(service, 14)
+            assert (told.drifts, told.monitored) == (1, 0)
+            handed = service.client.complete(**GREEDY, cloud_handoff_threshold=LOW)
+            assert (handed.handoff.status, handed.text) == ("completed", "another city")
+            assert handed.handoff.threshold == told.min_threshold > LOW
+            unasked = service.client.complete(**GREEDY)
+            assert (unasked.text, unasked.handoff.status) == (plain.text, "none")

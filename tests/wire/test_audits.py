@@ -257,6 +257,20 @@ async def test_labels_reach_the_monitor(stage: Stage, tmp_path: Path, files: Aud
         assert (await audits_told(stage, 4)).outcomes == {"right": 2, "wrong": 1, "failed": 0, "skipped": 0}
 
 
+async def test_answers_of_other_settings_wait_no_more(stage: Stage, tmp_path: Path, files: AuditFiles) -> None:
+    async with fake_cloud(fast) as cloud:
+        await start(stage, cloud, tmp_path)
+        await stage.router.send(make_audit("London"))
+        assert (await audits_told(stage, 1)).unjudged == 1
+        await restart(stage, cloud, tmp_path)
+        assert [answer.id for answer in files.unjudged()] == [1]
+        await restart(stage, cloud, tmp_path, audit_max_error=0.1)
+        assert files.unjudged() == []
+        await stage.router.send(make_audit("Rome"))
+        assert (await audits_told(stage, 1)).unjudged == 1
+        assert [answer.id for answer in files.unjudged()] == [2]
+
+
 async def test_a_router_that_restarts_is_told_the_threshold_again(stage: Stage, tmp_path: Path) -> None:
     async with fake_cloud(says('{"a": 1}')) as cloud:
         await start(stage, cloud, tmp_path, on_drift="tighten")

@@ -147,7 +147,9 @@ def test_a_drift_that_was_logged_tightens_the_threshold_when_that_is_set() -> No
     assert (later.state.step, later.state.min_threshold, later.state.has_drifted) == (1, 0.6, False)
 
 
-@pytest.mark.parametrize("change", [{"audit_max_error": 0.1}, {"model": "other"}, {"confidence_signal": "probe"}])
+@pytest.mark.parametrize(
+    "change", [{"audit_max_error": 0.1}, {"model": "other"}, {"confidence_signal": "probe"}, {"first_gate_tokens": 3}]
+)
 def test_another_subject_begins_anew(change: dict[str, Any]) -> None:
     audits, _ = ledger()
     until_drift(audits)
@@ -204,7 +206,20 @@ def test_labels_stay_until_they_are_taken(tmp_path: Path) -> None:
     assert files.labels() == []
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"first": "x"}', b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b'{"first": "x"}',
+        b'{"first": 0}',
+        b'{"verdicts": "rx"}',
+        b'{"outcomes": {"right": 1}}',
+        b'{"min_threshold": 2}',
+        b'{"signals": [-1]}',
+    ],
+)
 def test_a_damaged_record_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "state.json"
     path.touch(0o600)
