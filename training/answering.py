@@ -35,6 +35,11 @@ class Answer:
     entropies: Sequence[float] = ()
     log_probabilities: Sequence[float] = ()
 
+    @property
+    def logprobs(self) -> Sequence[float]:
+        """The log probabilities, by the name that signals and gates have for them."""
+        return self.log_probabilities
+
 
 class Backend(Protocol):
     def answers(self, questions: Sequence[Question]) -> list[Answer]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from cactus_actors.calibration.thresholds import area_under_curve
 from cactus_actors.models.confidence_fits import probe_beside
 from cactus_actors.protocol.confidence import Probe, Signal, answer_prob, entropy_confidence, min_token_prob
+from cactus_actors.protocol.handoff_gates import HandoffGates
 from training.answering import Answer, Backend, Question
 from training.chat import MODEL_DIRECTORY
 from training.corpus.curriculum import reworded_evaluation_samples
@@ -94,8 +95,12 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def areas_under_curve(judged: Sequence[tuple[Answer, bool]], probe: Probe | None) -> dict[str, float]:
-    """AUROC of each measure of confidence, for answers and whether they are right."""
+def areas_under_curve(
+    judged: Sequence[tuple[Answer, bool]], probe: Probe | None, gates: HandoffGates | None = None
+) -> dict[str, float]:
+    """AUROC of each measure of confidence, for answers and whether they are right: at the end, or the lowest at
+    `gates`.
+    """
     measures: dict[str, Signal] = {
         "entropy": entropy_confidence,
         "min_token_prob": min_token_prob,
@@ -108,12 +113,14 @@ def areas_under_curve(judged: Sequence[tuple[Answer, bool]], probe: Probe | None
     return {
         name: area
         for name, measure in measures.items()
-        if (area := area_under_curve([_score(measure, answer) for answer, _ in judged], right)) is not None
+        if (area := area_under_curve([_score(measure, answer, gates) for answer, _ in judged], right)) is not None
     }
 
 
-def _score(measure: Signal, answer: Answer) -> float:
-    return measure(answer.entropies, answer.log_probabilities) if answer.entropies else 0.0
+def _score(measure: Signal, answer: Answer, gates: HandoffGates | None = None) -> float:
+    if not answer.entropies:
+        return 0.0
+    return measure(answer.entropies, answer.logprobs) if gates is None else gates.lowest(measure, answer)
 
 
 def _handoff_at(threshold: float, answered: Sequence[tuple[Answer, bool, bool]]) -> Handoff:

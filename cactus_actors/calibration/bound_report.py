@@ -11,6 +11,7 @@ import msgspec
 
 from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.granting import Grant, grant, grant_by_group
+from cactus_actors.calibration.report_table import configuration_lines
 from cactus_actors.calibration.signal_scores import SIGNALS, gate_inputs_of, gates_of, scores_of, signals_of
 from cactus_actors.calibration.thresholds import readable_threshold
 from cactus_actors.protocol.confidence import SignalName
@@ -106,20 +107,19 @@ def bound_lines(report: BoundReport, bound: Bound) -> Iterator[str]:
     """The report as text; lines of 80 columns at most unless a group's name is long."""
     statement = f"at most {bound.max_error:.1%} of the answers that stay are wrong"
     yield f"With {bound.confidence:.1%} confidence, {statement},"
-    yield f"if those with a {report.signal} below the threshold are handed off:"
+    yield f"if those whose {report.signal} is below the threshold are handed off:"
     names = {group: group or ("all" if len(report.grants) == 1 else "no group") for group in report.grants}
     width = max(len("group"), *map(len, names.values()))
     yield f"{'group':{width}} {'threshold':>10} {'stay':>14} {'wrong':>6} {'handed off':>11} {'at least':>9}"
     for group, granted in report.grants.items():
         yield f"{names[group]:{width}} {_row(granted)}"
     yield from _EXPLANATION
-    if report.first_gate_tokens is not None:
-        gate = f"{report.first_gate_tokens} tokens" if report.first_gate_tokens else "the end alone"
-        tokens = report.tokens_before_handoff
-        mean = "" if tokens is None else f"; tokens before a handoff: {tokens:.1f} on average"
-        yield f"First gate: {gate}{mean}."
-        yield f'In cactus.toml, under [handoff]: confidence_signal = "{report.signal}",'
-        yield f"first_gate_tokens = {report.first_gate_tokens}"
+    if report.first_gate_tokens is not None and any(one.threshold is not None for one in report.grants.values()):
+        yield "Tokens computed before a handoff: " + (
+            "-" if report.tokens_before_handoff is None else f"{report.tokens_before_handoff:.1f} on average"
+        )
+        yield "In cactus.toml, with the thresholds as cloud_handoff_threshold of requests:"
+        yield from configuration_lines(report.signal, report.first_gate_tokens)
 
 
 def _row(granted: Grant) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cactus_actors.calibration.gate_replay import FirstGate
-from cactus_actors.calibration.report import Calibration, HandoffConfiguration, SignalReport
+from cactus_actors.calibration.report import Calibration, SignalReport
 from cactus_actors.calibration.thresholds import CONFIDENCE, Cut, ThresholdTarget
 
 WARNING = (
@@ -37,15 +37,16 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
     if any(signal.gates for signal in calibration.signals):
         yield from _gate_lines(calibration.signals)
     if calibration.configuration is not None:
-        yield from configuration_lines(calibration.configuration)
+        found = calibration.configuration
+        yield f"In cactus.toml, with cloud_handoff_threshold {found.cloud_handoff_threshold:.6g} in requests:"
+        yield from configuration_lines(found.confidence_signal, found.first_gate_tokens)
 
 
-def configuration_lines(configuration: HandoffConfiguration) -> Iterator[str]:
-    """The settings for the file of `cactus serve`, and the threshold for requests."""
-    yield f"For requests with cloud_handoff_threshold {configuration.cloud_handoff_threshold:.6g}, in cactus.toml:"
+def configuration_lines(signal: str, first_gate_tokens: int) -> Iterator[str]:
+    """The settings for the file of `cactus serve`."""
     yield "  [handoff]"
-    yield f'  confidence_signal = "{configuration.confidence_signal}"'
-    yield f"  first_gate_tokens = {configuration.first_gate_tokens}"
+    yield f'  confidence_signal = "{signal}"'
+    yield f"  first_gate_tokens = {first_gate_tokens}"
 
 
 def _gate_lines(signals: Sequence[SignalReport]) -> Iterator[str]:

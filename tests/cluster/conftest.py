@@ -105,13 +105,15 @@ def serve_locally(tmp_path: Path) -> Serve:
 
 
 def _serving(place: dict[str, Any], state_dir: Path) -> Serve:
-    def serve(*, workers: int = 2, handoff: HandoffSettings | None = None) -> AbstractContextManager[Running]:
+    def serve(
+        *, workers: int = 2, handoff: HandoffSettings | None = None, name: str = ""
+    ) -> AbstractContextManager[Running]:
         return running_service(
             ServeConfig(
                 workers=workers,
                 jobs_endpoint="tcp://127.0.0.1:*",
                 stream_endpoint="tcp://127.0.0.1:*",
-                state_dir=state_dir,
+                state_dir=state_dir / name,
                 http="127.0.0.1:0",
                 handoff=handoff or HandoffSettings(),
                 **place,

@@ -45,7 +45,7 @@ def openai_front(client: Client) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_a_job_of_low_confidence_is_answered_by_a_second_instance(serve_locally: Any) -> None:
-    with serve_locally(workers=1) as cloud, openai_front(cloud.client) as url:
+    with serve_locally(workers=1, name="cloud") as cloud, openai_front(cloud.client) as url:
         expected = cloud.client.complete(messages=QUESTION, temperature=0, max_tokens=32)
         with serve_locally(
             workers=1, handoff=HandoffSettings(base_url=url, confidence_signal="min_token_prob")

@@ -6,7 +6,9 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 
+from cactus_actors.calibration.gate_replay import FIRST_GATES
 from cactus_actors.models.confidence_fits import probe_beside
+from cactus_actors.protocol.handoff_gates import HandoffGates
 from training.answering import Answer
 from training.evaluate import add_backend_options, areas_under_curve, mean, open_backend
 from training.handwritten.test_set import HandwrittenQuestion, load_test_set
@@ -50,8 +52,10 @@ def main() -> None:
     # An unanswerable question counts as not answered; stories have many right next words.
     one_answer = [(answer, right and one.is_answerable) for one, answer, right in judged if one.kind != "stories"]
     auroc = areas_under_curve(one_answer, probe_beside(options.model))
+    probe = probe_beside(options.model)
+    at_gates = {gate: areas_under_curve(one_answer, probe, HandoffGates(gate)) for gate in sorted(FIRST_GATES)}
     if options.json:
-        print(json.dumps({**shares, "auroc": auroc}, indent=2))
+        print(json.dumps({**shares, "auroc": auroc, "auroc_by_first_gate": at_gates}, indent=2))
         return
     for title, groups in shares.items():
         print(title)
@@ -60,6 +64,10 @@ def main() -> None:
     print("AUROC of confidence")
     for name, area in auroc.items():
         print(f"  {name:22s} {area:.3f}")
+    print("AUROC at the gates, by tokens of the first gate (0: the end alone)")
+    print(f"  {'':22s} {' '.join(f'{gate:5d}' for gate in at_gates)}")
+    for name in auroc:
+        print(f"  {name:22s} {' '.join(f'{areas[name]:5.3f}' for areas in at_gates.values())}")
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def test_each_group_has_its_own_bound() -> None:
 def test_the_report_states_the_bound_in_a_sentence() -> None:
     lines = list(bound_lines(BoundReport.of(outcomes(), BOUND), BOUND))
     assert lines[0] == "With 95.0% confidence, at most 5.0% of the answers that stay are wrong,"
-    assert lines[1] == "if those with a min_token_prob below the threshold are handed off:"
+    assert lines[1] == "if those whose min_token_prob is below the threshold are handed off:"
     assert max(map(len, lines)) <= 80
 
 

@@ -135,10 +135,16 @@ def test_the_documented_examples_are_valid(tmp_path: Path) -> None:
 
 
 def test_the_documented_settings_are_valid(tmp_path: Path) -> None:
-    (block,) = blocks_of("guide/handoff.md", "toml")
-    (tmp_path / "serve.toml").write_text(block)
-    handoff = make_config(read_config_file(tmp_path / "serve.toml")).handoff
-    assert (handoff.confidence_signal, handoff.max_share) == ("min_token_prob", 0.2)
+    handoffs = []
+    for block in blocks_of("guide/handoff.md", "toml"):
+        (tmp_path / "serve.toml").write_text(block)
+        handoffs.append(make_config(read_config_file(tmp_path / "serve.toml")).handoff)
+    assert (handoffs[0].confidence_signal, handoffs[0].first_gate_tokens, handoffs[0].max_share) == (
+        "answer_prob",
+        1,
+        0.2,
+    )
+    assert handoffs[1].audit_share > 0
 
 
 # ranking

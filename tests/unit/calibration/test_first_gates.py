@@ -125,8 +125,8 @@ def test_a_bound_is_for_the_gates_of_the_service_or_for_the_one_that_is_named() 
     assert 0 < granted.num_kept < 400
     assert at_end.tokens_before_handoff == 12.0
     lines = list(bound_lines(at_end, Bound(0.05, 0.95)))
-    assert "First gate: the end alone; tokens before a handoff: 12.0 on average." in lines
-    assert "first_gate_tokens = 0" in lines
+    assert "Tokens computed before a handoff: 12.0 on average" in lines
+    assert lines[-3:] == ["  [handoff]", '  confidence_signal = "entropy"', "  first_gate_tokens = 0"]
     assert all(len(line) <= 80 for line in lines)
     unknown = Result(confidence=0.9, measures=Measures(), handoff=Handoff(signal="entropy"))
     with pytest.raises(InvalidRequest, match="does not report"):
