@@ -1,7 +1,7 @@
 """Fit the confidence probe of cactus-sprout, and write it beside the model.
 
-It is fitted to questions in the held-out wordings, with a separate seed and without those of the
-evaluation: in wordings of the training set, the model is hardly ever wrong.
+It is fitted to questions in the held-out wordings of templates and of grammars, with a separate seed and without those
+of the evaluations: in wordings of the training set, the model is hardly ever wrong.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ from cactus_actors.models.confidence_fits import PROBE_FILE
 from cactus_actors.protocol.confidence import probe_features
 from training.answering import Question
 from training.chat import MODEL_DIRECTORY
-from training.corpus.registry import evaluation_samples
 from training.corpus.sample import Sample
 from training.engine_backend import EngineBackend
-from training.evaluate import NOT_ANSWERABLE, WITHOUT_ONE_ANSWER
+from training.evaluate import EVALUATION_SETS, NOT_ANSWERABLE, WITHOUT_ONE_ANSWER
 from training.evaluate import SEED as EVALUATION_SEED
 from training.judging import is_right
 
 SEED = 11
-PER_KIND = 300
+PER_KIND = 150
 
 
 def lessons(per_kind: int) -> list[Sample]:
     """Questions with one answer that no evaluation of `per_kind` questions asks."""
-    evaluated = {str(sample.prompt) for sample in evaluation_samples(EVALUATION_SEED, per_kind)}
+    evaluated = {
+        str(sample.prompt) for samples in EVALUATION_SETS.values() for sample in samples(EVALUATION_SEED, per_kind)
+    }
     return [
         sample
-        for sample in evaluation_samples(SEED, per_kind)
+        for samples in EVALUATION_SETS.values()
+        for sample in samples(SEED, per_kind)
         if sample.kind != WITHOUT_ONE_ANSWER and str(sample.prompt) not in evaluated
     ]
 
