@@ -61,9 +61,9 @@ class GrammarMatcher:
         """
         with self._lock:
             matcher = self._ready()
+            self._is_masked = False
             if not matcher.consume_token(token_id):
                 raise self._failure(matcher)
-            self._is_masked = False
             is_wanted = self._is_mask_requested and not matcher.is_stopped()
             self._is_mask_requested = False
         if is_wanted:

@@ -71,7 +71,8 @@ async def handed_off_by(service: Running, questions: Sequence[Example], threshol
                 for question in questions
             )
         )
-    assert {result.handoff.status for result in results} == {"none", "completed"}
+    # Recommended: a gate failed too late to hand off, and the one at the end did not.
+    assert {result.handoff.status for result in results} - {"recommended"} == {"none", "completed"}
     return {number for number, result in enumerate(results) if result.cloud_handoff}
 
 

@@ -11,7 +11,7 @@ from training.corpus.registry import evaluation_samples
 from training.engine_backend import EngineBackend
 from training.evaluate import Report
 
-MAX_BYTES = 12_000_000
+MAX_BYTES = 14_000_000
 LEAST_ACCURACY = {"sums": 0.7, "tool calls": 0.7, "stories": 0.7, "follow-ups": 0.7, "unknown": 0.7}
 
 

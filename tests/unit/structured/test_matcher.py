@@ -172,6 +172,7 @@ def test_a_forbidden_token_fails_only_its_own_sequence(matchers: Matchers, text_
     grammar = grammar_of(text_model, regex="a+")
     (b,) = text_model.tokenizer.encode("b", add_special=False)
     broken, sound = matchers(grammar), matchers(grammar)
+    assert broken.bitmask().any()
     with pytest.raises(ModelFailure):
         broken.accept(b)
     with pytest.raises(ModelFailure):

@@ -38,9 +38,11 @@ SIZES_AND_NAMES = {
     "num_attention_heads",
     "num_experts",
     "pad_token_id",
+    "padding_token_id",
     "truncate",
     "type",
     "use_gelu",
+    "use_silu",
     "vocab_size",
 }
 """Keys that the tests of single families try."""
