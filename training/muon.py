@@ -28,7 +28,7 @@ def orthogonalised(matrices: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Matrices of equal shape are orthogonalized together, which takes a third of the time."""
+    """Matrices of equal shape are orthogonalized together, which takes less time than one after the other."""
 
     def __init__(
         self, matrices: Iterable[nn.Parameter], lr: float, momentum: float = 0.95, weight_decay: float = 0.01

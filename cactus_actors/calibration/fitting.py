@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ MIN_EACH = 10
 NUM_FOLDS = 5
 
 Floats = npt.NDArray[np.float64]
+Fit = TypeVar("Fit")
+Score = TypeVar("Score")
 
 
 def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> Probe | None:
@@ -44,11 +47,18 @@ def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> 
 
 def cross_validated_probes(features: Sequence[Sequence[float]], right: Sequence[bool]) -> list[Probe] | None:
     """For each answer a probe that was fitted without it; None if there are too few answers."""
-    probes = []
+    return cross_validated(fitted_probe, features, right)
+
+
+def cross_validated(
+    fit: Callable[[list[Score], list[bool]], Fit | None], scores: Sequence[Score], right: Sequence[bool]
+) -> list[Fit] | None:
+    """For each answer a fit to the answers of all folds but its own; None if one of them has too few answers."""
+    fits = []
     for fold in range(NUM_FOLDS):
         others = [place for place in range(len(right)) if place % NUM_FOLDS != fold]
-        probe = fitted_probe([features[place] for place in others], [right[place] for place in others])
-        if probe is None:
+        fitted = fit([scores[place] for place in others], [right[place] for place in others])
+        if fitted is None:
             return None
-        probes.append(probe)
-    return [probes[place % NUM_FOLDS] for place in range(len(right))]
+        fits.append(fitted)
+    return [fits[place % NUM_FOLDS] for place in range(len(right))]

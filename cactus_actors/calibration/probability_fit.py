@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from cactus_actors.calibration.fitting import MIN_EACH, NUM_FOLDS
+from cactus_actors.calibration.fitting import MIN_EACH, cross_validated
 from cactus_actors.protocol.confidence import FittedSignalName, Probability
 
 PRIOR_ANSWERS = 1.0
@@ -47,14 +48,7 @@ def cross_validated_fits(
     signal: FittedSignalName, scores: Sequence[float], right: Sequence[bool]
 ) -> list[Probability] | None:
     """For each answer a fit without it; None if there are too few answers."""
-    fits = []
-    for fold in range(NUM_FOLDS):
-        others = [place for place in range(len(right)) if place % NUM_FOLDS != fold]
-        fit = fitted_probability(signal, [scores[place] for place in others], [right[place] for place in others])
-        if fit is None:
-            return None
-        fits.append(fit)
-    return [fits[place % NUM_FOLDS] for place in range(len(right))]
+    return cross_validated(partial(fitted_probability, signal), scores, right)
 
 
 def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> float:

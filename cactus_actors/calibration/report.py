@@ -15,7 +15,7 @@ from cactus_actors.calibration.gate_replay import FirstGate, GateReplay, best_ga
 from cactus_actors.calibration.probability_fit import calibration_error, cross_validated_fits, fitted_probability
 from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
 from cactus_actors.calibration.thresholds import ThresholdTarget
-from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe, Signal
+from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe
 from cactus_actors.protocol.errors import InvalidRequest
 
 NEW_PROBE = "new probe"
@@ -115,7 +115,9 @@ class Calibration:
             if (fits := cross_validated_fits(signal, scores[signal], right)) is not None:
                 scores[NEW_PROBABILITY] = [fit(score) for fit, score in zip(fits, scores[signal], strict=True)]
                 if replay is not None:
-                    replay.add(NEW_PROBABILITY, list(map(_probability_of, fits, replay.signals(signal))))
+                    replay.add(
+                        NEW_PROBABILITY, [fit.over(own) for fit, own in zip(fits, replay.signals(signal), strict=True)]
+                    )
         judged = _Judged(right, second_right, target, replay)
         reports = [_report(name, values, judged) for name, values in scores.items()]
         reports.sort(key=lambda report: -(report.auroc or 0.0))
@@ -197,10 +199,6 @@ def _configuration(reports: Sequence[SignalReport], target: ThresholdTarget) -> 
         if report.name in SIGNALS and (gate := report.best_gate) is not None and gate.cut is not None
     ]
     return max(found, key=lambda one: one[0])[1] if found else None
-
-
-def _probability_of(fit: Probability, signal: Signal) -> Signal:
-    return lambda entropies, logprobs: fit(signal(entropies, logprobs))
 
 
 def _accuracy_of_all(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 60
 STATE_DIR = ServeConfig().state_dir
-_KEYS = {"r": "right", "w": "wrong", "s": "skip", "right": "right", "wrong": "wrong", "skip": "skip"}
+_KEYS: dict[str, Label] = {"r": "right", "w": "wrong", "s": "skip", "right": "right", "wrong": "wrong", "skip": "skip"}
 
 
 def audit(
@@ -77,10 +77,10 @@ def _waiting(files: AuditFiles) -> list[UnjudgedAnswer]:
 def _verdict_of(text: str) -> Label:
     from cactus_actors.handoff.audit_files import Label
 
-    for verdict in get_args(Label):
-        if verdict == text:
-            return text  # type: ignore[return-value]
-    raise ConfigurationInvalid(f"a verdict is one of {', '.join(get_args(Label))}, not {text[:100]!r}", param="label")
+    verdicts: tuple[Label, ...] = get_args(Label)
+    if text in verdicts:
+        return verdicts[verdicts.index(text)]
+    raise ConfigurationInvalid(f"a verdict is one of {', '.join(verdicts)}, not {text[:100]!r}", param="label")
 
 
 def _judge(files: AuditFiles, waiting: Sequence[UnjudgedAnswer], number: int, verdict: Label) -> None:
@@ -108,7 +108,7 @@ def _ask(files: AuditFiles, waiting: Sequence[UnjudgedAnswer]) -> None:
                 typer.echo()
                 return
             verdict = _KEYS.get(given.strip().lower())
-        _judge(files, [answer], answer.id, _verdict_of(verdict))
+        _judge(files, [answer], answer.id, verdict)
     typer.echo("no answer waits for a verdict")
 
 

@@ -78,6 +78,10 @@ class Probability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         low, high = self.probabilities[after - 1], self.probabilities[after]
         return low + (high - low) * (score - left) / (right - left)
 
+    def over(self, signal: Signal) -> Signal:
+        """The signal that has the probabilities of the scores of `signal`."""
+        return lambda entropies, logprobs: self(signal(entropies, logprobs))
+
 
 class SignalFits(msgspec.Struct, frozen=True):
     """The fits of a model's signals: the signal `probe` needs its probe, the signal `probability` its function."""
@@ -128,8 +132,7 @@ def signal_named(name: SignalName, fits: SignalFits = NO_FITS) -> Signal:
     """The signal of that name, which must have its fit if it needs one."""
     if name == "probability":
         assert fits.probability is not None
-        probability, fitted = fits.probability, signal_named(fits.probability.signal, fits)
-        return lambda entropies, logprobs: probability(fitted(entropies, logprobs))
+        return fits.probability.over(signal_named(fits.probability.signal, fits))
     signals = {"entropy": entropy_confidence, "min_token_prob": min_token_prob, "answer_prob": answer_prob}
     signal = signals.get(name, fits.probe)
     assert signal is not None

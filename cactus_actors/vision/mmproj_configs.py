@@ -31,9 +31,7 @@ def picture_config_of_mmproj(mmproj: MmprojFile) -> PictureConfig:
 
 def _idefics3(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor")
-    tile_size = vision.integer("image_size")
-    if tile_size % (patch_size * merge_size):
-        raise vision.refused("image_size", f"not a multiple of {patch_size} (a patch) * {merge_size} (scale_factor)")
+    tile_size = _tile_size(vision, patch_size, merge_size)
     return PictureConfig(
         family="idefics3",
         patch_size=patch_size,
@@ -70,17 +68,13 @@ def _lfm2(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
 
 def _gemma3(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     patch_size, merge_size = vision.integer("patch_size"), vision.integer("projector.scale_factor", 4)
-    tile_size = vision.integer("image_size")
-    if tile_size % (patch_size * merge_size):
-        raise vision.refused("image_size", f"not a multiple of {patch_size} (a patch) * {merge_size} (scale_factor)")
-    start, end = mmproj.ids_around
+    tile_size = _tile_size(vision, patch_size, merge_size)
     return PictureConfig(
         family="gemma3",
         patch_size=patch_size,
         merge_size=merge_size,
         image_token_id=mmproj.image_token_id,
-        start_token_id=start,
-        end_token_id=end,
+        **_ids_around(mmproj),
         tile_size=tile_size,
         max_tiles=4,
         min_crop_side=256,
@@ -94,14 +88,12 @@ def _gemma4(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     num_tokens = 280
     if num_tokens * merge_size**2 > MAX_PATCHES:
         raise vision.refused("projector.scale_factor", f"pictures of more than {MAX_PATCHES} patches are not supported")
-    start, end = mmproj.ids_around
     return PictureConfig(
         family="gemma4",
         patch_size=patch_size,
         merge_size=merge_size,
         image_token_id=mmproj.image_token_id,
-        start_token_id=start,
-        end_token_id=end,
+        **_ids_around(mmproj),
         max_pixels=num_tokens * (patch_size * merge_size) ** 2,
         **_values(vision, "bicubic"),
     )
@@ -110,18 +102,30 @@ def _gemma4(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
 def _qwen3vl(vision: ConfigSection, mmproj: MmprojFile) -> PictureConfig:
     patch_size, merge_size = vision.integer("patch_size"), vision.integer("spatial_merge_size", 2)
     unit = patch_size * merge_size
-    start, end = mmproj.ids_around
     return PictureConfig(
         family="qwen_vl",
         patch_size=patch_size,
         merge_size=merge_size,
         image_token_id=mmproj.image_token_id,
-        start_token_id=start,
-        end_token_id=end,
+        **_ids_around(mmproj),
         min_pixels=vision.integer("image_min_pixels", 64 * unit**2),
         max_pixels=vision.integer("image_max_pixels", 16384 * unit**2),
         **_values(vision, "bicubic"),
     )
+
+
+def _tile_size(vision: ConfigSection, patch_size: int, merge_size: int) -> int:
+    """The side of a tile, in pixels: whole groups of merged patches."""
+    tile_size = vision.integer("image_size")
+    if tile_size % (patch_size * merge_size):
+        raise vision.refused("image_size", f"not a multiple of {patch_size} (a patch) * {merge_size} (scale_factor)")
+    return tile_size
+
+
+def _ids_around(mmproj: MmprojFile) -> dict[str, Any]:
+    """The tokens before and after a picture."""
+    start, end = mmproj.ids_around
+    return {"start_token_id": start, "end_token_id": end}
 
 
 def _values(vision: ConfigSection, resampling: Resampling) -> dict[str, Any]:

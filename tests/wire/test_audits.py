@@ -18,7 +18,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.totals import AuditTotals
 from cactus_actors.protocol.worker_messages import Audit, CloudRequest, Report, Welcome
 from tests.support.http.fake_cloud import EVENTS, Answering, Connection, FakeCloud, fake_cloud, fast, stalls, status
-from tests.support.router.handoff_stage import PATIENCE_S, Router, Stage, make_dispatch
+from tests.support.router.handoff_stage import PATIENCE_S, Stage, make_dispatch, open_stage
 
 KEY = "sk-planted-in-the-answer"
 
@@ -28,12 +28,8 @@ async def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterato
     monkeypatch.setenv("CACTUS_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CACTUS_CLOUD_KEY", KEY)
     monkeypatch.delenv("CACTUS_DISABLE_CLOUD_HANDOFF", raising=False)
-    stage = Stage(Router())
-    yield stage
-    for actor, run in stage.runs:
-        actor.stop()
-        await asyncio.wait_for(run, PATIENCE_S)
-    stage.router.close()
+    async with open_stage() as stage:
+        yield stage
 
 
 @pytest.fixture

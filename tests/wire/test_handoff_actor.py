@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Abort, Drain, Draining, Goodbye, Hello, Report, Welcome
 from tests.support.http.fake_cloud import fake_cloud, fast, in_two_parts, resets, stalls, status
-from tests.support.router.handoff_stage import PATIENCE_S, Router, Stage, make_dispatch
+from tests.support.router.handoff_stage import PATIENCE_S, Router, Stage, make_dispatch, open_stage
 
 
 @pytest.fixture
@@ -25,12 +25,8 @@ async def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> AsyncIterator
     monkeypatch.setenv("CACTUS_HOME", str(tmp_path))
     monkeypatch.delenv("CACTUS_CLOUD_KEY", raising=False)
     monkeypatch.delenv("CACTUS_DISABLE_CLOUD_HANDOFF", raising=False)
-    stage = Stage(Router())
-    yield stage
-    for actor, run in stage.runs:
-        actor.stop()
-        await asyncio.wait_for(run, PATIENCE_S)
-    stage.router.close()
+    async with open_stage() as stage:
+        yield stage
 
 
 async def test_a_dispatch_becomes_deltas_and_a_finish(stage: Stage) -> None:

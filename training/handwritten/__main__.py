@@ -51,9 +51,9 @@ def main() -> None:
     }
     # An unanswerable question counts as not answered; stories have many right next words.
     one_answer = [(answer, right and one.is_answerable) for one, answer, right in judged if one.kind != "stories"]
-    auroc = areas_under_curve(one_answer, probe_beside(options.model))
     probe = probe_beside(options.model)
     at_gates = {gate: areas_under_curve(one_answer, probe, HandoffGates(gate)) for gate in sorted(FIRST_GATES)}
+    auroc = at_gates[0]
     if options.json:
         print(json.dumps({**shares, "auroc": auroc, "auroc_by_first_gate": at_gates}, indent=2))
         return

@@ -102,8 +102,9 @@ def _of_model(scaling: PixelScaling) -> PixelScaling:
 
 def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:
     """The keys of the projector gemma4v; files have no `use_gelu`."""
-    ConfigKeys(mmproj.file.path, mmproj.file.metadata, "clip.").require_one_of("use_gelu", True, None)
-    ConfigKeys(mmproj.file.path, mmproj.file.metadata, "clip.").require_one_of("use_silu", False, None)
+    clip = ConfigKeys(mmproj.file.path, mmproj.file.metadata, "clip.")
+    clip.require_one_of("use_gelu", True, None)
+    clip.require_one_of("use_silu", False, None)
     num_heads = keys.integer("attention.head_count", "num_heads")
     num_kv_heads = keys.integer("attention.head_count_kv", "num_kv_heads", num_heads)
     keys.require(num_heads % num_kv_heads == 0, "attention.head_count_kv", f"a divisor of the {num_heads} heads")

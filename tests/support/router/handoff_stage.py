@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -124,3 +125,14 @@ class Stage:
     async def ended(self) -> str:
         async with asyncio.timeout(PATIENCE_S):
             return await self.runs[-1][1]
+
+
+@asynccontextmanager
+async def open_stage() -> AsyncIterator[Stage]:
+    """A stage whose actors are stopped at the end."""
+    stage = Stage(Router())
+    yield stage
+    for actor, run in stage.runs:
+        actor.stop()
+        await asyncio.wait_for(run, PATIENCE_S)
+    stage.router.close()
