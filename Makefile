@@ -11,7 +11,7 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model
+.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model eval-escalation
 .PHONY: train train-pictures bench lock sbom clean
 
 help:            ## this list
@@ -94,6 +94,13 @@ format: $(VENV)/.dev     ## format the code for `make check`
 
 eval-model: $(VENV)/.dev ## accuracy by kind and AUROC of the embedded model's confidence
 	$(BIN)/python -m training.evaluate
+
+eval-escalation: $(VENV)/.dev ## figures and pictures of handing off, and how often its bounds hold
+	$(BIN)/python -m training.handwritten
+	$(BIN)/python -m benchmarks.escalation.curves --pictures docs/guide/images
+	$(BIN)/python -m benchmarks.escalation.bound
+	$(BIN)/python -m benchmarks.escalation.bound --embedded --max-error 0.1
+	$(BIN)/python -m benchmarks.escalation.drift
 
 # PyTorch is faster on CPUs if threads stay on their cores, and if freed memory stays mapped.
 train train-pictures: export OMP_PROC_BIND = close

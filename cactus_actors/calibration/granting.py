@@ -134,6 +134,13 @@ def critical_sizes(num_answers: int, max_error: float, level: float) -> Counts:
     return np.array(sizes, np.int64)
 
 
+def check_shares(max_error: float, confidence: float) -> None:
+    """Raise ValueError unless both are between 0 and 1."""
+    for name, share in (("max_error", max_error), ("confidence", confidence)):
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"{name} must be between 0 and 1, and neither: it is {share}")
+
+
 def _checked(
     scores: Sequence[float] | npt.NDArray[Any],
     correct: Sequence[bool] | npt.NDArray[Any],
@@ -145,9 +152,7 @@ def _checked(
         raise ValueError(f"scores and correct must be two lists of one length, not {values.shape} and {labels.shape}")
     if not np.isin(labels, (0, 1)).all():
         raise ValueError("correct must hold true and false, or 1 and 0")
-    for name, share in (("max_error", max_error), ("confidence", confidence)):
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"{name} must be between 0 and 1, and neither: it is {share}")
+    check_shares(max_error, confidence)
     return values, ~labels.astype(bool)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.drift import false_alarms, mean_delay
+from benchmarks.escalation.drift import false_alarms, mean_delay
 from cactus_actors.calibration import DriftMonitor
 from cactus_actors.calibration.drift_monitor import EXCESS_RATES, HORIZON, PLACING_PERIOD, STAKES, Bets
 

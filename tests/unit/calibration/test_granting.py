@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.escalation_bound import SHAPES, Population, calibrate_often
+from benchmarks.escalation.bound import SHAPES, Population, calibrate_often
 from cactus_actors.calibration import grant, grant_by_group
 from cactus_actors.calibration.granting import critical_sizes
 

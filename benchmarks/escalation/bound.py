@@ -1,7 +1,7 @@
 """Measures how often the bound of `grant` is violated, and the answers that it keeps as a share of an oracle's.
 
-python -m benchmarks.escalation_bound                  four synthetic shapes of scores
-python -m benchmarks.escalation_bound --embedded       and the hand-written questions, answered by the embedded model
+python -m benchmarks.escalation.bound                  four synthetic shapes of scores
+python -m benchmarks.escalation.bound --embedded       and the hand-written questions, answered by the embedded model
 
 A calibration draws n labelled answers and asks for at most --max-error wrong answers among those that stay, at a
 confidence of 95 %. The bound is violated if the answers of the whole population above the threshold are wrong more
@@ -13,12 +13,14 @@ this or a larger size passes.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.escalation.tiers import PROBE, answered_tiers
 from cactus_actors.calibration.granting import critical_sizes, grant
 
 CONFIDENCE = 0.95
@@ -129,28 +131,8 @@ def calibrate_often(population: Population, num_labels: int, num_calibrations: i
 
 def embedded() -> dict[str, Draw]:
     """Scores of the embedded model's answers to the hand-written questions, by signal, and whether they are right."""
-    from cactus_actors.models.catalog import resolve_model
-    from cactus_actors.models.confidence_fits import probe_beside
-    from cactus_actors.protocol.confidence import Signal, min_token_prob
-    from training.engine_backend import EngineBackend
-    from training.handwritten.test_set import load_test_set
-    from training.handwritten.verdict import is_right
-
-    model = resolve_model("cactus-sprout")
-    probe = probe_beside(model)
-    assert probe is not None
-    questions = load_test_set()
-    backend = EngineBackend(model, "int8", 2)
-    answers = backend.answers([question.asked() for question in questions])
-    backend.close()
-    right = np.array(
-        [one.is_answerable and is_right(one, answer) for one, answer in zip(questions, answers, strict=True)]
-    )
-    signals: dict[str, Signal] = {"embedded, min_token_prob": min_token_prob, "embedded, probe": probe}
-    return {
-        name: (np.array([signal(one.entropies, one.log_probabilities) for one in answers]), right)
-        for name, signal in signals.items()
-    }
+    (sprout,) = answered_tiers((0.0,), os.cpu_count() or 1)
+    return {f"embedded, {name}": (sprout.scores[name], sprout.right) for name in ("answer_prob", PROBE)}
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Measures the false alarms of the drift monitor, and how soon it shows a rise of the share of wrong answers.
 
-python -m benchmarks.drift
+python -m benchmarks.escalation.drift
 
 False alarms are counted over the monitor's horizon of 100,000 answers, wrong with a probability of exactly --max-error:
 the hardest case. A delay is counted from the first answer after the rise, in the runs without an alarm before it.

@@ -1,0 +1,1 @@
+"""What escalating answers gains, and whether the bounds of its thresholds hold."""

@@ -1,0 +1,175 @@
+"""Thresholds of a cascade, chosen together for the least cost under a bound on the share of wrong answers that stay.
+
+The method is Pareto Testing (Laufer-Goldshtein et al., arXiv 2210.07913): a part of the labelled questions orders
+combinations of thresholds, the others test them one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cactus_actors.calibration.granting import check_shares, critical_sizes
+
+DESIGN_SHARE = 0.3
+"""The share of the questions that orders the combinations."""
+MAX_COMBINATIONS = 1000
+SEED = 0
+"""Of the order in which questions are assigned to the two parts."""
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeGrant:
+    """The bound that holds for the answers of all tiers before the last step together.
+
+    thresholds: one per tier; a question goes to the next tier if its score is below. None if nothing can be granted.
+    kept: the share of the test questions that each tier answers.
+    cost: the mean cost of a test question.
+    num_tested, num_kept, num_wrong: test questions, those that some tier answers, and the wrong answers among these.
+    """
+
+    thresholds: tuple[float, ...] | None
+    kept: tuple[float, ...]
+    cost: float
+    num_tested: int
+    num_kept: int
+    num_wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeOutcome:
+    """What thresholds do to a set of questions: the questions that each tier answers, the wrong answers of all of them,
+    and the mean cost.
+    """
+
+    thresholds: tuple[float, ...]
+    num_answered: tuple[int, ...]
+    num_wrong: int
+    cost: float
+
+    @property
+    def num_kept(self) -> int:
+        return sum(self.num_answered)
+
+
+def grant_cascade(
+    scores: Sequence[Sequence[float]] | npt.NDArray[Any],
+    correct: Sequence[Sequence[bool]] | npt.NDArray[Any],
+    costs: Sequence[float],
+    max_error: float = 0.05,
+    confidence: float = 0.95,
+) -> CascadeGrant:
+    """The thresholds of least cost whose kept answers are wrong with a probability of at most `max_error`.
+
+    A question is asked of the first tier, and of the next one as long as the score is below the tier's threshold; the
+    last step, such as the cloud, answers what no tier keeps, and its answers are not judged. The bound holds with
+    probability `confidence` over the draw of the questions, which must be independent. A score NaN is below every
+    threshold.
+
+    Args:
+        scores: (questions, tiers), a higher score means more confidence.
+        correct: (questions, tiers), true or 1 for a right answer.
+        costs: (tiers + 1,), of asking each tier, and last of the last step.
+        max_error: within (0, 1).
+        confidence: within (0, 1).
+
+    Raises:
+        ValueError: for other shapes or values.
+    """
+    values, right = _checked(scores, correct, costs, max_error, confidence)
+    order = np.random.default_rng(SEED).permutation(len(values))
+    num_design = int(DESIGN_SHARE * len(values))
+    design, test = order[:num_design], order[num_design:]
+    nothing = CascadeGrant(None, (0.0,) * values.shape[1], float(sum(costs)), len(test), 0, 0)
+    if not num_design:
+        return nothing
+    level = 1.0 - confidence
+    allowed = _allowed_errors(len(values), max_error, level)
+    granted: CascadeOutcome | None = None
+    for thresholds in _sequence(values[design], right[design], costs, max_error):
+        outcome = outcome_of(values[test], right[test], costs, thresholds)
+        if outcome.num_wrong > allowed[outcome.num_kept]:
+            break
+        if granted is None or outcome.cost < granted.cost:
+            granted = outcome
+    if granted is None:
+        return nothing
+    kept = tuple(num / len(test) for num in granted.num_answered)
+    return CascadeGrant(granted.thresholds, kept, granted.cost, len(test), granted.num_kept, granted.num_wrong)
+
+
+def _sequence(values: Floats, right: Bools, costs: Sequence[float], max_error: float) -> list[tuple[float, ...]]:
+    """The combinations that no other one beats in both cost and evidence, those with the most evidence first."""
+    outcomes = [outcome_of(values, right, costs, thresholds) for thresholds in combinations(values)]
+    outcomes.sort(key=lambda one: (one.cost, -_evidence(one, max_error)))
+    front: list[CascadeOutcome] = []
+    for outcome in outcomes:
+        if not front or _evidence(outcome, max_error) > _evidence(front[-1], max_error):
+            front.append(outcome)
+    return [outcome.thresholds for outcome in reversed(front)]
+
+
+def _evidence(outcome: CascadeOutcome, max_error: float) -> float:
+    """How clearly the error is below `max_error`, in standard deviations of as many errors as that allows."""
+    expected = outcome.num_kept * max_error
+    spread = (expected * (1.0 - max_error)) ** 0.5
+    return (expected - outcome.num_wrong - 0.5) / spread if spread else -1.0
+
+
+def combinations(values: Floats) -> list[tuple[float, ...]]:
+    """Thresholds at quantiles of the scores (questions, tiers) of each tier, and above all, in all combinations."""
+    num_tiers = values.shape[1]
+    num_levels = max(2, int(MAX_COMBINATIONS ** (1.0 / num_tiers)))
+    levels = []
+    for tier in range(num_tiers):
+        known = values[~np.isnan(values[:, tier]), tier]
+        quantiles = np.quantile(known, np.linspace(0.0, 1.0, num_levels), method="higher") if len(known) else []
+        levels.append([*np.unique(quantiles).tolist(), np.inf])
+    return list(product(*levels))
+
+
+def outcome_of(values: Floats, right: Bools, costs: Sequence[float], thresholds: tuple[float, ...]) -> CascadeOutcome:
+    """The outcome for questions with these scores and verdicts; the arguments are those of `grant_cascade`."""
+    waiting = np.ones(len(values), np.bool_)
+    num_answered: list[int] = []
+    num_wrong = 0
+    cost = 0.0
+    for tier, threshold in enumerate(thresholds):
+        cost += costs[tier] * int(waiting.sum())
+        answered = waiting & (values[:, tier] >= threshold)
+        num_answered.append(int(answered.sum()))
+        num_wrong += int((answered & ~right[:, tier]).sum())
+        waiting &= ~answered
+    cost += costs[-1] * int(waiting.sum())
+    return CascadeOutcome(thresholds, tuple(num_answered), num_wrong, cost / len(values))
+
+
+def _allowed_errors(num: int, max_error: float, level: float) -> npt.NDArray[np.int64]:
+    """Entry k is the number of wrong answers with which k kept ones pass the exact test, -1 if none do."""
+    return np.searchsorted(critical_sizes(num, max_error, level), np.arange(num + 1), side="right") - 1
+
+
+def _checked(
+    scores: Sequence[Sequence[float]] | npt.NDArray[Any],
+    correct: Sequence[Sequence[bool]] | npt.NDArray[Any],
+    costs: Sequence[float],
+    max_error: float,
+    confidence: float,
+) -> tuple[Floats, Bools]:
+    values, labels = np.asarray(scores, np.float64), np.asarray(correct)
+    if values.ndim != 2 or values.shape != labels.shape or not values.shape[1]:
+        raise ValueError(f"scores and correct must be two tables of one shape, not {values.shape} and {labels.shape}")
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("correct must hold true and false, or 1 and 0")
+    if len(costs) != values.shape[1] + 1 or not all(0.0 <= cost < np.inf for cost in costs):
+        raise ValueError(f"costs must be {values.shape[1] + 1} numbers that are not negative, not {list(costs)}")
+    check_shares(max_error, confidence)
+    return values, labels.astype(bool)
