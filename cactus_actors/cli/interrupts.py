@@ -10,9 +10,9 @@ from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+from cactus_actors.process.delayed_signals import ENDING_SIGNALS
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+T = TypeVar("T")
 
 
 class Interrupted(Exception):
@@ -42,19 +42,6 @@ def raising_interrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@contextlib.contextmanager
-def signals_delayed() -> Iterator[None]:
-    """Within the context this thread, and threads that it starts, get no signal that ends the process.
-
-    A thread whose start is interrupted may run into the end of the interpreter, which prints a traceback.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 async def interruptible(work: Coroutine[Any, Any, T], on_first: Callable[[], None] | None = None) -> T:
     """Run `work`; the first signal cancels it and raises Interrupted, a second one ends the process.
 
@@ -74,7 +61,7 @@ async def interruptible(work: Coroutine[Any, Any, T], on_first: Callable[[], Non
             on_first()
         task.cancel()
 
-    heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    heeded = [number for number in ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in heeded:
         loop.add_signal_handler(number, on_signal, number)
     try:

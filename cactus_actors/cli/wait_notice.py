@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
-from cactus_actors.cli.interrupts import signals_delayed
+from cactus_actors.process.delayed_signals import signals_delayed
 from cactus_actors.protocol.errors import CactusError
 
 if TYPE_CHECKING:

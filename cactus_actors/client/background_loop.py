@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import threading
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
+from cactus_actors.process.delayed_signals import signals_delayed
 from cactus_actors.protocol.errors import Unavailable
 
 T = TypeVar("T")
+
+SIGNAL_CHECK_S = 0.2
+"""A signal that arrives just before a thread blocks does not wake it: a wait is at most this long."""
 
 
 class _Call(Generic[T]):
     """A coroutine that another thread waits for.
 
-    It exists before the loop runs it, so that an interrupt of the other thread cancels it at any time.
+    It exists before the loop runs it, so that an interrupt of the other thread cancels it at any time. Python raises
+    KeyboardInterrupt between any two instructions of the main thread, so that thread takes no lock that the loop waits
+    for, and frees no task: the callbacks of weak references to a task would swallow the interrupt.
     """
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
-        self.done: concurrent.futures.Future[T] = concurrent.futures.Future()
         self._work = work
         self._task: asyncio.Task[T] | None = None
+        self._result: T
+        self._error: BaseException | None = None
+        self._running = threading.Lock()
+        self._running.acquire()
 
     def begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._work)
@@ -35,13 +43,26 @@ class _Call(Generic[T]):
         else:
             self._task.cancel()
 
+    def wait(self) -> T:
+        """Wait in another thread for the result. Raises Unavailable if the loop was closed."""
+        while not self._running.acquire(timeout=SIGNAL_CHECK_S):
+            pass  # Python now handles a signal that arrived just before the wait
+        if self._error is None:
+            return self._result
+        try:
+            raise self._error
+        finally:
+            self._error = None  # its traceback refers to this call
+
     def _end(self, task: asyncio.Task[T]) -> None:
+        self._task = None
         if task.cancelled():
-            self.done.cancel()
+            self._error = Unavailable("the client was closed")
         elif (error := task.exception()) is not None:
-            self.done.set_exception(error)
+            self._error = error
         else:
-            self.done.set_result(task.result())
+            self._result = task.result()
+        self._running.release()
 
 
 class BackgroundLoop:
@@ -52,7 +73,8 @@ class BackgroundLoop:
         self._lock = threading.Lock()  # nothing is submitted to a closing loop
         self._is_closed = False
         self._thread = threading.Thread(target=self._run_loop, name=name, daemon=True)
-        self._thread.start()
+        with signals_delayed():  # for good: the main thread handles signals
+            self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns; an interrupt (KeyboardInterrupt) cancels it. Raises Unavailable once closed."""
@@ -63,9 +85,7 @@ class BackgroundLoop:
                     work.close()
                     raise Unavailable("the client was closed")
                 self._loop.call_soon_threadsafe(call.begin)
-            return call.done.result()
-        except concurrent.futures.CancelledError:
-            raise Unavailable("the client was closed") from None
+            return call.wait()
         except BaseException:  # an interrupt ends the wait here and the work there
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(call.cancel)
@@ -80,8 +100,10 @@ class BackgroundLoop:
         with self._lock:
             is_first, self._is_closed = not self._is_closed, True
         if is_first:
+            call = _Call(last)
+            self._loop.call_soon_threadsafe(call.begin)
             try:
-                asyncio.run_coroutine_threadsafe(last, self._loop).result()
+                call.wait()
             finally:
                 self._loop.call_soon_threadsafe(self._loop.stop)
         else:

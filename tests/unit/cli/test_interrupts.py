@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from cactus_actors.cli.interrupts import Interrupted, raising_interrupted, signals_delayed
+from cactus_actors.cli.interrupts import Interrupted, raising_interrupted
+from cactus_actors.process.delayed_signals import signals_delayed
 
 
 @pytest.mark.parametrize("loaded", ["cactus_actors.config", "typer", "click.core", "msgspec"])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -56,8 +59,14 @@ def before_each_line(call: Callable[[], None]) -> Iterator[None]:
 def test_an_interrupt_cancels_the_work_however_early_it_comes() -> None:
     loop = BackgroundLoop("test")
     lines: list[None] = []
-    with before_each_line(lambda: lines.append(None)):
-        loop.run(asyncio.sleep(0))
+    has_ended = threading.Event()
+
+    async def short_work() -> None:
+        await asyncio.sleep(3 * background_loop.SIGNAL_CHECK_S)
+        has_ended.set()
+
+    with before_each_line(lambda: None if has_ended.is_set() else lines.append(None)):
+        loop.run(short_work())
     assert len(lines) > 5
     num_begun = 0
     for number in range(1, len(lines) + 1):
@@ -77,4 +86,56 @@ def test_an_interrupt_cancels_the_work_however_early_it_comes() -> None:
         until(lambda work=work: not work.has_begun.is_set() or work.has_ended.is_set())  # type: ignore[misc]
         coroutine.close()
     assert num_begun
+    loop.close(asyncio.sleep(0))
+
+
+def test_an_interrupt_that_does_not_wake_the_waiting_thread_is_not_lost() -> None:
+    """As one that arrives just before the wait: here another thread gets the signal."""
+    loop = BackgroundLoop("test")
+    begun = threading.Event()
+    ended: list[None] = []
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.sleep(10)
+        ended.append(None)
+
+    def interrupt() -> None:
+        begun.wait()
+        time.sleep(0.1)  # by then the main thread waits; earlier it would notice the signal before
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(work())
+    other.join()
+    loop.close(asyncio.sleep(0))
+    assert not ended
+
+
+def test_the_waiting_thread_runs_no_callback_of_the_work() -> None:
+    """Python ignores an exception in the callback of a weak reference, also that of an interrupt."""
+    loop = BackgroundLoop("test")
+    callers: list[str] = []
+    references: list[weakref.ref[object]] = []
+
+    async def work() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        references.append(weakref.ref(task, lambda _: callers.append(threading.current_thread().name)))
+
+    loop.run(work())
+    loop.close(asyncio.sleep(0))
+    assert callers == ["test"]
+
+
+def test_the_thread_of_the_loop_gets_no_interrupt() -> None:
+    loop = BackgroundLoop("test")
+
+    async def mask() -> set[int]:
+        return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
+
+    assert signal.SIGINT in loop.run(mask())
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     loop.close(asyncio.sleep(0))
