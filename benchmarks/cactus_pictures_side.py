@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.cactus_side import BLOCK_SIZE, FIRST_ORDINARY_ID, TOKEN_BUDGET, PlaceholderTokenizer
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.protocol.pictures import PictureTile, PreparedPicture
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch

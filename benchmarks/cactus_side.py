@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta

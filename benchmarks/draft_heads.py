@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.engine import Engine

@@ -19,7 +19,8 @@ from rich.table import Table
 
 from cactus_actors import Client
 from cactus_actors.cli.bench_service import ServiceRecord, bench_service
-from cactus_actors.config import DEFAULT_MODEL, ServeConfig
+from cactus_actors.config import ServeConfig
+from cactus_actors.config_models import DEFAULT_MODEL
 from cactus_actors.protocol.messages import Status
 from cactus_actors.service.service import Service
 from cactus_actors.workers.engine_bench import BenchRecord, run_bench

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from cactus_actors.config import DEFAULT_MODEL, CacheFormat, WeightFormat
+from cactus_actors.config_models import DEFAULT_MODEL, CacheFormat, WeightFormat
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.workers.engine.kv_cache import KVCache

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cactus_actors.config import DEFAULT_MODEL
+from cactus_actors.config_models import DEFAULT_MODEL
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch

@@ -25,7 +25,7 @@ from benchmarks.random_gguf import FORMATS, SHAPES, random_gguf
 from benchmarks.server_process import cactus_serve, end_servers_on_signal
 from benchmarks.side import Side
 from cactus_actors.cli.bench_service import bench_service
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.workers.loading.load_model import load_model, pack_model
 
 CACHE_TOKENS = 8192

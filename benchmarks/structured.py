@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.sampling_params import SamplingParams

@@ -8,6 +8,17 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from cactus_actors.config_models import (
+    DEFAULT_MODEL,
+    AdapterSetting,
+    CacheFormat,
+    Drafts,
+    ModelEntry,
+    Positive,
+    RoutedModel,
+    WeightFormat,
+    about,
+)
 from cactus_actors.protocol.confidence import DEFAULT_SIGNAL, SignalName
 from cactus_actors.protocol.handoff_gates import COMMIT_TOKENS, WINDOW, HandoffGates
 from cactus_actors.protocol.key_grants import KeyGrants
@@ -15,21 +26,14 @@ from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.options import ProfileName
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 
-WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
-CacheFormat = Literal["auto", "float32", "float16", "int8"]
-"""The format of keys and values; auto is float32 with float32 weights, float16 otherwise."""
-
 LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
 
-Positive = Annotated[int, Meta(ge=1)]
 Duration = Annotated[float, Meta(gt=0, le=1e9)]
 Price = Annotated[float, Meta(ge=0, le=1e9)]
 HourOrLess = Annotated[float, Meta(gt=0, le=3600)]
 DayOrLess = Annotated[float, Meta(gt=0, le=86_400)]
-Drafts = Annotated[int, Meta(ge=0, le=64)] | Literal["mtp", "mtp:1", "mtp:2", "mtp:3", "mtp:4", "mtp:5", "mtp:6"]
 
-DEFAULT_MODEL = "cactus-sprout"
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
 DEFAULT_STREAM_ENDPOINT = "tcp://127.0.0.1:5556"
 DEFAULT_HTTP = "127.0.0.1:8080"
@@ -43,18 +47,6 @@ def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
     if chosen != "auto":
         return chosen
     return "float32" if weights == "float32" else "float16"
-
-
-def about(text: str) -> Meta:
-    """The description of a field, for `cactus serve --help` and docs/reference/configuration.md."""
-    return Meta(description=text)
-
-
-class AdapterSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A LoRA adapter: the name that requests use, and its directory or GGUF file."""
-
-    name: str
-    path: str
 
 
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +103,12 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache: Annotated[str | None, about("As `weights`, for the format of the KV cache.")] = None
     alias: str | None = None
     adapters: Annotated[list[AdapterSetting], about("The adapters of `lora`, with absolute paths.")] = []
+    models: Annotated[list[RoutedModel], about("The models of a service that has several.")] = []
+
+    @property
+    def desired_by_model(self) -> dict[str, int]:
+        """The desired workers of each model by its name, which is empty for the only one."""
+        return {it.name: it.desired_workers for it in self.models} or {"": self.desired_workers}
 
     @property
     def handoff_gates(self) -> HandoffGates:
@@ -121,6 +119,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a model worker; fields without a description are those of ServeConfig."""
 
     worker_id: str
+    served_as: Annotated[str, about("The model's name in a service of several; empty in one of one model.")] = ""
     model: str = DEFAULT_MODEL
     mmproj: str | None = None
     weights: WeightFormat = "int8"
@@ -249,6 +248,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     model: str = DEFAULT_MODEL
     overrides: ModelOverrides = NO_OVERRIDES
+    models: list[RoutedModel] = []
     listen: str = DEFAULT_HTTP
     alias: str | None = None
     key_digests: list[str] = []
@@ -286,6 +286,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     model: Annotated[
         str, about("Name of an embedded model, a directory, a GGUF file, or OWNER/NAME[:FILE] on the Hugging Face hub.")
     ] = DEFAULT_MODEL
+    models: Annotated[list[ModelEntry], about("Several models in the place of `model`; see `[[models]]`.")] = []
     mmproj: Annotated[
         str | None,
         about("GGUF file of a GGUF model's encoder of pictures, by default mmproj*.gguf next to it; none: no encoder."),

@@ -16,8 +16,6 @@ import zmq
 from cactus_actors.config import RouterSettings
 from cactus_actors.keys.exposure import check_exposure
 from cactus_actors.keys.key_store import KeyStore
-from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_fits import fits_for
 from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.process.resident_memory import return_large_blocks
 from cactus_actors.protocol.errors import InvalidMessage
@@ -45,6 +43,7 @@ from cactus_actors.router.effects import (
 )
 from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
+from cactus_actors.router.preparation.loaded_models import LoadedModel, load_models, served_models
 from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
 from cactus_actors.router.preparation.preparers import preparers_of
 from cactus_actors.router.preparation.prompt_model import PromptModel
@@ -58,7 +57,6 @@ from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import StoredResult
 from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.router.telemetry.job_reporter import JobReporter, job_reporter_of
-from cactus_actors.text import load_text_model
 
 TICK_S, REST_TICK_S = 0.05, 0.25
 """Seconds between two ticks of the core, while it has work and at rest."""
@@ -99,7 +97,7 @@ class RouterActor:
         self._is_stopping = False
         self._leaves_jobs = False
         self._drained = threading.Event()
-        self._health = RouterHealth(0, settings.desired_workers, (), 0, 0)
+        self._health = RouterHealth(0, settings.desired_by_model, (), 0, 0)
         self._ticked_at, self._planned_s = 0.0, TICK_S
         self._polled: dict[Any, int] = {}
         self._loop_delay = LoopDelay(TICK_S)
@@ -110,14 +108,10 @@ class RouterActor:
         Raises ConfigurationInvalid naming the fault.
         """
         keys, corpus = _keys_of(self._settings), _corpus_of(self._settings)
-        model, path = self._text_model, None
-        if model is None:
-            path = resolve_model(self._settings.model)
-            model = load_text_model(path, self._settings.overrides)
-        signal = self._settings.confidence_signal
-        fits = fits_for(signal, path, self._settings.probe_file, self._settings.probability_file)
+        models = load_models(self._settings, self._text_model)
+        model = models[0].text
         epoch = time.time_ns() // 1_000_000
-        self._health = RouterHealth(epoch, self._settings.desired_workers, (), 0, 0)
+        self._health = RouterHealth(epoch, self._settings.desired_by_model, (), 0, 0)
         self._job_reporter = job_reporter_of(self._settings, _version())
         if self._job_reporter is not None:
             self._observers.append(self._job_reporter.observe)
@@ -142,14 +136,15 @@ class RouterActor:
             tokens=model.tokenizer,
             cache_salt=plain_cache_salt if keys is None else keys.salt,
             refused=refused,
-            fits=fits,
+            fits=models[0].fits,
+            models=served_models(models),
         )
         self.core = RouterCore(self._settings, facts, options)
         self._workers = sockets.workers_socket(self._context)
         self._authenticator.guard(self._workers, "workers")
         self._fd_pressure = FdPressure(self._authenticator.connections.has_sent, refused)
         self._unfinished = UnfinishedMessages(self._authenticator.connections, refused)
-        self._preparation_pool = self._start_preparing(model, path, corpus)
+        self._preparation_pool = self._start_preparing(models, corpus)
         bind_request = _bind_request_of(self._settings, self._edge_limits)
         self._edge = EdgeProcess(bind_request, self.core.owners, self._on_edge_lost, self._edge_limits)
         self._traffic = ClientTraffic(self._edge, self.core, refused, self._perform)
@@ -294,7 +289,7 @@ class RouterActor:
         self._perform(self.core.on_tick(now))
         self._health = RouterHealth(
             self._health.epoch,
-            self.core.state.desired_workers,
+            self.core.state.fleets.desired_by_model,
             self.core.ready_workers,
             self.core.num_queued,
             self.core.num_unfinished,
@@ -331,8 +326,8 @@ class RouterActor:
             else:
                 self._edge.reply(effect.identity, encode(effect.message, effect.encoding))
 
-    def _start_preparing(self, model: PromptModel, path: Path | None, corpus: Path | None) -> PreparationPool:
-        self._preparers = preparers_of(self._settings, model, path, corpus)
+    def _start_preparing(self, models: Sequence[LoadedModel], corpus: Path | None) -> PreparationPool:
+        self._preparers = preparers_of(self._settings, models, corpus)
         load = list if self._journal is None else self._journal.pictures
         return PreparationPool(*self._preparers, self._on_prepared, load=load)
 

@@ -51,7 +51,7 @@ class RouterCore:
     def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions | None = None) -> None:
         state = self.state = RouterState(settings, facts, options or RouterOptions())
         self._outbox = state.outbox
-        self._dispatcher = state.dispatcher
+        self._fleets = state.fleets
         self._streams = Streams(state)
         self._journal_writer = JournalWriter(state)
         audit_sampler = AuditSampler(state)
@@ -78,15 +78,15 @@ class RouterCore:
         """True if it has no job, is not stopping, and no worker is expected to start or leave."""
         if self._has_jobs or self.state.is_draining:
             return False
-        return len(self._dispatcher.workers.local) == self.state.desired_workers
+        return all(fleet.is_complete for fleet in self._fleets)
 
     @property
     def num_queued(self) -> int:
-        return self._dispatcher.num_waiting
+        return self._fleets.num_waiting
 
     @property
     def ready_workers(self) -> tuple[str, ...]:
-        return tuple(self._dispatcher.workers.local)
+        return tuple(worker_id for fleet in self._fleets for worker_id in fleet.dispatcher.workers.local)
 
     @property
     def _has_jobs(self) -> bool:
@@ -182,13 +182,13 @@ class RouterCore:
 
     def on_worker_lost(self, worker_id: str, now: float) -> list[Effect]:
         """Handle the end of this worker's process, as the supervisor reports it."""
-        self._worker_reports.on_worker_gone(self._dispatcher.workers.by_id(worker_id), "died", now)
+        self._worker_reports.on_worker_gone(self._fleets.by_id(worker_id), "died", now)
         self._pump(now)
         return self._outbox.drain()
 
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
         """Handle the end of a worker's connection: a command could not be sent."""
-        self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), "unreachable", now)
+        self._worker_reports.on_worker_gone(self._fleets.by_identity(identity), "unreachable", now)
         self._pump(now)
         return self._outbox.drain()
 
@@ -217,7 +217,7 @@ class RouterCore:
     def on_revoked(self, revoked: RevokedKey, now: float) -> list[Effect]:
         """Handle a revoked key, whose connections are closed."""
         for identity in revoked.workers:
-            self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), None, now)
+            self._worker_reports.on_worker_gone(self._fleets.by_identity(identity), None, now)
         self._client_messages.drop_deferred(revoked.clients)
         revoke(revoked, self.state, self._finisher, now)
         self._pump(now)
@@ -225,12 +225,14 @@ class RouterCore:
 
     def on_loop_delayed(self, seconds: float, now: float) -> None:
         """Do not count these seconds as silence of any worker: the router itself was late."""
-        self._dispatcher.workers.excuse(seconds, now)
+        for fleet in self._fleets:
+            fleet.dispatcher.workers.excuse(seconds, now)
 
     def on_tick(self, now: float) -> list[Effect]:
         """Act on the passing of time; called several times a second, after pending messages are handled."""
-        for worker in self._dispatcher.workers.silent(self.state.settings.worker_timeout_s, now):
-            self._worker_reports.on_worker_gone(worker, "silent", now)
+        for fleet in self._fleets:
+            for worker in fleet.dispatcher.workers.silent(self.state.settings.worker_timeout_s, now):
+                self._worker_reports.on_worker_gone(worker, "silent", now)
         for job in self.state.jobs.overdue(now):
             seconds = job.prepared.policy.timeout_s
             error = DeadlineExceeded(f"the job did not end within its timeout of {seconds:g} s", param="timeout_ms")
@@ -240,19 +242,20 @@ class RouterCore:
         self._escalations.pump(now)
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         self._streams.on_tick(self.state.jobs.live, now)
-        self._dispatcher.reconsider(now)
+        for fleet in self._fleets:
+            fleet.dispatcher.reconsider(now)
         self._pump(now)
         return self._outbox.drain()
 
     def _pump(self, now: float) -> None:
         """Dispatch waiting jobs, and end those that can no longer meet their deadline."""
-        self._dispatcher.pump(now)
-        while late := self._dispatcher.take_late():
-            for job in late:
-                seconds = job.prepared.policy.timeout_s
-                error = DeadlineExceeded(f"the job cannot end within its timeout of {seconds:g} s", param="timeout_ms")
-                self._finisher.fail(job, error, now)
-            self._dispatcher.pump(now)
+        for fleet in self._fleets:
+            fleet.dispatcher.pump(now)
+            while late := fleet.dispatcher.take_late():
+                for job in late:
+                    text = f"the job cannot end within its timeout of {job.prepared.policy.timeout_s:g} s"
+                    self._finisher.fail(job, DeadlineExceeded(text, param="timeout_ms"), now)
+                fleet.dispatcher.pump(now)
 
     def close_admission(self) -> None:
         """Refuse new jobs from now on; accepted ones continue."""

@@ -54,7 +54,8 @@ class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
 
     `content` is the request in msgpack, `frames` the pictures that came with it; those of a recovered job are `kept` in
     the journal under these digests. `sources` are the documents chosen for a recovered job, None for a new one. Users
-    have their requests prepared in turn, and background work comes last.
+    have their requests prepared in turn, and background work comes last. `model` is the name of the job's model, empty
+    in a service of one.
     """
 
     job_id: str
@@ -65,6 +66,7 @@ class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
     frames: tuple[bytes, ...] = ()
     kept: tuple[bytes, ...] = ()
     tenant: str = ""
+    model: str = ""
 
 
 class ReportJob(msgspec.Struct, frozen=True, gc=False):

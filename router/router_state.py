@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.confidence import NO_FITS, SignalFits
 from cactus_actors.router.effects import Outbox
-from cactus_actors.router.scheduling.dispatcher import Dispatcher
-from cactus_actors.router.state.adapter_registry import AdapterRegistry
+from cactus_actors.router.scheduling.model_fleet import ModelFleet, ModelFleets
 from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.kept_pictures import KeptPictures
 from cactus_actors.router.state.result_store import ResultStore
+from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.router.state.submission import PendingSubmit
 from cactus_actors.router.state.token_logprobs import TokenDecoder
@@ -42,7 +42,7 @@ class RouterOptions:
     token ids for log probabilities. `cache_salt` separates the prefix caches of tenants. `refused` counts refused
     requests and connections by reason. `fits` are those of the model's confidence signals. `load_limits` bound the
     messages that wait for results from the journal, `max_ended_jobs` the ended jobs that are known, each for jobs with
-    an idempotency key and others.
+    an idempotency key and others. `models` are those of a service of several, each with its own `tokens` and `fits`.
     """
 
     unix_offset: float | None = None
@@ -52,14 +52,15 @@ class RouterOptions:
     fits: SignalFits = NO_FITS
     load_limits: DeferralLimits = LOAD_LIMITS
     max_ended_jobs: int = MAX_ENDED_JOBS
+    models: tuple[ServedModel, ...] = ()
 
 
 class RouterState:
     """The tables, the counters and the effects that wait to be performed.
 
-    `storage_error` is the reason why the journal cannot be written, empty while it works. `desired_workers` and
-    `num_restarts_requested` are the requests of operators. Audits require thresholds of at least `min_threshold`, after
-    `threshold_step` steps.
+    `storage_error` is the reason why the journal cannot be written, empty while it works.
+    `num_restarts_requested` counts the requests of operators. Audits require thresholds of at least `min_threshold`,
+    after `threshold_step` steps.
     """
 
     def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions) -> None:
@@ -73,15 +74,33 @@ class RouterState:
         self.topics = Topics()
         self.results = ResultStore(settings.max_result_bytes, facts.epoch, has_journal=self.has_journal)
         self.kept_pictures = KeptPictures(settings.max_journal_picture_bytes)
-        self.dispatcher = Dispatcher(settings, self.outbox, self.counters)
-        self.desired_workers = settings.desired_workers
+        self.fleets = ModelFleets(
+            ModelFleet(served, settings, facts.epoch, self.outbox, self.counters)
+            for served in options.models or [_only_model(settings, facts, options)]
+        )
         self.num_restarts_requested = 0
         self.is_draining = False
         self.storage_error = ""
         self.min_threshold, self.threshold_step = 0.0, 0
         self.refused_workers: dict[str, WorkerRefusal] = {}
-        self.adapters = AdapterRegistry(facts.epoch, (facts.model, settings.alias or ""), settings.adapters)
 
     @property
     def has_journal(self) -> bool:
         return self.options.unix_offset is not None
+
+
+def _only_model(settings: RouterSettings, facts: ServiceFacts, options: RouterOptions) -> ServedModel:
+    return ServedModel(
+        own_name=facts.model,
+        aliases=() if settings.alias is None else (settings.alias,),
+        max_context=facts.max_context,
+        vocab_size=facts.vocab_size,
+        has_chat_template=facts.has_chat_template,
+        fingerprint=facts.fingerprint,
+        weights=settings.weights or "",
+        kv_cache=settings.kv_cache or "",
+        adapters=tuple(settings.adapters),
+        desired_workers=settings.desired_workers,
+        tokens=options.tokens,
+        fits=options.fits,
+    )

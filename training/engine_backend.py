@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model

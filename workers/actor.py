@@ -138,6 +138,7 @@ def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
         max_context=min(config.max_context, num_blocks * settings.block_size),
         node=socket.gethostname(),
         pid=os.getpid(),
+        served_as=settings.served_as,
         threads=settings.threads,
         kernels=loaded.model.kernels,
         weights=settings.weights,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from cactus_actors.config import CacheFormat, WeightFormat
+from cactus_actors.config_models import CacheFormat, WeightFormat
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.process.resident_memory import resident_mb
 from cactus_actors.protocol.errors import ContextExceeded

@@ -77,7 +77,7 @@ async def run_batch(
             )
         status = await client.status()  # before anything is written
         if request.one_model:
-            wanted = msgspec.structs.replace(wanted, model=status.model)
+            wanted = msgspec.structs.replace(wanted, model=status.model_names)
         if begun is None or not is_unfinished or request.overwrite:
             discard_partial(paths)
             journal.begin(wanted)
@@ -90,7 +90,7 @@ async def run_batch(
                 discard_failed(paths)
         output = await _opened_output(paths)
         try:
-            line_runner = LineRunner(client, request, begun, scanned.model, journal.round)
+            line_runner = LineRunner(client, request, begun, None if status.models else scanned.model, journal.round)
             progress = await _Runner(request, form, scanned, line_runner, output, observe, slot or nullcontext()).run()
             await asyncio.to_thread(output.sync)
         finally:

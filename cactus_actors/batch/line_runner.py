@@ -64,7 +64,7 @@ class LineRunner:
     def __init__(
         self, client: AsyncClient, request: BatchRequest, run: BatchRun, model: str | None, round_: int = 0
     ) -> None:
-        """`round_` separates the jobs of failed lines that are run again."""
+        """`model` is the only one that lines may name, None for any; `round_` separates jobs that are run again."""
         self._client = client
         self._run = run
         self._round = round_

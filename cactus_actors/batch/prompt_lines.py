@@ -83,7 +83,7 @@ def request_of_line(
     """
     if line.error is not None:
         raise line.error
-    if line.model is not None and line.model != only_model:
+    if only_model is not None and line.model not in (None, only_model):
         raise InvalidRequest(
             f"a prompt file is for one model: the first line that names one says {only_model!r}",
             param="model",

@@ -11,7 +11,7 @@ import typer
 
 from cactus_actors.cli.shared_options import AsJson
 from cactus_actors.cli.terminal import print_json
-from cactus_actors.config import CacheFormat, WeightFormat
+from cactus_actors.config_models import CacheFormat, WeightFormat
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
@@ -58,7 +58,7 @@ def bench(
     if model is not None and random is not None:
         raise ConfigurationInvalid("give one of --model and --random")
 
-    from cactus_actors.config import DEFAULT_MODEL
+    from cactus_actors.config_models import DEFAULT_MODEL
     from cactus_actors.workers.engine_bench import run_bench
 
     records = run_bench(

@@ -22,6 +22,7 @@ lora = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name that requests use.")]
+Model = Annotated[str | None, typer.Option(metavar="NAME", help="The adapter's model, in a service of several.")]
 
 
 @lora.command(cls=Command)
@@ -30,6 +31,7 @@ def load(
     path: Annotated[
         Path, typer.Argument(metavar="PATH", help="A directory of PEFT or a GGUF file, on the workers' machines.")
     ],
+    model: Model = None,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     key_file: KeyFile = None,
@@ -41,7 +43,7 @@ def load(
     from cactus_actors.client import Client
 
     with Client(endpoint, timeout=LOADED_S, key_file=key_file) as client:
-        num_workers = client.load_adapter(name, str(path.expanduser().absolute()))
+        num_workers = client.load_adapter(name, str(path.expanduser().absolute()), model)
     if as_json:
         print_json({"name": name, "num_workers": num_workers})
     else:
@@ -51,6 +53,7 @@ def load(
 @lora.command(cls=Command)
 def unload(
     name: Name,
+    model: Model = None,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     key_file: KeyFile = None,
@@ -62,7 +65,7 @@ def unload(
     from cactus_actors.client import Client
 
     with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
-        client.unload_adapter(name)
+        client.unload_adapter(name, model)
     if as_json:
         print_json({"name": name})
     else:
@@ -85,6 +88,7 @@ def list_adapters(
         print_json({"adapters": adapters})
     elif adapters:
         for adapter in adapters:
-            wide_console().print(f"{adapter.name}  {adapter.path}".rstrip(), highlight=False, markup=False)
+            name = f"{adapter.model}:{adapter.name}" if adapter.model else adapter.name
+            wide_console().print(f"{name}  {adapter.path}".rstrip(), highlight=False, markup=False)
     else:
         typer.echo("no adapter is loaded")

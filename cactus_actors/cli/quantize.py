@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cactus_actors.config import DEFAULT_MODEL, WeightFormat
+from cactus_actors.config_models import DEFAULT_MODEL, WeightFormat
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 

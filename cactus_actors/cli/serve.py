@@ -18,14 +18,9 @@ import typer
 from typer.models import OptionInfo
 
 from cactus_actors.cli.config_file import config_of
-from cactus_actors.config import (
-    CacheFormat,
-    LogFormat,
-    PlacementName,
-    ServeConfig,
-    WeightFormat,
-)
+from cactus_actors.config import LogFormat, PlacementName, ServeConfig
 from cactus_actors.config_fields import config_fields
+from cactus_actors.config_models import CacheFormat, WeightFormat
 
 if TYPE_CHECKING:
     from cactus_actors.fleet.start_phases import ShowPhase
@@ -152,7 +147,7 @@ def run_service(config: ServeConfig) -> None:
     if service.http:
         scheme = "http" if config.tls_cert is None else "https"
         listening += f" http={scheme}://{service.http}"
-    print_line(f"ready {listening} model={service.model_name} workers={config.workers}")
+    print_line(f"ready {listening} model={service.model_name} workers={service.num_workers}")
 
     def refuse_at_the_end() -> None:
         stop.wait()

@@ -102,6 +102,7 @@ def scale(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until this many workers run, and print each change.")
     ] = False,
+    model: Annotated[str | None, typer.Option(help="The model, in a service of several.", metavar="NAME")] = None,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     key_file: KeyFile = None,
@@ -109,17 +110,19 @@ def scale(
     """Set the number of model workers; running jobs lose nothing.
 
     Example: cactus scale 4 --wait
+
+    Example: cactus scale 2 --model large
     """
     from cactus_actors.client import Client
 
     with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
-        desired = client.scale(num_workers)
-        num_running = num_local(client.status())
+        desired = client.scale(num_workers, model)
+        num_running = num_local(client.status(), model)
         if not as_json:
             typer.echo(_scaled(num_running, desired, waits=wait))
         while wait and num_running != desired:
             time.sleep(LOOK_AGAIN_S)
-            before, num_running = num_running, _still_desired(client, desired)
+            before, num_running = num_running, _still_desired(client, desired, model)
             if num_running != before and not as_json:
                 typer.echo(workers_summary(num_running, desired))
     if as_json:
@@ -133,12 +136,14 @@ def _scaled(num_running: int, desired: int, *, waits: bool) -> str:
     return f"{counted(desired, 'worker')} desired: {workers_summary(num_running, desired)}{hint}"
 
 
-def _still_desired(client: Client, desired: int) -> int:
+def _still_desired(client: Client, desired: int, model: str | None) -> int:
     """The number of workers; raises Unavailable if another client has set a different number."""
     status = client.status()
-    if status.desired_workers != desired:
-        raise Unavailable(f"another client has set {counted(status.desired_workers, 'worker')}")
-    return num_local(status)
+    of_model = [it.desired_workers for it in status.models if model in (it.name, *it.aliases)]
+    desired_now = of_model[0] if of_model else status.desired_workers
+    if desired_now != desired:
+        raise Unavailable(f"another client has set {counted(desired_now, 'worker')}")
+    return num_local(status, model)
 
 
 def restart(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT, key_file: KeyFile = None) -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
-    from cactus_actors.protocol.messages import Status, WorkerStatus
+    from cactus_actors.protocol.messages import Status
+    from cactus_actors.protocol.service_status import WorkerStatus
     from cactus_actors.protocol.totals import AuditTotals
 
 _GAP = 2
@@ -63,9 +64,11 @@ def workers_summary(num_running: int, num_desired: int) -> str:
     return f"{counted(num_running, 'worker')}, {num_running - num_desired} to go"
 
 
-def num_local(answer: Status) -> int:
-    """The number of connected model workers."""
-    return sum(worker.kind == "local" for worker in answer.workers)
+def num_local(answer: Status, model: str | None = None) -> int:
+    """The number of connected model workers, or those of one of several models."""
+    names = {it.name for it in answer.models if model in (it.name, *it.aliases)}
+    workers = [worker for worker in answer.workers if worker.kind == "local"]
+    return sum(worker.model in names for worker in workers) if names else len(workers)
 
 
 class _Workers:
@@ -111,7 +114,7 @@ def _heading(answer: Status) -> str:
     state = "draining" if answer.draining else "serving"
     workers = workers_summary(num_local(answer), answer.desired_workers)
     uptime = _long_time(answer.uptime_s)
-    return f"{answer.model} · {state} for {uptime} · context {answer.max_context} · {workers}"
+    return f"{answer.model_names} · {state} for {uptime} · context {answer.max_context} · {workers}"
 
 
 def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
@@ -126,6 +129,10 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "", f"the oldest waits for {answer.held.oldest_waiting_s:.1f} s"
     if jobs.queued and not num_local(answer) and not answer.desired_workers:
         yield "", "no worker runs; `cactus scale 1` starts one"
+    for model in answer.models:
+        names = ", ".join([model.name, *model.aliases])
+        summary = workers_summary(num_local(answer, model.name), model.desired_workers)
+        yield "model", f"{names}: {summary}, {model.waiting} queued, {model.running} running"
     for memory in dict.fromkeys(_cache_of(worker) for worker in answer.workers if worker.block_bytes):
         yield "cache", memory
     yield (

@@ -194,25 +194,30 @@ class AsyncClient:
         message = StatusRequest(request_id=request_id, with_totals=with_totals)
         return await self._connection.ask(request_id, message, Status)
 
-    async def scale(self, num_workers: int) -> int:
-        """Set the desired number of local workers and return it; running jobs lose nothing."""
-        request_id = secrets.token_hex(8)
-        message = Scale(num_workers=num_workers, request_id=request_id)
-        return (await self._connection.ask(request_id, message, Scaling)).num_workers
+    async def scale(self, num_workers: int, model: str | None = None) -> int:
+        """Set the desired number of local workers and return it; running jobs lose nothing.
 
-    async def load_adapter(self, name: str, path: str) -> int:
-        """Let jobs name the LoRA adapter in `path`, absolute and on the workers' machines; returns their number.
-
-        Returns when every worker has it. Raises InvalidRequest for an adapter that does not fit the model.
+        A service of several models needs the `model`; raises ModelNotFound.
         """
         request_id = secrets.token_hex(8)
-        message = LoadAdapter(name=name, path=path, request_id=request_id)
+        message = Scale(num_workers=num_workers, request_id=request_id, model=model)
+        return (await self._connection.ask(request_id, message, Scaling)).num_workers
+
+    async def load_adapter(self, name: str, path: str, model: str | None = None) -> int:
+        """Let jobs name the LoRA adapter in `path`, absolute and on the workers' machines; returns their number.
+
+        Returns when every worker has it. A service of several models needs the `model`. Raises InvalidRequest for an
+        adapter that does not fit the model.
+        """
+        request_id = secrets.token_hex(8)
+        message = LoadAdapter(name=name, path=path, request_id=request_id, model=model)
         return (await self._connection.ask(request_id, message, AdapterLoaded)).num_workers
 
-    async def unload_adapter(self, name: str) -> None:
+    async def unload_adapter(self, name: str, model: str | None = None) -> None:
         """Let no more jobs name an adapter; those that have it finish on it. Raises ModelNotFound."""
         request_id = secrets.token_hex(8)
-        await self._connection.ask(request_id, UnloadAdapter(name=name, request_id=request_id), AdapterUnloaded)
+        message = UnloadAdapter(name=name, request_id=request_id, model=model)
+        await self._connection.ask(request_id, message, AdapterUnloaded)
 
     async def restart_workers(self) -> int:
         """Replace every local worker, one at a time, while jobs run; returns their number."""

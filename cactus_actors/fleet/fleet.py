@@ -44,10 +44,11 @@ class Fleet:
     """Compares the desired number of workers with the existing ones; time is an argument, in seconds.
 
     Workers that fail soon after their start delay the next start, longer each time. Old workers are replaced one
-    at a time: the replacement is ready before the old worker drains.
+    at a time: the replacement is ready before the old worker drains. The names of workers begin with `prefix`.
     """
 
     desired: int
+    prefix: str = "worker"
     members: dict[str, Member] = field(default_factory=dict)
     num_restarts: int = 0
     _num_started: int = 0
@@ -99,6 +100,6 @@ class Fleet:
 
     def _start(self, now: float) -> StartWorker:
         self._num_started += 1
-        worker_id = f"worker-{self._num_started}"
+        worker_id = f"{self.prefix}-{self._num_started}"
         self.members[worker_id] = Member(worker_id, started_at=now)
         return StartWorker(worker_id)

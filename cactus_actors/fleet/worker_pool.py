@@ -27,7 +27,7 @@ class WorkerPool:
     """Carries out the plans of a Fleet; time is an argument.
 
     `launch` places a worker of a given name and calls its `run`; `on_lost` is called for each failed worker.
-    `loading` holds the start phase of each worker that is not ready.
+    `loading` holds the start phase of each worker that is not ready. The names of workers begin with `prefix`.
     """
 
     def __init__(
@@ -37,9 +37,11 @@ class WorkerPool:
         on_lost: Callable[[str], None],
         announce: Callable[[str], None],
         timeouts: HealthTimeouts = DEFAULT_HEALTH_TIMEOUTS,
+        *,
+        prefix: str = "worker",
     ) -> None:
         self._timeouts = timeouts
-        self.fleet = Fleet(desired=desired)
+        self.fleet = Fleet(desired=desired, prefix=prefix)
         self._launch = launch
         self._on_lost = on_lost
         self._announce = announce

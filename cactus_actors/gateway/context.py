@@ -15,6 +15,7 @@ from cactus_actors.gateway.http.api_keys import ApiKeys
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.metrics.gateway_metrics import Metrics
+from cactus_actors.gateway.served_texts import ServedTexts
 from cactus_actors.gateway.status_watcher import StatusWatcher
 from cactus_actors.gateway.text_queue import TextQueue
 from cactus_actors.protocol.errors import StorageFailure, Unavailable
@@ -32,14 +33,14 @@ class GatewayContext:
         self,
         settings: GatewaySettings,
         client: AsyncClient,
-        text: TextModel,
+        texts: ServedTexts,
         files: FileStore,
         batches: BatchQueue,
         timeouts: GatewayTimeouts,
     ) -> None:
         self.settings = settings
         self.client = client
-        self.text = text
+        self.texts = texts
         self.keys = ApiKeys(settings.key_digests)
         self.files = files
         self.batches = batches
@@ -57,8 +58,13 @@ class GatewayContext:
 
     @property
     def model(self) -> str:
-        """The name that the model is served under."""
-        return self.settings.alias or self.text.name
+        """The name that the default model is served under."""
+        return self.texts.first
+
+    def text_of(self, model: str | None) -> TextModel:
+        """The text side of the model that a request names, by default the first; raises ModelNotFound."""
+        status = self.status.newest
+        return self.texts.of(model, [] if status is None else status.adapters)
 
     @property
     def is_mistral(self) -> bool:

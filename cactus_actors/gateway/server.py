@@ -24,11 +24,11 @@ from cactus_actors.gateway.http.http_server import HttpServer
 from cactus_actors.gateway.http.timeouts import DEFAULT_TIMEOUTS, GatewayTimeouts
 from cactus_actors.gateway.http.tls import certificate_of
 from cactus_actors.gateway.memory_trimming import MemoryTrimmer
-from cactus_actors.models.catalog import resolve_model
+from cactus_actors.gateway.served_texts import ServedTexts
 from cactus_actors.process.resident_memory import resident_bytes, return_large_blocks
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.text import TextModel, load_text_model
+from cactus_actors.text import TextModel
 
 BACKLOG = 2048
 SEND_BUFFER_BYTES = 256 * 1024
@@ -47,13 +47,13 @@ class GatewayServer:
         text_model: TextModel | None = None,
         timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS,
     ) -> None:
-        """`text_model` replaces the model's own text side."""
+        """`text_model` replaces the text side of the only model."""
         is_encrypted = settings.behind_proxy or settings.tls_cert is not None
         check_exposure(settings.listen, settings.key_digests, is_encrypted=is_encrypted)
         self._settings = settings
         self._timeouts = timeouts
         self._certificate = certificate_of(settings)
-        self._text = text_model or load_text_model(resolve_model(settings.model), settings.overrides)
+        self._texts = ServedTexts(settings, text_model)
         self._socket = _bound(settings.listen, timeouts.peer_s)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gateway: GatewayContext | None = None
@@ -121,7 +121,7 @@ class GatewayServer:
             window_s=self._timeouts.batch_window_s,
             retry_s=self._timeouts.batch_retry_s,
         )
-        return GatewayContext(settings, client, self._text, files, batches, self._timeouts)
+        return GatewayContext(settings, client, self._texts, files, batches, self._timeouts)
 
     async def _serve(self, jobs_endpoint: str, stream_endpoint: str) -> None:
         key_file = self._settings.key_file or ""

@@ -18,11 +18,12 @@ class Endpoints(msgspec.Struct, frozen=True):
 class RouterHealth(msgspec.Struct, frozen=True):
     """Recent counts of the router's jobs and workers.
 
-    `desired_workers` and `num_restarts_requested` are the requests of operators so far.
+    `desired_workers`, by the name of their model (empty for the only one), and `num_restarts_requested` are the
+    requests of operators so far.
     """
 
     epoch: int
-    desired_workers: int
+    desired_workers: dict[str, int]
     ready_workers: tuple[str, ...]
     num_queued: int
     num_unfinished: int

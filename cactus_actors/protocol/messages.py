@@ -22,9 +22,9 @@ from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.pictures import GivenPicture
 from cactus_actors.protocol.results import Result, TokenLogprob
-from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending, Held, Totals
+from cactus_actors.protocol.service_status import AdapterStatus, JobCounts, ModelStatus, WorkerStatus
+from cactus_actors.protocol.totals import Held, Totals
 
-WorkerKind = Literal["local", "cloud"]
 Task = Literal["generate", "embed"]
 JobState = Literal["queued", "running", "finished", "failed", "cancelled"]
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -128,10 +128,11 @@ class StatusRequest(ClientStruct, frozen=True, kw_only=True, tag="status"):
 
 
 class Scale(ClientStruct, frozen=True, kw_only=True, tag="scale"):
-    """Set the desired number of local workers; answered by Scaling."""
+    """Set the desired number of local workers, of a `model` where there are several; answered by Scaling."""
 
     num_workers: int
     request_id: str = ""
+    model: str | None = None
 
 
 class Restart(ClientStruct, frozen=True, kw_only=True, tag="restart"):
@@ -144,19 +145,24 @@ class LoadAdapter(ClientStruct, frozen=True, kw_only=True, tag="load_adapter"):
     """Let jobs name a LoRA adapter; answered by AdapterLoaded when every worker has it, or could not load it.
 
     `path` is absolute: a directory of PEFT or a GGUF file, on every machine with workers. A name that has the same path
-    already is loaded.
+    already is loaded. `model` is the adapter's model where there are several.
     """
 
     name: str
     path: str
     request_id: str = ""
+    model: str | None = None
 
 
 class UnloadAdapter(ClientStruct, frozen=True, kw_only=True, tag="unload_adapter"):
-    """Let no more jobs name an adapter; answered by AdapterUnloaded. Jobs that have it finish on it."""
+    """Let no more jobs name an adapter; answered by AdapterUnloaded. Jobs that have it finish on it.
+
+    `model` is the adapter's model where there are several.
+    """
 
     name: str
     request_id: str = ""
+    model: str | None = None
 
 
 ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter
@@ -272,87 +278,14 @@ class AdapterUnloaded(ReplyStruct, frozen=True, kw_only=True, tag="adapter_unloa
     request_id: str = ""
 
 
-class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker as the router sees it; `last_seen_s` is seconds since its last message.
-
-    `kernel_seconds` is the part of `step_seconds`, all time spent in steps, that compiled code took. `draft_tokens`
-    were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens of prompts
-    `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found. `ram_usage_mb` is
-    the resident memory of its process, `unavailable` the reason why it takes no jobs now, `breaker` the state of a
-    cloud worker's breaker, `spent` its spending, `audits` those of answers that stayed. Its cache has `num_blocks`
-    blocks of `block_bytes` bytes, and `num_states` recurrent states of `state_bytes` bytes, of running sequences and
-    checkpoints.
-    """
-
-    worker_id: str
-    kind: WorkerKind
-    node: str
-    pid: int
-    threads: int
-    kernels: str
-    weights: str
-    state: Literal["ready", "draining"]
-    num_slots: int
-    free_slots: int
-    num_blocks: int
-    free_blocks: int
-    num_running: int
-    last_seen_s: float
-    tokens_generated: int
-    prompt_tokens_computed: int
-    cached_prompt_tokens: int
-    preemptions: int
-    step_seconds: float = 0.0
-    kernel_seconds: float = 0.0
-    draft_tokens: int = 0
-    accepted_draft_tokens: int = 0
-    queried_prompt_tokens: int = 0
-    ram_usage_mb: float = 0.0
-    unavailable: str | None = None
-    breaker: BreakerState | None = None
-    spent: list[CloudSpending] = []
-    block_bytes: int = 0
-    num_states: int = 0
-    state_bytes: int = 0
-    audits: AuditTotals | None = None
-
-    @property
-    def cache_bytes(self) -> int:
-        """Memory of the cache, once all of it has been written."""
-        return self.num_blocks * self.block_bytes + self.num_states * self.state_bytes
-
-
-class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """accepted = queued + running + finished + failed + cancelled, always."""
-
-    accepted: int = 0
-    queued: int = 0
-    running: int = 0
-    finished: int = 0
-    failed: int = 0
-    cancelled: int = 0
-    rejected: int = 0
-    redispatched: int = 0
-    handoffs_recommended: int = 0
-    handoffs_completed: int = 0
-    handoffs_failed: int = 0
-    handoffs_suppressed: int = 0
-
-
-class AdapterStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A LoRA adapter of the service, and its files."""
-
-    name: str
-    path: str
-
-
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """The state of the service.
 
     `refused` counts, by reason, refused actions of connections. `refused_workers` has the reasons why recently
     connected workers get no jobs. `totals` are present if the request asked for them. `storage_error` is the reason
     why the journal cannot be written, empty if it can. `fingerprint` is that of the model's files. A model without
-    a chat template takes no `messages`. `adapters` are those that jobs may name; only operators see their paths.
+    a chat template takes no `messages`. `adapters` are those that jobs may name; only operators see their paths. A
+    service of several has all its `models`, of which `model`, with the fields about it, is the first.
     """
 
     request_id: str = ""
@@ -374,12 +307,19 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     fingerprint: str = ""
     has_chat_template: bool = True
     adapters: list[AdapterStatus] = []
+    models: list[ModelStatus] = []
 
     @property
     def system_fingerprint(self) -> str:
         """Identifies the inputs of tokens apart from the seed: version, model, formats of weights, kernels."""
         forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in self.workers if worker.weights})
-        return "_".join(["cactus", self.version, self.fingerprint, *forms])
+        fingerprint = "+".join(model.fingerprint for model in self.models) or self.fingerprint
+        return "_".join(["cactus", self.version, fingerprint, *forms])
+
+    @property
+    def model_names(self) -> str:
+        """The name of the model, or those of all models."""
+        return ", ".join(model.name for model in self.models) or self.model
 
 
 RouterReply = (

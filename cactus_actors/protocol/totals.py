@@ -67,16 +67,12 @@ class Distribution(msgspec.Struct, frozen=True):
     sum: float
 
 
-class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts since the router started, which only grow.
+class ModelTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of the jobs of a model, or of all, since the router started, which only grow.
 
     Seconds, except those between tokens, and tokens are of ended jobs, as in `JobReport`. Tokens that arrive
     together share the time since the one before. `generated_tokens` are those of local workers,
-    `prompt_tokens_done` the prompts of jobs that were dispatched. `rejected` are refused requests by type of error;
-    `bad_frames` are frames that are not a message, by that type, or `worker_message` for those of a worker and `topic`
-    for subscriptions. `late_deltas`, with `late_tokens`, were of void dispatches. `replayed_items` were sent in
-    answer to `resumes`; `stream_gaps` of these requested items that had been published before. `lost_edges` are
-    edge processes that ended.
+    `prompt_tokens_done` the prompts of jobs that were dispatched.
     """
 
     queue_seconds: Distribution
@@ -91,6 +87,18 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens_done: int
     generated_tokens: int
     ended: dict[FinishReason, int]
+
+
+class Totals(ModelTotals, frozen=True, kw_only=True):
+    """Counts of the service since the router started, those of all its models together included.
+
+    `rejected` are refused requests by type of error;
+    `bad_frames` are frames that are not a message, by that type, or `worker_message` for those of a worker and `topic`
+    for subscriptions. `late_deltas`, with `late_tokens`, were of void dispatches. `replayed_items` were sent in
+    answer to `resumes`; `stream_gaps` of these requested items that had been published before. `lost_edges` are
+    edge processes that ended.
+    """
+
     attempts: dict[AttemptOutcome, int]
     cloud_attempts: dict[CloudOutcome, int]
     lost_workers: dict[WorkerLoss, int]

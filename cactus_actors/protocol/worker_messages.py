@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.error_info import ErrorInfo
-from cactus_actors.protocol.messages import ChatMessage, Task, WorkerKind
+from cactus_actors.protocol.messages import ChatMessage, Task
 from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
 from cactus_actors.protocol.sampling_params import SamplingParams
+from cactus_actors.protocol.service_status import WorkerKind
 from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending
 
 
@@ -24,7 +25,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     no blocks: num_blocks 0. `fingerprint` is that of the model's files (`models/fingerprint.py`); `weights` and
     `kv_cache` are formats. The worker sends at most `max_reports_ahead` reports before a ReportsTaken acknowledges
     them; 0 is no limit. `block_bytes` and `state_bytes` are the memory of a block and of one of the `num_states`
-    recurrent states, of running sequences and checkpoints.
+    recurrent states, of running sequences and checkpoints. `served_as` is the name of the model in a service of
+    several models.
     """
 
     worker_id: str
@@ -45,6 +47,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     block_bytes: int = 0
     num_states: int = 0
     state_bytes: int = 0
+    served_as: str = ""
 
 
 class Finish(msgspec.Struct, frozen=True, array_like=True):

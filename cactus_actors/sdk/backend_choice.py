@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from cactus_actors.config import HandoffSettings, WeightFormat
+from cactus_actors.config import HandoffSettings
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.sdk.backend import Backend
 
 

@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from cactus_actors.config import HandoffSettings, RouterSettings, WeightFormat, WorkerSettings
+from cactus_actors.config import HandoffSettings, RouterSettings, WorkerSettings
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.handoff.cloud_access import read_cloud_access
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.confidence_fits import fits_for

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from cactus_actors.client.picture_files import with_read_pictures
-from cactus_actors.config import HandoffSettings, WeightFormat
+from cactus_actors.config import HandoffSettings
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result

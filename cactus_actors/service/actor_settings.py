@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from cactus_actors.config import (
-    AdapterSetting,
     GatewaySettings,
     HandoffSettings,
     RouterSettings,
@@ -16,6 +16,7 @@ from cactus_actors.config import (
     WorkerSettings,
     cache_format,
 )
+from cactus_actors.config_models import AdapterSetting, RoutedModel
 from cactus_actors.gateway.http.api_keys import accounts_of
 from cactus_actors.handoff.audit_files import audit_directory
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
@@ -72,31 +73,72 @@ def pictures_of(config: ServeConfig) -> PictureAccess:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceModel:
+    """A model of the service: its name (empty for the only one), its configuration, and its files.
+
+    `model` and `mmproj` name the same files for every actor; `own_name` is that in its files, None if they were not
+    read.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    config: ServeConfig
+    model: str
+    mmproj: str | None
+    own_name: str | None = None
+
+    @property
+    def routed(self) -> RoutedModel:
+        """What the router and the gateway of a service of several models know of it."""
+        config = self.config
+        return RoutedModel(
+            name=self.name,
+            aliases=list(self.aliases),
+            model=self.model,
+            overrides=overrides_of(config, self.mmproj),
+            weights=config.weights,
+            kv_cache=cache_format(config.kv_cache, config.weights),
+            adapters=adapters_of(config),
+            desired_workers=config.workers,
+            probe_file=config.handoff.probe_file,
+            probability_file=config.handoff.probability_file,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ActorSettings:
-    """`model` and `mmproj` name the same files for every actor; `job_log` is a path, None for no log.
+    """`models` has the default one first; `job_log` is a path, None for no log.
 
     `api_keys` maps the digests of accepted API keys to their grants.
     """
 
     config: ServeConfig
-    model: str
-    mmproj: str | None
+    models: Sequence[ServiceModel]
     keys: ServiceKeys
     api_keys: dict[str, KeyGrants]
     journal_dir: Path | None
     job_log: str | None
     otlp_endpoint: str | None
 
-    def router(self, *, jobs: str, stream: str, workers: str, desired_workers: int, has_cloud: bool) -> RouterSettings:
-        config = self.config
+    @property
+    def _routed(self) -> list[RoutedModel]:
+        """The models of a service of several; empty for one model."""
+        return [model.routed for model in self.models] if self.config.models else []
+
+    def router(
+        self, *, jobs: str, stream: str, workers: str, desired_workers: dict[str, int], has_cloud: bool
+    ) -> RouterSettings:
+        """The router's settings; `desired_workers` are by the names of the models."""
+        config, first = self.config, self.models[0]
         return RouterSettings(
-            model=self.model,
-            overrides=overrides_of(self.config, self.mmproj),
+            model=first.model,
+            overrides=overrides_of(first.config, first.mmproj),
+            models=[msgspec.structs.replace(it, desired_workers=desired_workers[it.name]) for it in self._routed],
             pictures=pictures_of(self.config),
             jobs_endpoint=jobs,
             stream_endpoint=stream,
             workers_endpoint=workers,
-            desired_workers=desired_workers,
+            desired_workers=desired_workers[first.name],
             max_queued_jobs=config.max_queued_jobs,
             job_timeout_s=config.job_timeout_s,
             max_memory_bytes=config.max_router_bytes,
@@ -124,12 +166,15 @@ class ActorSettings:
             adapters=adapters_of(config),
         )
 
-    def worker(self, worker_id: str) -> WorkerSettings:
-        config = self.config
+    def worker(self, model: str, worker_id: str) -> WorkerSettings:
+        """The settings of a worker of the model of that name."""
+        [served] = [it for it in self.models if it.name == model]
+        config = served.config
         return WorkerSettings(
             worker_id=worker_id,
-            model=self.model,
-            mmproj=self.mmproj,
+            served_as=model,
+            model=served.model,
+            mmproj=served.mmproj,
             weights=config.weights,
             kv_cache=config.kv_cache,
             threads=config.threads,
@@ -155,11 +200,12 @@ class ActorSettings:
 
     def gateway(self, listen: str) -> GatewaySettings:
         """The gateway's settings; `listen` is HOST:PORT."""
-        config = self.config
+        config, first = self.config, self.models[0]
         return msgspec.structs.replace(
             config.gateway,
-            model=self.model,
-            overrides=overrides_of(self.config, self.mmproj),
+            model=first.model,
+            overrides=overrides_of(first.config, first.mmproj),
+            models=self._routed,
             listen=listen,
             alias=config.alias,
             tls_cert=None if config.tls_cert is None else str(config.tls_cert.expanduser().absolute()),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.config import AdapterSetting
+from cactus_actors.config_models import AdapterSetting
 from cactus_actors.placement.local.local_placement import environment_of_children
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.error_info import ErrorInfo

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from cactus_actors.config import ServeConfig
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.models.mmproj_path import find_mmproj
-from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.protocol.errors import CactusError, ModelFileInvalid
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES
-from cactus_actors.service.actor_settings import adapters_of, has_draft_head, overrides_of
+from cactus_actors.service.actor_settings import ServiceModel, adapters_of, has_draft_head, overrides_of
 from cactus_actors.service.model_check import check_model
+from cactus_actors.service.model_configs import NamedConfig
 
 
 class ModelSource(NamedTuple):
@@ -20,6 +21,24 @@ class ModelSource(NamedTuple):
     model: str
     mmproj: str | None
     name: str | None
+
+
+def find_service_model(named: NamedConfig, announce: Callable[[str], None]) -> ServiceModel:
+    """A model of the service with its files; raises the errors of `find_model`, which name it among several."""
+    try:
+        source = find_model(named.config, announce)
+    except CactusError as error:
+        if named.name:
+            raise type(error)(f"model {named.name}: {error.message}", param=error.param) from None
+        raise
+    return ServiceModel(
+        name=named.name,
+        aliases=named.aliases,
+        config=named.config,
+        model=source.model,
+        mmproj=source.mmproj,
+        own_name=source.name,
+    )
 
 
 def find_model(config: ServeConfig, announce: Callable[[str], None]) -> ModelSource:

@@ -11,6 +11,7 @@ from cactus_actors.handoff.settings_check import check_handoff
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
+from cactus_actors.service.model_configs import model_configs
 from cactus_actors.service.ports import check_forms
 from cactus_actors.service.service_keys import check_endpoints
 
@@ -21,6 +22,7 @@ def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[
     The settings come first, then the files that they name. On a cluster these files may be on another node, and
     the actor that reads them reports errors.
     """
+    model_configs(config)
     check_forms(config)
     check_endpoints(config)
     check_handoff(config.handoff)

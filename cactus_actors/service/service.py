@@ -5,6 +5,7 @@ The placement transports calls and health checks only; jobs and tokens travel ov
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import threading
@@ -17,6 +18,7 @@ from cactus_actors.fleet.readiness import StallTimeout, await_result
 from cactus_actors.fleet.singleton import Singleton
 from cactus_actors.fleet.start_phases import PhaseAnnouncer, ShowPhase, StartPhase
 from cactus_actors.fleet.worker_pool import WorkerPool
+from cactus_actors.fleet.worker_pools import WorkerPools
 from cactus_actors.handoff.cloud_key import is_cloud_configured
 from cactus_actors.handoff.settings_check import plain_text_warning
 from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
@@ -26,7 +28,8 @@ from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.service.actor_settings import ActorSettings
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogTarget
-from cactus_actors.service.model_source import find_model
+from cactus_actors.service.model_configs import model_configs
+from cactus_actors.service.model_source import find_service_model
 from cactus_actors.service.placement_choice import make_placement, uses_ray
 from cactus_actors.service.ports import check_ports
 from cactus_actors.service.preflight import check_settings
@@ -75,7 +78,21 @@ class Service:
             timeouts=timeouts,
         )
         self._gateway = Singleton("the gateway", self._place_gateway, self._begin_gateway, announce, timeouts=timeouts)
-        self._workers = WorkerPool(config.workers, self._launch_worker, self._on_worker_lost, announce, timeouts)
+        self._model_configs = model_configs(config)
+        self._workers = WorkerPools(
+            {
+                name: WorkerPool(
+                    one.workers,
+                    functools.partial(self._launch_worker, name),
+                    self._on_worker_lost,
+                    announce,
+                    timeouts,
+                    prefix=name or "worker",
+                )
+                for name, _, one in self._model_configs
+            }
+        )
+        self._num_workers = sum(one.config.workers for one in self._model_configs)
         self._placement_or_none: Placement | None = None
         self._http: str | None = None
         self._endpoints: Endpoints | None = None
@@ -85,7 +102,7 @@ class Service:
         self._job_log: JobLogTarget | None = None
         self._state: StateDirectory | None = None
         self._actor_settings: ActorSettings | None = None
-        self._model_name = config.model
+        self._model_name = ", ".join(name for name, _, _ in self._model_configs) or config.model
 
     @property
     def endpoints(self) -> Endpoints:
@@ -100,8 +117,13 @@ class Service:
 
     @property
     def model_name(self) -> str:
-        """The model's name for clients; the service must have started."""
+        """The model's name for clients, or those of all models; the service must have started."""
         return self._config.alias or self._model_name
+
+    @property
+    def num_workers(self) -> int:
+        """The workers of all models that the configuration asks for."""
+        return self._num_workers
 
     @property
     def _settings(self) -> ActorSettings:
@@ -141,14 +163,13 @@ class Service:
         try:
             check_ports(self._config)
             keys = service_keys(self._config)
-            source = find_model(self._config, self._announce)
-            self._model_name = source.name or self._model_name
+            models = [find_service_model(named, self._announce) for named in self._model_configs]
+            self._model_name = self._model_name if self._config.models else models[0].own_name or self._model_name
             collector = otlp_endpoint(self._config, os.environ, self._announce)
             self._job_log = JobLogTarget(self._config, self._log_line)
             self._actor_settings = ActorSettings(
                 config=self._config,
-                model=source.model,
-                mmproj=source.mmproj,
+                models=models,
                 keys=keys,
                 api_keys=api_keys,
                 journal_dir=self._journal_dir,
@@ -239,11 +260,11 @@ class Service:
         self._workers.reconcile(now, self._ready_workers)
 
     def _on_router_health(self, health: RouterHealth) -> None:
-        self._workers.fleet.desired = health.desired_workers
+        self._workers.want(health.desired_workers)
         self._ready_workers = health.ready_workers
         if health.num_restarts_requested > self._num_restarts_seen:
             self._announce("every worker is replaced, one at a time")
-            self._workers.fleet.replace_all()
+            self._workers.replace_all()
         self._num_restarts_seen = health.num_restarts_requested
 
     def _is_drained(self) -> bool:
@@ -264,7 +285,7 @@ class Service:
             jobs=known.jobs if known else config.jobs_endpoint,
             stream=known.stream if known else config.stream_endpoint,
             workers=known.workers if known else self._configured_workers_endpoint,
-            desired_workers=self._workers.fleet.desired,
+            desired_workers=self._workers.desired,
             has_cloud=self._has_cloud,
         )
         return self._placement.start(ROUTER, settings, name="router")
@@ -292,9 +313,9 @@ class Service:
         actor.run(self.endpoints.jobs, self.endpoints.stream)
         return True
 
-    def _launch_worker(self, worker_id: str) -> Actor:
-        settings = self._settings.worker(worker_id)
-        worker = self._placement.start(self._worker_kind, settings, name=worker_id, num_cpus=self._config.threads)
+    def _launch_worker(self, model: str, worker_id: str) -> Actor:
+        settings = self._settings.worker(model, worker_id)
+        worker = self._placement.start(self._worker_kind, settings, name=worker_id, num_cpus=settings.threads)
         worker.run(self._workers_endpoint)
         return worker
 
@@ -303,11 +324,11 @@ class Service:
 
     def _await_workers(self) -> None:
         timeout = StallTimeout(self._config.ready_timeout_s, time.monotonic())
-        while (num_ready := self._num_ready()) < self._config.workers:
+        while (num_ready := self._num_ready()) < self._num_workers:
             self._check_losses()
             now = time.monotonic()
             self._workers.reconcile(now, ())
-            phases = tuple(self._workers.loading.values())
+            phases = self._workers.loading
             for phase in phases:
                 self._show_phase(phase)
             timeout.check(now, (num_ready, phases), self._wait_reason(num_ready, phases))
@@ -320,8 +341,8 @@ class Service:
         return len(health.ready_workers)
 
     def _wait_reason(self, num_ready: int, phases: Sequence[StartPhase]) -> str:
-        parts = [f"{num_ready} of {self._config.workers} workers are ready", *(it.text for it in phases)]
-        if num_lost := self._workers.fleet.num_restarts:
+        parts = [f"{num_ready} of {self._num_workers} workers are ready", *(it.text for it in phases)]
+        if num_lost := self._workers.num_restarts:
             parts.append(f"{num_lost} were lost")
         if self._uses_ray and any(phase.name == "placing" for phase in phases):
             parts.append(f"Ray looks for nodes with {self._config.threads} free CPUs")
@@ -330,8 +351,8 @@ class Service:
     def _check_losses(self) -> None:
         """Raise the error of a worker that failed before it was ready, or Unavailable after too many losses."""
         for exit_info in self._workers.unreported_exits():
-            num_lost = self._workers.fleet.num_restarts
-            if not exit_info.is_lost or num_lost >= MAX_LOSSES_PER_WORKER * self._config.workers:
+            num_lost = self._workers.num_restarts
+            if not exit_info.is_lost or num_lost >= MAX_LOSSES_PER_WORKER * self._num_workers:
                 raise exit_info.error or Unavailable("a worker left before it was ready")
 
     def _end(self, actors: Sequence[Actor | None], *arguments: object) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from cactus_actors.config import CloudBudget, GatewaySettings, HandoffSettings, ServeConfig
 from cactus_actors.config_fields import ConfigField, config_fields
+from cactus_actors.config_models import ModelEntry
 from docs.generate.layout import item, page, paragraphs
 
 INTRODUCTION = """\
@@ -41,6 +42,7 @@ ENVIRONMENT = """\
 SERVICE = {
     "Model": [
         "model",
+        "models",
         "mmproj",
         "lora",
         "chat_template",
@@ -76,6 +78,7 @@ SERVICE = {
 """The settings of ServeConfig under the headings of `cactus serve --help`, and those of the router."""
 
 SECTIONS: list[tuple[str, type[msgspec.Struct], str]] = [
+    ("`[[models]]`", ModelEntry, ""),
     ("`[gateway]`", GatewaySettings, "Limits and defaults of the HTTP gateway; see [http.md](http.md)."),
     (
         "`[handoff]`",

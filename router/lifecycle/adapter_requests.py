@@ -11,13 +11,15 @@ from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import AdaptersLoaded
 from cactus_actors.router.effects import LogWarning
 from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.worker import WorkerRecord
 
 
 @dataclass
 class PendingLoad:
-    """A load in progress: jobs may name the adapter when every worker of `waiting` has it."""
+    """A load in progress: jobs may name the adapter when every worker of `waiting`, of its model, has it."""
 
+    fleet: ModelFleet
     name: str
     path: str
     key: str
@@ -27,90 +29,95 @@ class PendingLoad:
 
 
 class AdapterRequests:
-    """Loads and unloads adapters: each worker gets their list with its Welcome and whenever the list changes."""
+    """Loads and unloads adapters of models: each worker gets the list of its model with its Welcome and on changes."""
 
     def __init__(self, state: RouterState) -> None:
         self._state = state
-        self._registry = state.adapters
-        self._workers = state.dispatcher.workers
+        self._fleets = state.fleets
         self._outbox = state.outbox
-        self._loads: dict[str, PendingLoad] = {}  # by name
+        self._loads: dict[tuple[str, str], PendingLoad] = {}  # by the names of the model and of the adapter
 
-    def on_welcome(self, identity: bytes) -> None:
+    def on_welcome(self, identity: bytes, fleet: ModelFleet) -> None:
         """Send the list of adapters to a worker whose session begins; an empty list is not sent."""
-        if self._registry.is_used:
-            self._outbox.command(identity, self._registry.command)
+        if fleet.adapters.is_used:
+            self._outbox.command(identity, fleet.adapters.command)
 
     def load(self, identity: bytes, request: LoadAdapter, encoding: Encoding) -> None:
-        """Let the workers load an adapter; raises InvalidRequest."""
-        name, path = request.name, request.path
+        """Let the workers of a model load an adapter; raises InvalidRequest, ModelNotFound."""
+        fleet, name, path = self._fleets.named(request.model), request.name, request.path
+        registry, workers = fleet.adapters, fleet.dispatcher.workers
         if not is_adapter_name(name):
             raise InvalidRequest(f"{name[:80]!r} is no name of an adapter: {NAME_RULE}", param="name")
         if not path.startswith("/"):
             raise InvalidRequest("the path of an adapter must be absolute", param="path")
-        load = self._loads.get(name)
-        known = load.path if load is not None else self._registry.path_of(name)
+        load = self._loads.get((fleet.name, name))
+        known = load.path if load is not None else registry.path_of(name)
         if known is not None and known != path:
             raise InvalidRequest(f"adapter {name!r} has other files; unload it first", param="name")
         if known is not None and load is None:
-            reply = AdapterLoaded(name=name, num_workers=len(self._workers.local), request_id=request.request_id)
+            reply = AdapterLoaded(name=name, num_workers=len(workers.local), request_id=request.request_id)
             self._outbox.reply(identity, reply, encoding)
             return
         if load is None:
-            key = self._registry.prepare(path)
-            waiting = {worker.identity for worker in self._workers.local.values()}
-            load = self._loads[name] = PendingLoad(name, path, key, waiting, len(waiting), {})
-            self._send_to_workers()
+            key = registry.prepare(path)
+            waiting = {worker.identity for worker in workers.local.values()}
+            load = PendingLoad(fleet, name, path, key, waiting, len(waiting), {})
+            self._loads[fleet.name, name] = load
+            self._send_to_workers(fleet)
         load.requesters[identity] = request, encoding
         self._complete(load)
 
     def unload(self, identity: bytes, request: UnloadAdapter, encoding: Encoding) -> None:
         """Remove an adapter: later jobs cannot name it; raises ModelNotFound."""
-        self._registry.remove(request.name)
+        self._fleets.named(request.model).adapters.remove(request.name)
         self._outbox.reply(identity, AdapterUnloaded(name=request.name, request_id=request.request_id), encoding)
 
     def on_loaded(self, worker: WorkerRecord, message: AdaptersLoaded) -> None:
         """Handle a worker's report about the adapters of its list: loaded, or failed."""
+        fleet = self._fleets.of_worker(worker)
         for load in list(self._loads.values()):
-            if load.key not in message.keys:
+            if load.fleet is not fleet or load.key not in message.keys:
                 continue
             load.waiting.discard(worker.identity)
             if load.key in message.failures:
                 self._fail(load, message.failures[load.key])
             else:
                 self._complete(load)
-        for name, reason in self._registry.named(message.failures).items():
+        for name, reason in fleet.adapters.named(message.failures).items():
             self._outbox.add(LogWarning(f"worker {worker.worker_id} has no adapter {name}: {reason}"))
 
     def on_tick(self) -> None:
         """Stop waiting for workers that are gone, and forget removed adapters that no job has."""
         for load in list(self._loads.values()):
-            load.waiting &= {worker.identity for worker in self._workers.local.values()}
+            load.waiting &= {worker.identity for worker in load.fleet.dispatcher.workers.local.values()}
             self._complete(load)
-        if self._registry.has_removed:
-            jobs = (*self._state.pending.values(), *self._state.jobs.live.values())
-            if self._registry.forget(job.submission.adapter for job in jobs):
-                self._send_to_workers()
+        for fleet in self._fleets:
+            if fleet.adapters.has_removed and fleet.adapters.forget(self._keys_in_use(fleet)):
+                self._send_to_workers(fleet)
 
     def _complete(self, load: PendingLoad) -> None:
         if load.waiting:
             return
-        del self._loads[load.name]
-        self._registry.publish(load.name, load.key)
+        del self._loads[load.fleet.name, load.name]
+        load.fleet.adapters.publish(load.name, load.key)
         for identity, (request, encoding) in load.requesters.items():
             reply = AdapterLoaded(name=load.name, num_workers=load.num_workers, request_id=request.request_id)
             self._outbox.reply(identity, reply, encoding)
 
     def _fail(self, load: PendingLoad, reason: str) -> None:
-        del self._loads[load.name]
-        self._registry.discard(load.key)
-        self._send_to_workers()
+        del self._loads[load.fleet.name, load.name]
+        load.fleet.adapters.discard(load.key)
+        self._send_to_workers(load.fleet)
         error = InvalidRequest(reason, param="path")
         for identity, (request, encoding) in load.requesters.items():
             self._state.counters.rejected[error.type] += 1
             self._outbox.reject(identity, error, encoding, request_id=request.request_id)
 
-    def _send_to_workers(self) -> None:
-        for worker in self._workers:
+    def _send_to_workers(self, fleet: ModelFleet) -> None:
+        for worker in fleet.dispatcher.workers:
             if worker.is_local:
-                self._outbox.command(worker.identity, self._registry.command)
+                self._outbox.command(worker.identity, fleet.adapters.command)
+
+    def _keys_in_use(self, fleet: ModelFleet) -> list[str]:
+        jobs = (*self._state.pending.values(), *self._state.jobs.live.values())
+        return [job.submission.adapter for job in jobs if job.submission.model == fleet.name]

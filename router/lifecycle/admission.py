@@ -83,9 +83,21 @@ class Admission:
             return
         if self._state.is_draining:
             raise Unavailable("the service is draining", retry_after=5.0)
-        adapter = self._adapter_of(submit)
-        pending = self._pending(submit, content, digest, encoding, caller.tenant, now, self._grants(submit, caller))
-        pending.submission = msgspec.structs.replace(pending.submission, adapter=adapter)
+        fleet = self._state.fleets.requested(submit.model)
+        adapter = fleet.adapters.key_of(submit.model, submit.options.lora)
+        submission = Submission(
+            digest,
+            encoding,
+            caller.tenant,
+            now,
+            self._account(submit),
+            self._grants(submit, caller),
+            submit.traceparent,
+            submit.keyed,
+            adapter,
+            fleet.name,
+        )
+        pending = self._pending(submit, content, submission)
         pending.pictures = pictures
         pending.reservation = replace(pending.reservation, load=pending.reservation.load.with_pictures(pictures))
         pending.requesters[identity] = encoding
@@ -93,21 +105,33 @@ class Admission:
         timeout_s = self._factory.timeout_s(None if timeout_ms is None else timeout_ms / 1000, pending)
         # Checked before preparation, which is expensive; the deadline first, because a job may be unable to end in
         # time even with an empty queue.
-        self._state.dispatcher.forecast.check(pending.reservation, timeout_s)
-        self._state.dispatcher.queue.check_room(pending.reservation, now)
+        fleet.dispatcher.forecast.check(pending.reservation, timeout_s)
+        fleet.dispatcher.queue.check_room(pending.reservation, now)
         self._prepare(pending)
 
     def restore(self, record: AcceptedRecord, now: float) -> None:
         """Prepare a job again that an earlier router accepted."""
         submit, arrived_at = record.submit, self._journal_writer.own_time(record.accepted_at, now)
-        pending = self._pending(
-            submit, _canonical(submit), record.digest, record.encoding, record.tenant, arrived_at, record.grants
-        )
-        pending.record = record
+        fleet, adapter, refusal = self._state.fleets.first, "", None
         try:
-            pending.submission = msgspec.structs.replace(pending.submission, adapter=self._adapter_of(submit))
+            fleet = self._state.fleets.requested(submit.model)
+            adapter = fleet.adapters.key_of(submit.model, submit.options.lora)
         except CactusError as error:
-            pending.refusal = error
+            refusal = error
+        submission = Submission(
+            record.digest,
+            record.encoding,
+            record.tenant,
+            arrived_at,
+            self._account(submit),
+            record.grants,
+            submit.traceparent,
+            submit.keyed,
+            adapter,
+            fleet.name,
+        )
+        pending = self._pending(submit, _canonical(submit), submission)
+        pending.record, pending.refusal = record, refusal
         self._prepare(pending, record.sources, record.pictures)
 
     def owners(self) -> Iterator[tuple[str, str]]:
@@ -119,7 +143,7 @@ class Admission:
     def on_prepared(self, job_id: str, outcome: PreparedRequest | CactusError, now: float) -> None:
         """Pass a prepared request to the journal, or refuse one that cannot be prepared."""
         pending = self._state.pending.pop(job_id)
-        self._state.dispatcher.queue.release(job_id)
+        self._state.fleets.of(pending).dispatcher.queue.release(job_id)
         outcome = pending.refusal or outcome
         try:
             if isinstance(outcome, CactusError):
@@ -142,8 +166,7 @@ class Admission:
         """Accept these jobs, which are on disk."""
         for job_id in job_ids:
             self._journal_writer.on_written(job_id)
-            self._state.dispatcher.queue.release(job_id)
-            job = self._state.jobs.live.get(job_id)
+            job = self._release_reservation(job_id)
             if job is not None and not job.is_admitted:
                 self._admit(job)
 
@@ -151,8 +174,7 @@ class Admission:
         """Refuse these jobs, which could not be written to disk."""
         error = StorageFailure(f"the journal cannot be written: {reason}", retry_after=5.0)
         for job_id in job_ids:
-            self._state.dispatcher.queue.release(job_id)
-            job = self._state.jobs.live.get(job_id)
+            job = self._release_reservation(job_id)
             if job is not None and not job.is_admitted:
                 self._state.jobs.retract(job)
                 self._journal_writer.on_refused(job_id)
@@ -164,11 +186,12 @@ class Admission:
         state = self._state
         self_contained, prepared = prepared.self_contained, msgspec.structs.replace(prepared, self_contained=None)
         job = self._factory.job(pending, prepared)
-        state.dispatcher.forecast.on_prepared(len(pending.content), len(prepared.prompt_ids))
+        dispatcher = state.fleets.of(pending).dispatcher
+        dispatcher.forecast.on_prepared(len(pending.content), len(prepared.prompt_ids))
         if pending.record is None:
             time_left = None if job.deadline is None else job.deadline - now
-            state.dispatcher.forecast.check(job.reservation, time_left)
-            state.dispatcher.queue.check_room(job.reservation, now)
+            dispatcher.forecast.check(job.reservation, time_left)
+            dispatcher.queue.check_room(job.reservation, now)
         pictures, is_journaled = pending.pictures, state.has_journal and pending.record is None
         if is_journaled:
             pictures = (*pictures, *(self_contained.pictures if self_contained else ()))
@@ -177,7 +200,7 @@ class Admission:
         self._streams.schedule_progress(job, now)
         if is_journaled:
             reservation = replace(job.reservation, load=job.reservation.load.with_pictures(pictures))
-            state.dispatcher.queue.reserve(job.job_id, reservation)
+            dispatcher.queue.reserve(job.job_id, reservation)
             content = self_contained.content if self_contained else pending.content
             self._journal_writer.accepted(job, content, pictures)
         else:
@@ -186,7 +209,7 @@ class Admission:
     def _admit(self, job: Job) -> None:
         job.is_admitted = True
         self._state.jobs.count("accepted")
-        self._state.dispatcher.queue.add(job)
+        self._state.fleets.of(job).dispatcher.queue.add(job)
         for identity, encoding in job.attached.items():
             self._state.outbox.reply(identity, job.accepted, encoding)
 
@@ -210,7 +233,7 @@ class Admission:
             state.outbox.reply(identity, finished, encoding)
         seconds = now - pending.submission.arrived_at
         report = report_of_unprepared(record.submit, result, pending.tenant, state.facts.epoch, seconds)
-        state.counters.on_ended(report)
+        state.fleets.of(pending).counters.on_ended(report)
         state.outbox.add(ReportJob(report))
 
     def _prepare(
@@ -220,7 +243,7 @@ class Admission:
         kept: Sequence[PictureReference] = (),
     ) -> None:
         state, reservation = self._state, pending.reservation
-        state.dispatcher.queue.reserve(pending.job_id, reservation)
+        state.fleets.of(pending).dispatcher.queue.reserve(pending.job_id, reservation)
         state.pending[pending.job_id] = pending
         state.outbox.own(pending.job_id, pending.tenant)
         state.outbox.add(
@@ -233,6 +256,7 @@ class Admission:
                 frames=tuple(picture.content for picture in pending.pictures),
                 kept=tuple(reference.digest for reference in kept),
                 tenant=pending.tenant,
+                model=pending.submission.model,
             )
         )
 
@@ -254,31 +278,27 @@ class Admission:
         for identity, encoding in clients.items():
             self._state.outbox.reject(identity, error, encoding, job_id=job_id)
 
-    def _pending(
-        self,
-        submit: Submit,
-        content: bytes,
-        digest: bytes,
-        encoding: Encoding,
-        tenant: str,
-        arrived_at: float,
-        grants: KeyGrants,
-    ) -> PendingSubmit:
-        """A request with its reservation; an unknown account, or that of a removed key, takes no share."""
-        account = submit.account if submit.account in self._state.settings.accounts else ""
-        user = share_owner(account, tenant, submit.options.user)
-        work = self._state.dispatcher.forecast.work_of_request(len(content), submit.options)
-        is_background = (submit.options.priority or 0) > 0
-        return PendingSubmit(
-            submit.job_id,
-            Submission(digest, encoding, tenant, arrived_at, account, grants, submit.traceparent, submit.keyed),
-            Reservation(user, grants.weight, load_of_request(content), work, is_background),
-            content,
+    def _pending(self, submit: Submit, content: bytes, submission: Submission) -> PendingSubmit:
+        """A request with its reservation."""
+        user = share_owner(submission.account, submission.tenant, submit.options.user)
+        weight, is_background = submission.grants.weight, (submit.options.priority or 0) > 0
+        pending = PendingSubmit(
+            submit.job_id, submission, Reservation(user, weight, load_of_request(content), 0.0, is_background), content
         )
+        forecast = self._state.fleets.of(pending).dispatcher.forecast
+        work = forecast.work_of_request(len(content), submit.options)
+        pending.reservation = replace(pending.reservation, work=work)
+        return pending
 
-    def _adapter_of(self, submit: Submit) -> str:
-        """The key of the adapter that the request names; raises ModelNotFound."""
-        return self._state.adapters.key_of(submit.model, submit.options.lora)
+    def _release_reservation(self, job_id: str) -> Job | None:
+        """End the reservation of a job that the journal has handled; returns the job, unless it has ended."""
+        for fleet in self._state.fleets:  # it may have ended since
+            fleet.dispatcher.queue.release(job_id)
+        return self._state.jobs.live.get(job_id)
+
+    def _account(self, submit: Submit) -> str:
+        """The account of a request; an unknown one, or that of a removed key, takes no share."""
+        return submit.account if submit.account in self._state.settings.accounts else ""
 
     def _grants(self, submit: Submit, caller: Caller) -> KeyGrants:
         """The grants of the job: an account has its own weight, but no more rights to the cloud than its caller."""

@@ -22,9 +22,8 @@ class AuditSampler:
     def __init__(self, state: RouterState) -> None:
         self._state = state
         self._outbox = state.outbox
-        self._workers = state.dispatcher.workers
+        self._workers = state.fleets.cloud.workers
         self._share = state.settings.audit_share
-        self._signal = signal_named(state.settings.confidence_signal, state.options.fits)
         self._gates = state.settings.handoff_gates
         self._random = random.Random(state.facts.epoch)  # noqa: S311  a sample, and no secret
 
@@ -42,6 +41,7 @@ class AuditSampler:
         samples, prepared = job.local.log.confidence_samples, job.prepared
         if worker is None or not samples.entropies:
             return
+        signal = signal_named(self._state.settings.confidence_signal, self._state.fleets.of(job).served.fits)
         self._outbox.command(
             worker.identity,
             Audit(
@@ -49,7 +49,7 @@ class AuditSampler:
                 params=prepared.params,
                 text=result.text,
                 calls=result.tool_calls,
-                signal=self._gates.lowest(self._signal, samples),
+                signal=self._gates.lowest(signal, samples),
                 threshold=job.threshold,
                 step=job.threshold_step,
                 tenant=job.submission.account or job.tenant,

@@ -30,12 +30,15 @@ class Escalations:
     def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher) -> None:
         settings = state.settings
         self._jobs = state.jobs
-        self._dispatcher = state.dispatcher
+        self._fleets = state.fleets
+        self._clouds = state.fleets.cloud
         self._counters = state.counters
         self._streams = streams
         self._finisher = finisher
         self._gates = settings.handoff_gates
-        self._signal = signal_named(settings.confidence_signal, state.options.fits)
+        self._signals = {
+            fleet.name: signal_named(settings.confidence_signal, fleet.served.fits) for fleet in state.fleets
+        }
         self._share = CloudShare(settings.max_handoff_share)
         self._max_wait_s = settings.max_handoff_wait_s
         self._has_cloud = settings.has_cloud
@@ -79,7 +82,7 @@ class Escalations:
         assert cloud is not None
         is_first = not len(cloud.log)
         if not cloud.log.extend(delta.position, delta.token_ids, delta.text, [], [], now):
-            self._dispatcher.abort(assignment)
+            self._clouds.abort(assignment)
             self.fail(assignment, "chunks of the cloud's answer are missing", now)
             return
         cloud.log.extend_reasoning(delta.position, len(delta.token_ids), delta.reasoning)
@@ -96,7 +99,7 @@ class Escalations:
         job = assignment.job
         assert job.cloud is not None
         self._counters.cloud_attempts["failed"] += 1
-        self._dispatcher.workers.release(assignment)
+        self._clouds.workers.release(assignment)
         job.cloud.dispatch_id = None
         if job.publication.is_seen:
             job.handoff.decision = HandoffDecision("failed", reason)
@@ -115,7 +118,7 @@ class Escalations:
             self._waiting.pop(job_id, None)
 
     def _signal_of(self, job: Job) -> Signal:
-        return entropy_confidence if job.prepared.policy.compares_entropy else self._signal
+        return entropy_confidence if job.prepared.policy.compares_entropy else self._signals[job.submission.model]
 
     def _give_up_late(self, now: float) -> None:
         """Return jobs to their local answers after max_handoff_wait_s, unless a client has seen the cloud's in part."""
@@ -129,7 +132,7 @@ class Escalations:
             del self._asked[job_id]
             if is_awaited:
                 self._waiting.pop(job_id, None)
-                self._dispatcher.release_cloud(job)
+                self._clouds.release_cloud(job)
                 reason = f"no answer of the cloud within {self._max_wait_s:g} s"
                 self._give_up(job, HandoffDecision("failed", reason), now)
 
@@ -141,15 +144,15 @@ class Escalations:
             decision = HandoffDecision("suppressed", f"no cloud slot came free in {CLOUD_WAIT_S:.0f} s")
         if decision is not None:
             self._give_up(job, decision, now)
-        elif (worker := self._dispatcher.free_cloud()) is not None:
-            job.cloud.dispatch_id = self._dispatcher.ask_cloud(job, worker, now)
+        elif (worker := self._clouds.free_cloud()) is not None:
+            job.cloud.dispatch_id = self._clouds.ask_cloud(job, worker, now)
             job.cloud.log.model = worker.hello.model
         else:
             return False
         return True
 
     def _refusal(self) -> HandoffDecision | None:
-        workers = self._dispatcher.workers.cloud.values()
+        workers = self._clouds.workers.cloud.values()
         self._has_cloud = self._has_cloud or bool(workers)  # a key may be stored at any time
         return unavailable_decision((worker.report.unavailable for worker in workers), has_cloud=self._has_cloud)
 
@@ -185,7 +188,7 @@ class Escalations:
             self.fail(assignment, "the cloud's answer was empty", now)
         else:
             self._counters.cloud_attempts["completed"] += 1
-            self._dispatcher.workers.release(assignment)
+            self._clouds.workers.release(assignment)
             job.cloud.dispatch_id = None
             latency_ms = round((now - job.cloud.requested_at) * 1000.0, 3)
             job.handoff.decision = HandoffDecision("completed", gate_failure.gate, finish.provider, latency_ms)
@@ -195,7 +198,7 @@ class Escalations:
     def _on_refusal(self, assignment: Assignment, reason: str, now: float) -> None:
         """Return to the local answer: a budget of the job's owner did not allow the cloud request."""
         self._share.refund()
-        self._dispatcher.release_cloud(assignment.job)
+        self._clouds.release_cloud(assignment.job)
         self._give_up(assignment.job, HandoffDecision("suppressed", reason), now)
 
     def _complete_locally(self, job: Job, now: float) -> None:
@@ -204,7 +207,7 @@ class Escalations:
         assert job.cloud.broke is not None
         if job.local.ending == DROPPED:
             job.local.ending = None
-            self._dispatcher.return_to_queue(job)
+            self._fleets.of(job).dispatcher.return_to_queue(job)
         elif job.local.ending is not None:
             self._finisher.finish(job, JobEnding("error", error=job.cloud.broke), now)
 
@@ -220,7 +223,7 @@ class Escalations:
 
     def _drop_local(self, job: Job) -> None:
         """Stop the local run: a client has seen a chunk of the cloud's answer."""
-        self._dispatcher.release_local(job)
+        self._fleets.of(job).dispatcher.release_local(job)
         job.local.ending = DROPPED
 
 

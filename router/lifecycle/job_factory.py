@@ -32,7 +32,7 @@ class JobFactory:
 
     def job(self, pending: PendingSubmit, prepared: PreparedRequest) -> Job:
         """A job that is not admitted yet."""
-        state, prepared = self._state, self._granted(pending, prepared)
+        state, prepared, fleet = self._state, self._granted(pending, prepared), self._state.fleets.of(pending)
         submission, params = pending.submission, prepared.params
         self._num_made += 1
         job = Job(
@@ -42,7 +42,7 @@ class JobFactory:
                 share_owner(submission.account, submission.tenant, prepared.policy.user),
                 submission.grants.weight,
                 load_of_request(pending.content, prepared),
-                state.dispatcher.forecast.work_of_prepared(prepared),
+                fleet.dispatcher.forecast.work_of_prepared(prepared),
                 prepared.policy.priority > 0,
             ),
             prepared,
@@ -59,7 +59,7 @@ class JobFactory:
             self._num_made,
             LocalAnswer(
                 TokenLog(
-                    state.options.tokens if params.num_logprobs >= 0 else None,
+                    fleet.served.tokens if params.num_logprobs >= 0 else None,
                     prepared.prompt_ids if params.prompt_logprobs else None,
                 )
             ),

@@ -23,7 +23,7 @@ class JobFinisher:
         self, state: RouterState, streams: Streams, journal_writer: JournalWriter, audit_sampler: AuditSampler
     ) -> None:
         self._state = state
-        self._dispatcher = state.dispatcher
+        self._fleets = state.fleets
         self._outbox = state.outbox
         self._streams = streams
         self._journal_writer = journal_writer
@@ -36,17 +36,19 @@ class JobFinisher:
     def finish(self, job: Job, ending: JobEnding, now: float) -> EndedJob:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
         assert self._state.jobs.is_live(job)
-        self._dispatcher.release(job)
+        fleet = self._fleets.of(job)
+        fleet.dispatcher.release_local(job)
+        self._fleets.cloud.release_cloud(job)
         job.publication.is_released = True
         self._streams.advance(job, now)
-        worker = self._dispatcher.workers.by_id(job.attempts.worker)
+        worker = self._fleets.by_id(job.attempts.worker)
         result = make_result(
             job,
             ending,
             now,
             ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0,
             signal=self._state.settings.confidence_signal,
-            fits=self._state.options.fits,
+            fits=fleet.served.fits,
             gates=self._state.settings.handoff_gates,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
@@ -57,9 +59,9 @@ class JobFinisher:
         self._outbox.disown(job.job_id, job.tenant)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)
-        self._dispatcher.forecast.on_ended(job, now, is_complete=ending.reason in ("stop", "length"))
+        fleet.dispatcher.forecast.on_ended(job, now, is_complete=ending.reason in ("stop", "length"))
         report = report_of(job, result, ended.state, self._state.facts.epoch, now)
-        self._state.counters.on_ended(report)
+        fleet.counters.on_ended(report)
         self._outbox.add(ReportJob(report))
         self._audit_sampler.on_ended(job, result)
         return ended

@@ -19,6 +19,7 @@ from cactus_actors.router.effects import LogWarning
 from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.worker import WorkerRecord, WorkerRefusal
 
 EQUAL_ON_ALL_KERNELS = frozenset({"int8"})
@@ -34,17 +35,16 @@ does not keep up slows its workers down instead of queueing their tokens."""
 
 
 class Membership:
-    """Admits workers that run the service's model in its formats; any message shows that its worker is alive.
+    """Admits workers that run a model of the service in its formats; any message shows that its worker is alive.
 
-    The first local worker decides the formats that the settings leave open.
+    The first local worker of a model decides the formats that the settings leave open.
     """
 
     def __init__(self, state: RouterState, worker_reports: WorkerReports, adapters: AdapterRequests) -> None:
         self._facts = state.facts
         self._counters = state.counters
-        self._formats = {"weights": state.settings.weights or "", "kv_cache": state.settings.kv_cache or ""}
         self._outbox = state.outbox
-        self._workers = state.dispatcher.workers
+        self._fleets = state.fleets
         self._refused = state.options.refused
         self._refusals = state.refused_workers
         self._worker_reports = worker_reports
@@ -52,7 +52,7 @@ class Membership:
 
     def handle(self, identity: bytes, message: WorkerMessage, now: float) -> None:
         """Handle one message of a worker."""
-        worker = self._workers.by_identity(identity)
+        worker = self._fleets.by_identity(identity)
         if isinstance(message, Hello):
             self._on_hello(identity, message, now)
         elif worker is None:
@@ -68,38 +68,39 @@ class Membership:
             if isinstance(message, AdaptersLoaded):
                 self._adapters.on_loaded(worker, message)
             elif isinstance(message, Draining):
-                self._workers.drain(worker)
+                self._fleets.of_worker(worker).dispatcher.workers.drain(worker)
             elif isinstance(message, Goodbye):
                 self._worker_reports.on_worker_gone(worker, None, now)
 
     def grant_credit(self, identities: set[bytes]) -> None:
         """Acknowledge the reports of these workers, which may then send more."""
-        max_ahead = max(MIN_AHEAD, MAX_UNACKNOWLEDGED // max(1, self._workers.num_workers))
-        for worker in map(self._workers.by_identity, identities):
+        max_ahead = max(MIN_AHEAD, MAX_UNACKNOWLEDGED // max(1, self._fleets.num_workers))
+        for worker in map(self._fleets.by_identity, identities):
             if worker is not None and (credit := worker.link.credit(min(max_ahead, worker.hello.max_reports_ahead))):
                 self._outbox.command(worker.identity, credit)
 
     def _on_hello(self, identity: bytes, hello: Hello, now: float) -> None:
         """Start or refuse a session; end older sessions of the same name or connection."""
         older: list[WorkerRecord] = []
-        for worker in (self._workers.by_id(hello.worker_id), self._workers.by_identity(identity)):
+        for worker in (self._fleets.by_id(hello.worker_id), self._fleets.by_identity(identity)):
             if worker is not None and worker not in older:
                 older.append(worker)
-        differences = list(self._differences(hello)) if hello.kind == "local" else []
-        if differences:
+        fleet = self._fleets.registered(hello.served_as) if hello.kind == "local" else self._fleets.first
+        differences = list(self._differences(hello, fleet)) if hello.kind == "local" else []
+        if differences or fleet is None:
             self._refuse(identity, hello, differences, now)
         else:
             self._refusals.pop(hello.worker_id, None)
             self._outbox.command(identity, Welcome(self._facts.epoch))
             if hello.kind == "local":
-                self._adapters.on_welcome(identity)
+                self._adapters.on_welcome(identity, fleet)
         for worker in older:
             for dispatch_id in worker.assignments:
                 self._outbox.command(identity, Abort(dispatch_id))
             is_alive = (worker.worker_id, worker.hello.pid) == (hello.worker_id, hello.pid)
             self._worker_reports.on_worker_gone(worker, "reconnected" if is_alive else "died", now)
-        if not differences:
-            self._workers.add(identity, hello, now)
+        if fleet is not None and not differences:
+            fleet.dispatcher.workers.add(identity, hello, now)
 
     def on_tick(self, now: float) -> None:
         """Forget refusals that are old, or too many."""
@@ -120,19 +121,22 @@ class Membership:
         self._outbox.command(identity, Refused(differences[0][0], reason))
         self._outbox.add(LogWarning(f"worker {hello.worker_id} on {hello.node} gets no jobs: {reason}"))
 
-    def _differences(self, hello: Hello) -> Iterator[tuple[str, str]]:
-        """The fields in which a worker differs from the service, each with a description."""
-        facts, first = self._facts, self._first_other(hello)
+    def _differences(self, hello: Hello, fleet: ModelFleet | None) -> Iterator[tuple[str, str]]:
+        """The fields in which a worker differs from the others of its model, each with a description."""
+        if fleet is None:
+            yield "served_as", f"it serves {hello.served_as}, the service has {self._fleets.names}"
+            return
+        served, first = fleet.served, _first_other(fleet, hello)
         own = None if first is None else first.hello
-        expected = facts.fingerprint or (own.fingerprint if own else "")
+        expected = served.fingerprint or (own.fingerprint if own else "")
         if expected and hello.fingerprint != expected:
-            name = facts.model or (own.model if own else "")
+            name = served.name or served.own_name or (own.model if own else "")
             has = f"the fingerprint {hello.fingerprint}" if hello.fingerprint else "no fingerprint"
             yield "model", f"its model {hello.model} has {has}, the service's {name} has {expected}"
         elif not expected and own and hello.model != own.model:
             yield "model", f"its model is {hello.model}, the service's {own.model}"
         for field, what in (("weights", "weights"), ("kv_cache", "keys and values")):
-            value = self._formats[field] or (getattr(own, field) if own else "")
+            value = getattr(served, field) or (getattr(own, field) if own else "")
             if value and getattr(hello, field) != value:
                 yield field, f"its {what} are in {getattr(hello, field) or 'no known format'}, not in {value}"
         if own and own.block_size != hello.block_size:
@@ -144,9 +148,10 @@ class Membership:
                 f"{hello.weights or 'an unknown format'} these give other tokens",
             )
 
-    def _first_other(self, hello: Hello) -> WorkerRecord | None:
-        """The oldest local worker with another name than this one."""
-        for worker in self._workers:
-            if worker.is_local and worker.worker_id != hello.worker_id:
-                return worker
-        return None
+
+def _first_other(fleet: ModelFleet, hello: Hello) -> WorkerRecord | None:
+    """The oldest local worker of the model with another name than this one."""
+    for worker in fleet.dispatcher.workers:
+        if worker.is_local and worker.worker_id != hello.worker_id:
+            return worker
+    return None

@@ -6,8 +6,10 @@ import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest, PermissionDenied
 from cactus_actors.protocol.messages import Restart, Restarting, Scale, Scaling, Status, StatusRequest
+from cactus_actors.protocol.service_status import AdapterStatus, ModelStatus
 from cactus_actors.protocol.totals import Held
 from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.caller import Caller
 
 MAX_WORKERS = 256
@@ -22,17 +24,17 @@ class OperatorRequests:
     def answer(
         self, request: StatusRequest | Scale | Restart, caller: Caller, now: float
     ) -> Status | Scaling | Restarting:
-        """The answer to a request; raises PermissionDenied, InvalidRequest."""
+        """The answer to a request; raises PermissionDenied, InvalidRequest, ModelNotFound."""
         if isinstance(request, StatusRequest):
             status = self.status(request, now)
             return status if caller.role == "operator" else _without_tenants(status)
         self.check(caller)
         if isinstance(request, Restart):
             self._state.num_restarts_requested += 1
-            return Restarting(num_workers=self._state.desired_workers, request_id=request.request_id)
+            return Restarting(num_workers=self._state.fleets.desired_workers, request_id=request.request_id)
         if not 0 <= request.num_workers <= MAX_WORKERS:
             raise InvalidRequest(f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers")
-        self._state.desired_workers = request.num_workers
+        self._state.fleets.named(request.model).desired_workers = request.num_workers
         return Scaling(num_workers=request.num_workers, request_id=request.request_id)
 
     def check(self, caller: Caller) -> None:
@@ -47,44 +49,67 @@ class OperatorRequests:
     def status(self, request: StatusRequest, now: float) -> Status:
         """The state of the service at this moment."""
         state, facts = self._state, self._state.facts
+        fleets, first = state.fleets, state.fleets.first.served
+        models = [_model_status(fleet, with_totals=request.with_totals) for fleet in fleets] if len(fleets) > 1 else []
         return Status(
             request_id=request.request_id,
             version=facts.version,
             epoch=facts.epoch,
             uptime_s=round(now - facts.started_at, 3),
-            model=facts.model,
-            max_context=facts.max_context,
-            vocab_size=facts.vocab_size,
-            has_chat_template=facts.has_chat_template,
-            fingerprint=facts.fingerprint,
+            model=first.name or first.own_name,
+            max_context=first.max_context,
+            vocab_size=first.vocab_size,
+            has_chat_template=first.has_chat_template,
+            fingerprint=first.fingerprint,
             draining=state.is_draining,
-            desired_workers=state.desired_workers,
-            jobs=state.jobs.counts(state.dispatcher.num_waiting),
-            workers=[worker.status(now) for worker in state.dispatcher.workers],
+            desired_workers=fleets.desired_workers,
+            jobs=state.jobs.counts(fleets.num_waiting),
+            workers=[worker.status(now) for worker in fleets.workers],
             refused=dict(state.options.refused),
             refused_workers={name: refusal.reason for name, refusal in state.refused_workers.items()},
             storage_error=state.storage_error,
             held=self._held(now),
-            totals=state.counters.totals() if request.with_totals else None,
-            adapters=state.adapters.statuses,
+            totals=state.counters.totals([it.counters.totals() for it in fleets]) if request.with_totals else None,
+            adapters=[
+                AdapterStatus(name=name, path=path, model=fleet.name)
+                for fleet in fleets
+                for name, path in fleet.adapters.paths.items()
+            ],
+            models=models,
         )
 
     def _held(self, now: float) -> Held:
-        state, queue = self._state, self._state.dispatcher.queue
-        waiting = queue.load
-        oldest_at = min((job.submission.arrived_at for job in queue), default=now)
+        state, fleets = self._state, self._state.fleets
+        loads = [fleet.dispatcher.queue.load for fleet in fleets]
+        oldest_at = min((job.submission.arrived_at for it in fleets for job in it.dispatcher.queue), default=now)
         return Held(
             arrivals=len(state.pending),
             live_jobs=len(state.jobs.live),
-            dispatches=state.dispatcher.workers.num_dispatches,
+            dispatches=sum(it.dispatcher.workers.num_dispatches for it in fleets),
             topics=len(state.topics),
-            waiting_tokens=waiting.num_tokens,
-            waiting_bytes=waiting.num_bytes,
+            waiting_tokens=sum(load.num_tokens for load in loads),
+            waiting_bytes=sum(load.num_bytes for load in loads),
             ended_jobs=len(state.jobs.ended),
             result_bytes=state.results.num_bytes,
             oldest_waiting_s=round(now - oldest_at, 3),
             picture_bytes=state.kept_pictures.num_bytes,
         )
+
+
+def _model_status(fleet: ModelFleet, *, with_totals: bool) -> ModelStatus:
+    served, workers = fleet.served, fleet.dispatcher.workers
+    return ModelStatus(
+        name=fleet.name,
+        aliases=list(served.aliases),
+        max_context=served.max_context,
+        vocab_size=served.vocab_size,
+        fingerprint=served.fingerprint,
+        has_chat_template=served.has_chat_template,
+        desired_workers=fleet.desired_workers,
+        waiting=fleet.dispatcher.num_waiting,
+        running=sum(len(worker.assignments) for worker in workers if worker.is_local),
+        totals=fleet.counters.totals() if with_totals else None,
+    )
 
 
 def _without_tenants(status: Status) -> Status:

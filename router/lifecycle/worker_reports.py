@@ -13,6 +13,7 @@ from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
+from cactus_actors.router.telemetry.model_counters import ModelCounters
 
 MAX_BROKEN_LINKS = 20
 """Successive dispatches of a job that may end with the connection of their worker, without a token in between."""
@@ -32,10 +33,9 @@ class WorkerReports:
         audit_sampler: AuditSampler,
     ) -> None:
         self._jobs = state.jobs
-        self._dispatcher = state.dispatcher
+        self._fleets = state.fleets
         self._outbox = state.outbox
         self._counters = state.counters
-        self._observe_gap = state.counters.inter_token_seconds.observe
         self._max_attempts = state.settings.max_attempts
         self._advance = streams.advance
         self._finisher = finisher
@@ -43,7 +43,8 @@ class WorkerReports:
         self._audit_sampler = audit_sampler
 
     def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
-        self._dispatcher.take_report(worker, report, now)
+        fleet = self._fleets.of_worker(worker)
+        fleet.dispatcher.take_report(worker, report, now)
         is_cloud, assignments = worker.hello.kind == "cloud", worker.assignments
         for delta in report.deltas:
             assignment = assignments.get(delta.dispatch_id)
@@ -54,8 +55,8 @@ class WorkerReports:
                     self._outbox.command(worker.identity, Abort(delta.dispatch_id))
             elif is_cloud:
                 self._escalations.on_delta(assignment, delta, now)
-            elif not self._take_next_token(assignment.job, delta, now):
-                self._on_local_delta(assignment, delta, now)
+            elif not self._take_next_token(assignment.job, delta, fleet.counters, now):
+                self._on_local_delta(assignment, delta, fleet.counters, now)
         if is_cloud:
             self._audit_sampler.on_report(worker)
             self._escalations.pump(now)
@@ -72,14 +73,14 @@ class WorkerReports:
             self._counters.num_farewells += 1
         else:
             self._counters.lost_workers[loss] += 1
-        assignments = self._dispatcher.forget(worker)
+        assignments = self._fleets.of_worker(worker).dispatcher.forget(worker)
         for assignment in assignments:
             if assignment.is_cloud:
                 self._escalations.fail(assignment, "the cloud worker was lost", now)
             else:
                 self._move_on(assignment, _OUTCOMES.get(loss, "lost"), now)
 
-    def _take_next_token(self, job: Job, delta: SequenceDelta, now: float) -> bool:
+    def _take_next_token(self, job: Job, delta: SequenceDelta, counters: ModelCounters, now: float) -> bool:
         """The fast path of `_on_local_delta` for a delta that holds the next token and nothing else.
 
         Returns False, without effect, for any other delta.
@@ -96,12 +97,14 @@ class WorkerReports:
         ):
             return False
         local.num_broken_links = 0
-        self._counters.num_generated_tokens += 1
-        self._observe_gap(now - last_at)
+        counters.num_generated_tokens += 1
+        counters.inter_token_seconds.observe(now - last_at)
         self._advance(job, now)
         return True
 
-    def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
+    def _on_local_delta(
+        self, assignment: Assignment, delta: SequenceDelta, counters: ModelCounters, now: float
+    ) -> None:
         job, log = assignment.job, assignment.job.local.log
         num_before, last_at = len(log.token_ids), log.last_at
         num_measured = len(log.confidence_samples.entropies) if job.is_gated else 0
@@ -117,7 +120,7 @@ class WorkerReports:
             tops,
         ):
             # Tokens are missing, so the stream of this dispatch cannot be continued.
-            self._dispatcher.abort(assignment)
+            self._fleets.of(job).dispatcher.abort(assignment)
             self._move_on(assignment, "broken", now)
             return
         if delta.reasoning or delta.reasoning_flags or log.reasoning is not None:
@@ -131,9 +134,9 @@ class WorkerReports:
         num_new = len(log.token_ids) - num_before
         if num_new:
             job.local.num_broken_links = 0
-            self._counters.num_generated_tokens += num_new
+            counters.num_generated_tokens += num_new
             if num_before:  # tokens of one message share the time since the last one
-                self._observe_gap((now - last_at) / num_new, num_new)
+                counters.inter_token_seconds.observe((now - last_at) / num_new, num_new)
         if delta.extras is not None:
             _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.local.cached_tokens:
@@ -142,7 +145,7 @@ class WorkerReports:
             self._escalations.check_gates(job, num_of_answer, now)
         self._advance(job, now)
         if delta.finish is not None:
-            self._dispatcher.workers.release(assignment)
+            self._fleets.of(job).dispatcher.workers.release(assignment)
             job.attempts.dispatch_id = None
             finish = delta.finish
             self._counters.attempts["completed" if finish.error is None else "failed"] += 1
@@ -170,7 +173,7 @@ class WorkerReports:
         if failure := self._given_up(job):
             self._on_local_end(job, JobEnding("error", error=failure.info()), now)
             return
-        self._dispatcher.return_to_queue(job)
+        self._fleets.of(job).dispatcher.return_to_queue(job)
         self._jobs.count("redispatched")
 
     def _given_up(self, job: Job) -> CactusError | None:

@@ -173,7 +173,7 @@ class PreparationPool:
     def _outcome(self, preparer: Preparer, request: PrepareRequest) -> Outcome:
         try:
             frames = request.frames or self._load(request.kept)
-            return preparer.prepare(request.content, request.sources, frames, request.tenant)
+            return preparer.prepare(request.content, request.sources, frames, request.tenant, request.model)
         except CactusError as error:
             return error
         except Exception as error:  # an error of the tokenizer must fail this request, not the router

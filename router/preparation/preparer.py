@@ -21,8 +21,9 @@ class Preparer(Protocol):
         sources: list[Source] | None = None,
         frames: Sequence[bytes] = (),
         tenant: str = "",
+        model: str = "",
     ) -> PreparedRequest:
-        """The result of `prepare_with_documents`; raises its errors."""
+        """The result of `prepare_with_documents` for the model of that name; raises its errors."""
 
     def make_ready(self) -> None:
         """Wait until a request would be prepared immediately; `prepare` raises the errors."""
@@ -48,6 +49,7 @@ class LocalPreparer:
         sources: list[Source] | None = None,
         frames: Sequence[bytes] = (),
         tenant: str = "",
+        model: str = "",  # noqa: ARG002  it has one model
     ) -> PreparedRequest:
         # a router with preparation processes loads neither grammars nor NumPy
         from cactus_actors.router.preparation.documents import prepare_with_documents

@@ -1,7 +1,7 @@
-"""The process that prepares requests: `python -m cactus_actors.router.preparation.preparer_child FD PARENT MODEL`.
+"""The process that prepares requests: `python -m cactus_actors.router.preparation.preparer_child FD PARENT SETTINGS`.
 
-It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone. MODEL is a
-PreparerModel as JSON.
+It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone. SETTINGS are
+PreparerSettings as JSON.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import msgspec
 
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
-from cactus_actors.router.preparation.documents import Documents, no_documents, prepare_with_documents
+from cactus_actors.router.preparation.documents import Documents, Find, no_documents, prepare_with_documents
 from cactus_actors.router.preparation.picture_cache import MAX_BYTES, PictureCache
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.preparer_frames import (
-    PreparerModel,
     PreparerReady,
     PreparerReply,
     PreparerRequest,
+    PreparerSettings,
     receive,
     send,
 )
@@ -74,20 +74,23 @@ def limit_memory(more_bytes: int) -> None:
 
 def main() -> None:
     descriptor, parent, arguments = sys.argv[1:]
-    settings = msgspec.json.decode(arguments, type=PreparerModel)
+    settings = msgspec.json.decode(arguments, type=PreparerSettings)
     end_with_parent(int(parent))
     faulthandler.enable()
     connection = socket.socket(fileno=int(descriptor))
-    model = load_text_model(Path(settings.model), settings.overrides)
-    find = no_documents if settings.corpus is None else Documents(Path(settings.corpus), model).find
-
+    models = {model.name: load_text_model(Path(model.path), model.overrides) for model in settings.models}
+    finds: dict[str, Find] = dict.fromkeys(models, no_documents)
+    if settings.corpus is not None:
+        finds = {name: Documents(Path(settings.corpus), model).find for name, model in models.items()}
     root = None if settings.pictures.root is None else Path(settings.pictures.root)
     reader = PictureReader(root, settings.pictures.hosts)
     cache = PictureCache()
 
     def prepare_one(request: PreparerRequest, frames: Sequence[bytes]) -> PreparedRequest:
         contents = PictureContents(reader, frames, keeps=settings.keeps_pictures, cache=cache, tenant=request.tenant)
-        return prepare_with_documents(request.submit, request.sources, model, find, contents)
+        name, submit = request.model, request.submit
+        prepared = prepare_with_documents(submit, request.sources, models[name], finds[name], contents)
+        return msgspec.structs.replace(prepared, model=name) if name and submit.model is None else prepared
 
     warnings.filterwarnings("ignore", module="PIL")  # about pictures of clients, who get an error or none
     limit_memory(MEMORY_BYTES + MAX_BYTES)

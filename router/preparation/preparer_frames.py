@@ -9,7 +9,7 @@ import msgspec
 
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.model_overrides import ModelOverrides
+from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.state.prepared_request import PreparedRequest
@@ -18,14 +18,21 @@ _LENGTH_BYTES = 4
 
 
 class PreparerModel(msgspec.Struct, frozen=True):
-    """The model and corpus of a child by their paths, overrides of the model's own files, and sources of pictures.
+    """A model by its path, overrides of its own files, and its name among several."""
+
+    path: str
+    overrides: ModelOverrides = NO_OVERRIDES
+    name: str = ""
+
+
+class PreparerSettings(msgspec.Struct, frozen=True):
+    """The models and the corpus of a child, and sources of pictures.
 
     With `keeps_pictures` the child returns the pictures that it read.
     """
 
-    model: str
+    models: list[PreparerModel]
     corpus: str | None
-    overrides: ModelOverrides
     pictures: PictureAccess = DATA_URLS_ALONE
     keeps_pictures: bool = False
 
@@ -41,15 +48,20 @@ class EncodedRequest(msgspec.Struct, frozen=True, array_like=True):
     sources: list[Source] | None = None
     num_frames: int = 0
     tenant: str = ""
+    model: str = ""
 
 
 class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
-    """A request to prepare, and its documents if they were chosen before; `num_frames` pictures follow it."""
+    """A request to prepare, and its documents if they were chosen before; `num_frames` pictures follow it.
+
+    `model` is the name of its model among several.
+    """
 
     submit: Submit
     sources: list[Source] | None = None
     num_frames: int = 0
     tenant: str = ""
+    model: str = ""
 
 
 class PreparerReply(msgspec.Struct, frozen=True, array_like=True, tag=2):

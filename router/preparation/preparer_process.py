@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
-from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.preparation.preparer_frames import (
@@ -23,6 +22,7 @@ from cactus_actors.router.preparation.preparer_frames import (
     PreparerModel,
     PreparerReady,
     PreparerReply,
+    PreparerSettings,
     receive,
     send,
 )
@@ -56,18 +56,16 @@ class PreparerProcess:
 
     def __init__(
         self,
-        model: Path,
+        *models: PreparerModel,
         corpus: Path | None = None,
         limit_s: float = LIMIT_S,
-        *,
         cpu_s: float = CPU_S,
-        overrides: ModelOverrides = NO_OVERRIDES,
         pictures: PictureAccess = DATA_URLS_ALONE,
         keeps_pictures: bool = False,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
-        preparer_model = PreparerModel(str(model), corpus_path, overrides, pictures, keeps_pictures)
-        self._argument = msgspec.json.encode(preparer_model).decode()
+        settings = PreparerSettings(list(models), corpus_path, pictures, keeps_pictures)
+        self._argument = msgspec.json.encode(settings).decode()
         self._limit_s = limit_s
         self._cpu_s = cpu_s
         self._child: _Child | None = None
@@ -86,9 +84,10 @@ class PreparerProcess:
         sources: list[Source] | None = None,
         frames: Sequence[bytes] = (),
         tenant: str = "",
+        model: str = "",
     ) -> PreparedRequest:
         """The result or the error of `prepare_with_documents`; raises RequestTooComplex beyond the limits."""
-        request = EncodedRequest(msgspec.Raw(content), sources, len(frames), tenant)
+        request = EncodedRequest(msgspec.Raw(content), sources, len(frames), tenant, model)
         try:
             try:
                 return self._ask(request, frames)

@@ -121,11 +121,6 @@ class Dispatcher:
         elif job in self.quarantine:
             self.quarantine.remove(job)
 
-    def release(self, job: Job) -> None:
-        """Stop all work on this job."""
-        self.release_local(job)
-        self.release_cloud(job)
-
     def release_cloud(self, job: Job) -> None:
         """Abort the job's cloud request."""
         if job.cloud is not None and job.cloud.dispatch_id is not None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cactus_actors.config import AdapterSetting
+from cactus_actors.config_models import AdapterSetting
 from cactus_actors.protocol.errors import ModelNotFound
-from cactus_actors.protocol.messages import AdapterStatus
 from cactus_actors.protocol.worker_messages import AdapterFiles, Adapters
 
 MAX_SHOWN = 80
@@ -45,9 +44,9 @@ class AdapterRegistry:
         return bool(self._removed)
 
     @property
-    def statuses(self) -> list[AdapterStatus]:
-        """The published adapters."""
-        return [AdapterStatus(name=name, path=self._files[key].path) for name, key in self._key_of_name.items()]
+    def paths(self) -> dict[str, str]:
+        """The files of the published adapters, by name."""
+        return {name: self._files[key].path for name, key in self._key_of_name.items()}
 
     def named(self, failures: Mapping[str, str]) -> dict[str, str]:
         """The failures of published adapters, by name."""
@@ -87,6 +86,10 @@ class AdapterRegistry:
         for key in unused:
             del self._files[key]
         return bool(unused)
+
+    def is_named_by(self, model: str) -> bool:
+        """True if a request's `model` is a published adapter, or MODEL:NAME with a name that the model has."""
+        return model in self._key_of_name or model.rpartition(":")[0] in self._served_names
 
     def key_of(self, model: str | None, lora: str | None) -> str:
         """The key of the adapter that a request names, empty if it names none; raises ModelNotFound.

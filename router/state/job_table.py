@@ -7,8 +7,8 @@ import heapq
 import msgspec
 
 from cactus_actors.protocol.errors import JobNotFound
-from cactus_actors.protocol.messages import JobCounts
 from cactus_actors.protocol.results import HandoffStatus
+from cactus_actors.protocol.service_status import JobCounts
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS, EndedJob, EndedJobs
 from cactus_actors.router.state.job import Job
 

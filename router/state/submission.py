@@ -19,7 +19,7 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
 
     `encoding` is that of its stream. `account` is the API key that pays for it, empty without one; `grants` are
     those of its key or account. An `is_keyed` request has a job id that follows from an idempotency key. `adapter` is
-    the key of its adapter, or empty.
+    the key of its adapter, or empty; `model` is the name of the model that runs it, empty in a service of one.
     """
 
     digest: bytes
@@ -31,6 +31,7 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
     traceparent: str | None = None
     is_keyed: bool = False
     adapter: str = ""
+    model: str = ""
 
 
 @dataclass(slots=True, eq=False)

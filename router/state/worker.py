@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cactus_actors.protocol.messages import WorkerStatus
+from cactus_actors.protocol.service_status import WorkerStatus
 from cactus_actors.protocol.worker_messages import Hello, Report
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker_link import InFlight, WorkerLink
@@ -107,6 +107,7 @@ class WorkerRecord:
             num_states=hello.num_states,
             state_bytes=hello.state_bytes,
             audits=report.audits,
+            model=hello.served_as,
         )
 
 

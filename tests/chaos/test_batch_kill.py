@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from cactus_actors.client import Client
-from cactus_actors.protocol.messages import Cancel, JobCounts, Submit
+from cactus_actors.protocol.messages import Cancel, Submit
+from cactus_actors.protocol.service_status import JobCounts
 from tests.support.processes.forked_commands import ForkedCommands
 from tests.support.processes.separate_actors import Processes
 from tests.support.router.scripted_router import ScriptedRouter, until

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from cactus_actors.client import Client
-from cactus_actors.protocol.messages import WorkerStatus
+from cactus_actors.protocol.service_status import WorkerStatus
 from tests.support.http.batches import COMPLETIONS, begun, texts_of
 from tests.support.http.event_reader import EventReader
 from tests.support.http.raw_http import connection, post

@@ -25,6 +25,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.router.preparation.preparer_child import MEMORY_BYTES
+from cactus_actors.router.preparation.preparer_frames import PreparerModel
 from cactus_actors.router.preparation.preparer_process import LIMIT_S, PreparerProcess
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.engine import Engine
@@ -169,7 +170,7 @@ def cpu_s_of_ended_children() -> float:
 
 
 def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path, decoding: Decoding) -> None:
-    process = PreparerProcess(hostile_model)
+    process = PreparerProcess(PreparerModel(str(hostile_model)))
     try:
         sound = Submit(job_id=job_id(1), prompt="Once")
         process.prepare(msgspec.msgpack.encode(sound))
@@ -199,7 +200,7 @@ def test_a_request_is_ended_at_its_limit_of_processor_time(
 ) -> None:
     """The limit is processor time, so that a busy machine refuses no request that an idle one accepts."""
     # a template of two seconds ends by itself
-    process = PreparerProcess(hostile_model, limit_s=60.0, cpu_s=0.5)
+    process = PreparerProcess(PreparerModel(str(hostile_model)), limit_s=60.0, cpu_s=0.5)
     try:
         process.prepare(msgspec.msgpack.encode(Submit(job_id=job_id(1), prompt="Once")))
         assert process.pid is not None

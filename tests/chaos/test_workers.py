@@ -15,7 +15,8 @@ import pytest
 
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ModelFailure, PoisonJob
-from cactus_actors.protocol.messages import Status, WorkerStatus
+from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.service_status import WorkerStatus
 from tests.chaos.soak.stage import Stage, staged
 from tests.support.processes import faulty_worker as faulty_worker
 from tests.support.processes.faulty_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE

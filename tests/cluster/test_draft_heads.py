@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
 from cactus_actors.config import ServeConfig
 from tests.support.models.draft_heads import GoldenHead
+from tests.support.models.letter_tokenizer import write_letter_tokenizer
 from tests.support.services.running_service import running_service
-
-
-def write_tokenizer(directory: Path, vocab_size: int) -> None:
-    """Letters, and tokens without meaning."""
-    letters = [chr(code) for code in range(33, 127)] + ["Ġ", "Ċ"]
-    letters += [f"<unused{place}>" for place in range(len(letters), vocab_size)]
-    inner = Tokenizer(models.BPE(vocab={letter: place for place, letter in enumerate(letters)}, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    inner.save(str(directory / "tokenizer.json"))
-    (directory / "tokenizer_config.json").write_text("{}")
 
 
 def test_a_service_drafts_with_the_head_of_its_model(tmp_path: Path) -> None:
     head = GoldenHead.read("qwen35")
     directory = head.write(tmp_path / "model")
-    write_tokenizer(directory, vocab_size=head.logits.shape[1])
+    write_letter_tokenizer(directory, vocab_size=head.logits.shape[1])
     config = ServeConfig(
         model=str(directory),
         weights="float32",

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cactus_actors.config import AdapterSetting
+from cactus_actors.config_models import AdapterSetting
 from cactus_actors.gateway.http.api_keys import digest_of, read_keys
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from tests.support.services.fake_worker_service import FakeWorkerService, fake_worker_service

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.workers.engine.model import DraftRows, Guesses, Model
 from cactus_actors.workers.loading.load_model import load_model
 from cactus_actors.workers.runtime.draft_head import COMMON_TOKENS

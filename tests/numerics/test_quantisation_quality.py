@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.quality import REFERENCE, Comparison, Formats, compare, held_out_conversations, windows
-from cactus_actors.config import DEFAULT_MODEL
+from cactus_actors.config_models import DEFAULT_MODEL
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.text import load_text_model
 

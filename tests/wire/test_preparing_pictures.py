@@ -15,6 +15,7 @@ from cactus_actors.protocol.errors import MediaNotAllowed, MediaTooLarge
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.picture_access import PictureAccess
 from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.preparation.preparer_frames import PreparerModel
 from cactus_actors.router.preparation.preparer_process import PreparerProcess
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text import load_text_model
@@ -32,7 +33,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def process(root: Path) -> Iterator[PreparerProcess]:
-    process = PreparerProcess(MODEL, limit_s=60.0, cpu_s=60.0, pictures=PictureAccess(root=str(root)))
+    process = PreparerProcess(
+        PreparerModel(str(MODEL)), limit_s=60.0, cpu_s=60.0, pictures=PictureAccess(root=str(root))
+    )
     yield process
     process.close()
 

@@ -24,6 +24,7 @@ from cactus_actors.router.effects import PrepareRequest
 from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.preparer_child import limit_memory
+from cactus_actors.router.preparation.preparer_frames import PreparerModel
 from cactus_actors.router.preparation.preparer_process import MAX_STARTS, PreparerProcess
 from cactus_actors.text import load_text_model
 from tests.support.router.core_harness import job_id
@@ -54,7 +55,7 @@ REFUSED = [
 
 @pytest.fixture(scope="module")
 def process() -> Iterator[PreparerProcess]:
-    process = PreparerProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(PreparerModel(str(resolve_model("cactus-sprout"))))
     yield process
     process.close()
 
@@ -83,7 +84,7 @@ def test_a_killed_preparation_process_fails_no_request(process: PreparerProcess)
 
 
 def test_a_process_killed_during_its_start_is_started_again() -> None:
-    process = PreparerProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(PreparerModel(str(resolve_model("cactus-sprout"))))
     killed: list[int] = []
     is_over = threading.Event()
 
@@ -107,7 +108,7 @@ def test_a_process_killed_during_its_start_is_started_again() -> None:
 
 def test_a_process_that_never_starts_does_not_fail_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
-    process = PreparerProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(PreparerModel(str(resolve_model("cactus-sprout"))))
     with pytest.raises(Unavailable) as refused:
         process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
     assert refused.value.retry_after
@@ -130,7 +131,7 @@ def test_a_process_that_cannot_start_fails_only_its_request(
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    process = PreparerProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(PreparerModel(str(resolve_model("cactus-sprout"))))
     answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", fail)
@@ -147,7 +148,7 @@ def test_a_process_that_cannot_start_fails_only_its_request(
 
 
 def test_a_slow_request_is_refused_and_the_next_one_succeeds() -> None:
-    process = PreparerProcess(resolve_model("cactus-sprout"), limit_s=3.0)
+    process = PreparerProcess(PreparerModel(str(resolve_model("cactus-sprout"))), limit_s=3.0)
     try:
         process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
         assert process.pid is not None
@@ -162,7 +163,7 @@ def test_a_slow_request_is_refused_and_the_next_one_succeeds() -> None:
 
 
 def test_a_suspended_process_restarts_when_needed() -> None:
-    process = PreparerProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(PreparerModel(str(resolve_model("cactus-sprout"))))
     try:
         assert process.pid is None
         process.make_ready()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.config import CacheFormat, WeightFormat, cache_format
+from cactus_actors.config import cache_format
+from cactus_actors.config_models import CacheFormat, WeightFormat
 
 if TYPE_CHECKING:
     from cactus_actors.workers.engine.model import Model

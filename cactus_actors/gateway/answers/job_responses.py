@@ -21,11 +21,11 @@ from cactus_actors.gateway.http.caller_shares import Share
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.oversized_prompts import check_prompt_fits
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
+from cactus_actors.gateway.served_texts import MAX_MODEL_NAME
 from cactus_actors.protocol.errors import ModelNotFound
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result
 
-MAX_MODEL_NAME = 128
 OBJECT_FACTOR, INTEGER_BYTES = 4, 36
 """Memory of decoded objects in addition to their encoding, and of an integer in a list."""
 
@@ -38,9 +38,10 @@ def json_response(value: Any) -> ASGIResponse:
 
 
 def requested_model(gateway: GatewayContext, name: str | None) -> str:
-    """The model that a body names, by default the served one.
+    """The model that a body names, by default the first one.
 
-    A service of one model accepts any name; raises ModelNotFound for an impossible one.
+    A service of one model accepts any name; raises ModelNotFound for an impossible one. The router refuses a name that
+    a service of several does not have.
     """
     if name is not None and len(name) > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
@@ -96,7 +97,7 @@ async def read_jobs(
     """
 
     def prepare(body: dict[str, Any]) -> PreparedJobs:
-        check_prompt_fits(body, gateway.text.max_context)
+        check_prompt_fits(body, gateway.texts.max_context)
         asked, names = convert(body)
         return prepared_jobs(asked, names, identity)
 

@@ -33,12 +33,13 @@ def counter(name: str, meaning: str, samples: Samples | float, *labels: str) -> 
     return _filled(CounterMetricFamily(PREFIX + name, meaning, labels=labels), samples)
 
 
-def histogram(name: str, meaning: str, distribution: Distribution, **labels: str) -> Metric:
-    """Cumulative counts by upper bound, as `histogram_quantile` reads them."""
-    family = HistogramMetricFamily(PREFIX + name, meaning, labels=[*labels])
-    bounds = [*map(floatToGoString, distribution.bounds), "+Inf"]
-    cumulated = zip(bounds, accumulate(distribution.counts), strict=True)
-    family.add_metric([*labels.values()], [*cumulated], distribution.sum)
+def histogram(name: str, meaning: str, distributions: Mapping[str, Distribution], label: str) -> Metric:
+    """Cumulative counts by upper bound, as `histogram_quantile` reads them, for each value of the label."""
+    family = HistogramMetricFamily(PREFIX + name, meaning, labels=[label])
+    for value, distribution in distributions.items():
+        bounds = [*map(floatToGoString, distribution.bounds), "+Inf"]
+        cumulated = zip(bounds, accumulate(distribution.counts), strict=True)
+        family.add_metric([value], [*cumulated], distribution.sum)
     return family
 
 

@@ -12,8 +12,9 @@ from typing import get_args
 from prometheus_client.metrics_core import InfoMetricFamily, Metric
 
 from cactus_actors.gateway.metrics.metric_families import by_name, counter, gauge, histogram
-from cactus_actors.protocol.messages import Status, WorkerStatus
-from cactus_actors.protocol.totals import AuditTotals, BreakerState, Totals
+from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.service_status import WorkerStatus
+from cactus_actors.protocol.totals import AuditTotals, BreakerState, Distribution, ModelTotals, Totals
 
 _REFUSALS = (
     "handshake",
@@ -73,6 +74,33 @@ _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] =
         "Draft tokens that were accepted.",
     ),
 )
+_HISTOGRAMS: Sequence[tuple[str, Callable[[ModelTotals], Distribution], str]] = (
+    (
+        "time_to_first_token_seconds",
+        lambda totals: totals.first_token_seconds,
+        "Seconds from a job's arrival to the first token of its answer.",
+    ),
+    ("inter_token_latency_seconds", lambda totals: totals.inter_token_seconds, "Seconds between tokens of a job."),
+    ("e2e_request_latency_seconds", lambda totals: totals.job_seconds, "Seconds from a job's arrival to its end."),
+    (
+        "request_queue_time_seconds",
+        lambda totals: totals.queue_seconds,
+        "Seconds from a job's arrival to its first dispatch.",
+    ),
+    (
+        "request_prefill_time_seconds",
+        lambda totals: totals.prefill_seconds,
+        "Seconds from a job's first dispatch to its first token.",
+    ),
+    (
+        "request_decode_time_seconds",
+        lambda totals: totals.decode_seconds,
+        "Seconds from the first token of a job's answer to the last.",
+    ),
+    ("request_prompt_tokens", lambda totals: totals.prompt_tokens, "Tokens of a prompt."),
+    ("request_generation_tokens", lambda totals: totals.completion_tokens, "Tokens of an answer."),
+    ("request_params_max_tokens", lambda totals: totals.max_tokens, "The `max_tokens` of a job."),
+)
 _OF_AUDITS: Sequence[tuple[str, Callable[[AuditTotals], float], str]] = (
     ("audits_unjudged", lambda audits: audits.unjudged, "Audited answers that wait for a person."),
     ("audits_monitored", lambda audits: audits.monitored, "Judged audits at the present threshold."),
@@ -93,7 +121,8 @@ def families_of(status: Status | None) -> Iterator[Metric]:
     yield from _of_jobs(status)
     yield from _of_workers(status.workers)
     if status.totals is not None:
-        yield from _of_totals(status.totals, status.model)
+        yield from _of_models(status, status.totals)
+        yield from _of_totals(status.totals)
 
 
 def _of_service(status: Status) -> Iterator[Metric]:
@@ -133,9 +162,13 @@ def _of_jobs(status: Status) -> Iterator[Metric]:
         "suppressed": jobs.handoffs_suppressed,
     }
     yield counter("handoffs", "Ended jobs that failed a gate, by `handoff.status`.", by_name(outcomes), "outcome")
-    waiting = jobs.queued + status.held.arrivals
-    for state, number in (("running", jobs.running), ("waiting", waiting)):
-        yield gauge(f"num_requests_{state}", f"Jobs {state}.", by_name({status.model: number}), "model_name")
+    running, waiting = {status.model: jobs.running}, {status.model: jobs.queued + status.held.arrivals}
+    if status.models:
+        running, waiting = ({it.name: getattr(it, state) for it in status.models} for state in ("running", "waiting"))
+    for state, numbers in (("running", running), ("waiting", waiting)):
+        yield gauge(f"num_requests_{state}", f"Jobs {state}.", by_name(numbers), "model_name")
+    desired = {it.name: it.desired_workers for it in status.models} or {status.model: status.desired_workers}
+    yield gauge("model_workers_desired", "Desired number of workers of the model.", by_name(desired), "model_name")
 
 
 def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
@@ -195,32 +228,13 @@ def _of_audits(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
         yield gauge(f"audit_spent_{kind}", f"{unit} of audits in the period.", samples, "worker", "period")
 
 
-def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
-    for name, distribution, meaning in (
-        (
-            "time_to_first_token_seconds",
-            totals.first_token_seconds,
-            "Seconds from a job's arrival to the first token of its answer.",
-        ),
-        ("inter_token_latency_seconds", totals.inter_token_seconds, "Seconds between tokens of a job."),
-        ("e2e_request_latency_seconds", totals.job_seconds, "Seconds from a job's arrival to its end."),
-        ("request_queue_time_seconds", totals.queue_seconds, "Seconds from a job's arrival to its first dispatch."),
-        (
-            "request_prefill_time_seconds",
-            totals.prefill_seconds,
-            "Seconds from a job's first dispatch to its first token.",
-        ),
-        (
-            "request_decode_time_seconds",
-            totals.decode_seconds,
-            "Seconds from the first token of a job's answer to the last.",
-        ),
-        ("request_prompt_tokens", totals.prompt_tokens, "Tokens of a prompt."),
-        ("request_generation_tokens", totals.completion_tokens, "Tokens of an answer."),
-        ("request_params_max_tokens", totals.max_tokens, "The `max_tokens` of a job."),
-    ):
-        yield histogram(name, meaning, distribution, model_name=model)
-    ended = [((model, reason), count) for reason, count in totals.ended.items()]
+def _of_models(status: Status, totals: Totals) -> Iterator[Metric]:
+    """The metrics with a label for the model."""
+    models: dict[str, ModelTotals] = {it.name: it.totals for it in status.models if it.totals is not None}
+    models = models or {status.model: totals}
+    for name, value, meaning in _HISTOGRAMS:
+        yield histogram(name, meaning, {model: value(its) for model, its in models.items()}, "model_name")
+    ended = [((model, reason), count) for model, its in models.items() for reason, count in its.ended.items()]
     yield counter(
         "request_success",
         "Ended jobs by finish reason, `error` and `cancelled` included.",
@@ -228,11 +242,13 @@ def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
         "model_name",
         "finished_reason",
     )
-    for name, number, meaning in (
-        ("prompt_tokens", totals.prompt_tokens_done, "Prompt tokens of ended jobs that a worker ran."),
-        ("generation_tokens", totals.generated_tokens, "Tokens generated by local workers."),
-    ):
-        yield counter(name, meaning, by_name({model: number}), "model_name")
+    prompts = {model: its.prompt_tokens_done for model, its in models.items()}
+    generated = {model: its.generated_tokens for model, its in models.items()}
+    yield counter("prompt_tokens", "Prompt tokens of ended jobs that a worker ran.", by_name(prompts), "model_name")
+    yield counter("generation_tokens", "Tokens generated by local workers.", by_name(generated), "model_name")
+
+
+def _of_totals(totals: Totals) -> Iterator[Metric]:
     yield counter("job_attempts", "Dispatches that ended.", by_name(totals.attempts), "outcome")
     yield counter("cloud_requests", "Jobs given to the cloud.", by_name(totals.cloud_attempts), "outcome")
     yield counter("worker_losses", "Workers that were lost.", by_name(totals.lost_workers), "reason")

@@ -14,16 +14,18 @@ from cactus_actors.protocol.errors import PermissionDenied
 
 
 class LoadAdapterBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A LoRA adapter: its name for requests, and its absolute path on the workers' machines."""
+    """A LoRA adapter: its name for requests, and its absolute path on the workers' machines; its model of several."""
 
     lora_name: str
     lora_path: str
+    model: str | None = None
 
 
 class UnloadAdapterBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The name of an adapter."""
+    """The name of an adapter, and its model of several."""
 
     lora_name: str
+    model: str | None = None
 
 
 @post("/v1/load_lora_adapter", status_code=200)
@@ -31,7 +33,7 @@ async def load_adapter(request: HttpRequest) -> ASGIResponse:
     """Load an adapter into every worker; answers when each has it."""
     gateway = _operators(request)
     body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, LoadAdapterBody))
-    num_workers = await gateway.client.load_adapter(body.lora_name, body.lora_path)
+    num_workers = await gateway.client.load_adapter(body.lora_name, body.lora_path, body.model)
     return json_response({"lora_name": body.lora_name, "num_workers": num_workers})
 
 
@@ -40,7 +42,7 @@ async def unload_adapter(request: HttpRequest) -> ASGIResponse:
     """Let no more requests name an adapter; those that have it finish on it."""
     gateway = _operators(request)
     body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, UnloadAdapterBody))
-    await gateway.client.unload_adapter(body.lora_name)
+    await gateway.client.unload_adapter(body.lora_name, body.model)
     return json_response({"lora_name": body.lora_name})
 
 

@@ -43,6 +43,7 @@ class InfillBody(msgspec.Struct, frozen=True, kw_only=True):
     input_suffix: str = ""
     input_extra: list[ExtraFile] = []
     prompt: str = ""
+    model: str | None = None
 
 
 @post("/infill", status_code=200)
@@ -54,7 +55,7 @@ async def infill(request: HttpRequest) -> ASGIResponse:
         fields = typed(body, InfillBody)
         texts = {"input_prefix": fields.input_prefix, "input_suffix": fields.input_suffix, "prompt": fields.prompt}
         longest = max(texts, key=lambda name: len(texts[name]))
-        return without_infill(body) | {"prompt": infill_ids(fields, gateway.text)}, longest
+        return without_infill(body) | {"prompt": infill_ids(fields, gateway.text_of(fields.model))}, longest
 
     return await complete(gateway, request, as_completion)
 

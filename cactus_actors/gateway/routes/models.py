@@ -9,19 +9,21 @@ from litestar import get
 from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.job_responses import MAX_MODEL_NAME, json_response
+from cactus_actors.gateway.answers.job_responses import json_response
 from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
+from cactus_actors.gateway.served_texts import MAX_MODEL_NAME
 from cactus_actors.protocol.errors import ModelNotFound
-from cactus_actors.protocol.messages import AdapterStatus
+from cactus_actors.protocol.service_status import AdapterStatus
 
 
 @get("/v1/models")
 async def list_models(request: HttpRequest) -> ASGIResponse:
-    """The model that is served, and its adapters."""
+    """The models that are served, the default one first, and their adapters."""
     gateway = gateway_of(request)
+    models = [_card(gateway, name) for name in gateway.texts.by_name]
     adapters = [_adapter_card(gateway, adapter) for adapter in await _adapters(gateway)]
-    return json_response({"object": "list", "data": [_card(gateway), *adapters]})
+    return json_response({"object": "list", "data": [*models, *adapters]})
 
 
 @get("/v1/models/{model:path}")
@@ -29,10 +31,10 @@ async def get_model(request: HttpRequest, model: FromPath[Path]) -> ASGIResponse
     """One model, or one adapter, by its name."""
     gateway = gateway_of(request)
     name = str(model).removeprefix("/")
-    if name in (gateway.model, gateway.text.name):
-        return json_response(_card(gateway))
+    if (served := gateway.texts.name_of(name)) is not None:
+        return json_response(_card(gateway, served))
     for adapter in await _adapters(gateway):
-        if name in (adapter.name, f"{gateway.model}:{adapter.name}"):
+        if name in (adapter.name, f"{_parent(gateway, adapter)}:{adapter.name}"):
             return json_response(_adapter_card(gateway, adapter))
     raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
 
@@ -45,14 +47,20 @@ async def _adapters(gateway: GatewayContext) -> list[AdapterStatus]:
 
 def _adapter_card(gateway: GatewayContext, adapter: AdapterStatus) -> dict[str, Any]:
     """The card of the model with the fields by which vLLM marks an adapter."""
-    return _card(gateway) | {"id": adapter.name, "root": adapter.name, "parent": gateway.model}
+    parent = _parent(gateway, adapter)
+    return _card(gateway, parent) | {"id": adapter.name, "root": adapter.name, "parent": parent}
 
 
-def _card(gateway: GatewayContext) -> dict[str, Any]:
-    text = gateway.text
+def _parent(gateway: GatewayContext, adapter: AdapterStatus) -> str:
+    """The name of the adapter's model."""
+    return adapter.model or gateway.model
+
+
+def _card(gateway: GatewayContext, name: str) -> dict[str, Any]:
+    text = gateway.texts.by_name[name]
     has_chat_template = text.chat_template is not None
     return {
-        "id": gateway.model,
+        "id": name,
         "object": "model",
         "created": gateway.created,
         "owned_by": "cactus",

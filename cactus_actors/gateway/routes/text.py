@@ -36,12 +36,14 @@ class TokenizeBody(msgspec.Struct, frozen=True, kw_only=True):
     add_special: bool = False
     parse_special: bool = True
     with_pieces: bool = False
+    model: str | None = None
 
 
 class DetokenizeBody(msgspec.Struct, frozen=True, kw_only=True):
     """`tokens` become text."""
 
     tokens: list[int]
+    model: str | None = None
 
 
 @post("/tokenize", status_code=200)
@@ -50,11 +52,11 @@ async def tokenize(request: HttpRequest) -> ASGIResponse:
     gateway = gateway_of(request)
     body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, TokenizeBody))
     _check_length(len(body.content), "content")
-    tokenizer = gateway.text.tokenizer
+    text = gateway.text_of(body.model)
 
     def work() -> list[Any]:
-        ids = tokenizer.encode(body.content, add_special=body.add_special, parse_special=body.parse_special)
-        return [_piece(gateway.text, token) for token in ids] if body.with_pieces else ids
+        ids = text.tokenizer.encode(body.content, add_special=body.add_special, parse_special=body.parse_special)
+        return [_piece(text, token) for token in ids] if body.with_pieces else ids
 
     return json_response({"tokens": await _done(request, work, len(body.content))})
 
@@ -65,13 +67,14 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
     gateway = gateway_of(request)
     body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, DetokenizeBody))
     _check_length(len(body.tokens), "tokens")
-    vocab_size = gateway.text.tokenizer.vocab_size
+    tokenizer = gateway.text_of(body.model).tokenizer
+    vocab_size = tokenizer.vocab_size
     for place, token in enumerate(body.tokens):
         if not 0 <= token < vocab_size:
             raise InvalidRequest(
                 f"tokens[{place}] is {token!s:.40}, token ids are 0 to {vocab_size - 1}", param="tokens"
             )
-    text = await _done(request, lambda: gateway.text.tokenizer.decode(body.tokens), len(body.tokens))
+    text = await _done(request, lambda: tokenizer.decode(body.tokens), len(body.tokens))
     return json_response({"content": text})
 
 
@@ -85,11 +88,12 @@ async def apply_template(request: HttpRequest) -> ASGIResponse:
 
     submit = await read_json(request, gateway.settings.max_body_bytes, convert)
     num_characters = len(msgspec.json.encode(submit.messages))
+    text = gateway.text_of(submit.model)
 
     def work() -> str:
         asked = reasoning_request(given_options(submit.options))
         messages = [msgspec.to_builtins(message) for message in submit.messages or []]
-        chat = gateway.text.chat_text(messages, submit.tools, thinking=asked.enabled, variables=asked.variables)
+        chat = text.chat_text(messages, submit.tools, thinking=asked.enabled, variables=asked.variables)
         return chat.text.replace(BREAK, "")
 
     return json_response({"prompt": await _in_text_queue(request, work, num_characters)})

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config_models import WeightFormat
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.model_reader import read_model

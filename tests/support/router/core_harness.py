@@ -45,6 +45,7 @@ from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import WriteEnded
+from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.router.state.service_facts import ServiceFacts
 from tests.support.router.letter_model import LetterModel
 from tests.support.router.memory_journal import Disk
@@ -72,6 +73,7 @@ class RouterHarness:
         max_ended_jobs: int = MAX_ENDED_JOBS,
         max_context: int = LetterModel.max_context,
         model: LetterModel | None = None,
+        models: tuple[ServedModel, ...] = (),
         **settings: Any,
     ) -> None:
         self.now = 100.0
@@ -88,6 +90,7 @@ class RouterHarness:
                 fits=fits,
                 load_limits=load_limits,
                 max_ended_jobs=max_ended_jobs,
+                models=models,
             ),
         )
         self.workers: dict[bytes, Worker] = {}

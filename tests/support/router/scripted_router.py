@@ -25,7 +25,6 @@ from cactus_actors.protocol.messages import (
     Delta,
     Fetch,
     Finished,
-    JobCounts,
     JobState,
     Pending,
     Progress,
@@ -39,6 +38,7 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.results import Result, Usage
+from cactus_actors.protocol.service_status import JobCounts
 from cactus_actors.protocol.wire import RequestDecoder, encode, encode_published
 
 WHOLE = "hello w1 w2 w3 w4"

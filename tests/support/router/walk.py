@@ -30,7 +30,7 @@ STRANGERS = [Reservation("a stranger", 1, QueueLoad(), 1.0, is_background) for i
 
 def walk(core: RouterCore, now: float) -> None:
     """Compare every counter with a recount; no waiting job fits a free slot."""
-    dispatcher = core.state.dispatcher
+    dispatcher = core.state.fleets.first.dispatcher
     for worker in dispatcher.workers:
         _check_worker(worker)
     _check_workers(dispatcher.workers, core.state.settings.on_deck)
@@ -121,7 +121,7 @@ def _check_prefixes(dispatcher: Dispatcher) -> None:
 
 def _check_backlog(core: RouterCore) -> None:
     """Check the waiting jobs, those in preparation, and those that the journal has yet to write."""
-    state, dispatcher = core.state, core.state.dispatcher
+    state, dispatcher = core.state, core.state.fleets.first.dispatcher
     reserved = dispatcher.queue._reserved
     unwritten = [job.job_id for job in state.jobs.live.values() if not job.is_admitted]
     assert {submit.job_id: submit.reservation for submit in state.pending.values()}.items() <= reserved.items()
@@ -153,7 +153,7 @@ def sum_of(loads: Iterable[QueueLoad]) -> QueueLoad:
 def _check_jobs(core: RouterCore) -> None:
     live = core.state.jobs.live
     waiting = [job for job in live.values() if job.is_admitted and job.is_waiting]
-    dispatcher = core.state.dispatcher
+    dispatcher = core.state.fleets.first.dispatcher
     assert dispatcher.num_waiting == len(waiting)
     assert all(job in dispatcher.queue or job in dispatcher.quarantine for job in waiting)
     counts = core.state.jobs.counts(dispatcher.num_waiting)
@@ -179,7 +179,7 @@ def check_that_nobody_gives_way(core: RouterCore) -> None:
     """Check that no job waits for a slot that it could get by preempting one dispatch; after a tick, which checks
     blocks.
     """
-    dispatcher = core.state.dispatcher
+    dispatcher = core.state.fleets.first.dispatcher
     users, open_workers = dispatcher.user_jobs, [it for it in dispatcher.workers.local.values() if it.is_open]
     victims = [it for worker in open_workers for it in worker.assignments.values() if it.job.is_preemptible]
     for job in dispatcher.queue.urgent(LOOKAHEAD):

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from cactus_actors.cli.word_wrap import WordWrapper
 from cactus_actors.protocol.errors import ModelNotFound, NotSupported
-from cactus_actors.protocol.messages import AdapterStatus, Submit
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.service_status import AdapterStatus
 from tests.support.router.scripted_router import ScriptedRouter, until
 
 

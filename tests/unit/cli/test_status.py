@@ -19,7 +19,8 @@ from rich.console import Console
 
 from cactus_actors.cli.status_page import facts_of, status_page, workers_summary
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.protocol.messages import Status, WorkerStatus
+from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.service_status import WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter, until
 
 HEADINGS = "worker kind node pid weights kernels state running slots blocks tokens cached drafts seen"

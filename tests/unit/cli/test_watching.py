@@ -11,8 +11,10 @@ import msgspec
 import pytest
 
 from cactus_actors.cli.status_rates import changes_of, latencies_of
-from cactus_actors.protocol.messages import JobCounts, Status
+from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.service_status import JobCounts
 from cactus_actors.router.telemetry.counters import RouterCounters
+from cactus_actors.router.telemetry.model_counters import ModelCounters
 from tests.support.router.core_harness import RouterHarness, job_id
 from tests.support.router.scripted_router import ScriptedRouter
 
@@ -41,7 +43,7 @@ def test_rates_are_those_between_two_polls() -> None:
 
 
 def test_latencies_cover_jobs_that_ended_since_the_last_poll() -> None:
-    old, new = RouterCounters().totals(), RouterCounters().totals()
+    old, new = RouterCounters().totals([ModelCounters().totals()]), RouterCounters().totals([ModelCounters().totals()])
     assert latencies_of(old, new) == {}
     bounds = new.first_token_seconds.bounds
     counts = [0] * (len(bounds) + 1)
@@ -59,7 +61,7 @@ def test_latencies_cover_jobs_that_ended_since_the_last_poll() -> None:
 
 
 def test_values_above_all_bounds_count_as_the_highest() -> None:
-    totals = RouterCounters().totals()
+    totals = RouterCounters().totals([ModelCounters().totals()])
     bounds = totals.queue_seconds.bounds
     counts = (*[0] * len(bounds), 7)
     above = msgspec.structs.replace(totals.queue_seconds, counts=counts)

@@ -7,13 +7,14 @@ import pytest
 
 from cactus_actors.config import CloudBudget, GatewaySettings, HandoffSettings, ServeConfig
 from cactus_actors.config_fields import config_fields
+from cactus_actors.config_models import ModelEntry
 from docs.generate import PAGES, REFERENCE
 
 FILLED_IN = {
     HandoffSettings: {"worker_id", "key_file", "spending_file", "audit_dir"},
     GatewaySettings: {
-        "model", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy", "key_file",
-        "operator_digests",
+        "model", "models", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy",
+        "key_file", "operator_digests",
     },
 }  # fmt: skip
 
@@ -23,7 +24,7 @@ def test_a_generated_page_is_current(name: str) -> None:
     assert (REFERENCE / name).read_text(encoding="utf-8") == PAGES[name](), "run make docs"
 
 
-@pytest.mark.parametrize("settings", [ServeConfig, HandoffSettings, GatewaySettings, CloudBudget])
+@pytest.mark.parametrize("settings", [ServeConfig, ModelEntry, HandoffSettings, GatewaySettings, CloudBudget])
 def test_every_setting_is_described_unless_the_service_fills_it_in(settings: type[msgspec.Struct]) -> None:
     fields = config_fields(settings)
     assert {name for name, field in fields.items() if not field.text} == FILLED_IN.get(settings, set())

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from cactus_actors.gateway.metrics.service_metrics import families_of
-from cactus_actors.protocol.messages import JobCounts, Status, WorkerStatus
+from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.service_status import JobCounts, WorkerStatus
 from cactus_actors.protocol.totals import Distribution, Held, Totals
 
 NOT_NUMBERS = {"worker_id", "kind", "node", "pid", "threads", "kernels", "weights", "state", "unavailable"}
@@ -57,6 +58,7 @@ def make_status(numbers: Any) -> Status:
         state="ready",
         unavailable=None,
         breaker=None,
+        model="",
     )
     return Status(
         version="1",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.config import AdapterSetting
+from cactus_actors.config_models import AdapterSetting
 from cactus_actors.protocol.messages import AdapterLoaded, AdapterUnloaded, LoadAdapter, Submit, UnloadAdapter
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import AdaptersLoaded

@@ -34,7 +34,7 @@ def test_the_prefix_index_equals_the_contents_of_small_caches() -> None:
     run = simulation(3, 3.0, blocks=180)
     seen = run.run()
     assert seen.held < 0.9, "blocks were evicted"
-    index = run.core.state.dispatcher.prefixes
+    index = run.core.state.fleets.first.dispatcher.prefixes
     assert len(index) == sum(len(worker.held) for worker in run.workers.values())
     emptied = copy.deepcopy(index)
     for worker in run.workers.values():

@@ -165,12 +165,12 @@ def test_ended_jobs_are_forgotten_after_their_retention() -> None:
 
 def test_scaling_is_bounded(router: RouterHarness) -> None:
     assert router.client(Scale(num_workers=4, request_id="r")) == [Scaling(num_workers=4, request_id="r")]
-    assert router.core.state.desired_workers == 4
+    assert router.core.state.fleets.desired_workers == 4
     for number in (-1, 257, 2**70):
         [reply] = router.client(Scale(num_workers=number, request_id="r"))
         assert error_of(reply).param == "num_workers"
         assert reply.request_id == "r"
-    assert router.core.state.desired_workers == 4
+    assert router.core.state.fleets.desired_workers == 4
 
 
 def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:

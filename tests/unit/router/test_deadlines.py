@@ -60,7 +60,7 @@ def test_a_user_without_waiting_jobs_is_accepted_during_a_flood() -> None:
     requests = [Request(100, 200, 200)] * 2000
     simulation.run([(number / 100, request) for number, request in enumerate(requests)], 18.9)
     assert simulation.refused
-    forecast = simulation.core.state.dispatcher.forecast
+    forecast = simulation.core.state.fleets.first.dispatcher.forecast
     with pytest.raises(Overloaded) as caught:
         forecast.check(reserved("user 0", 1, 226.0), TIMEOUT_S)
     assert caught.value.param == "timeout_ms"

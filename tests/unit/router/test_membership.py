@@ -52,7 +52,7 @@ def test_a_worker_that_differs_from_the_first_one_is_refused_with_the_difference
     for number in range(1, 5):
         router.submit(number)
     assert {job.attempts.worker for job in router.core.state.jobs.live.values()} == {"w1", ""}
-    assert router.core.state.dispatcher.workers.num_dispatches == 2
+    assert router.core.state.fleets.first.dispatcher.workers.num_dispatches == 2
 
 
 @pytest.mark.parametrize("kernels", ["portable", "avx512-vnni"])
@@ -106,7 +106,7 @@ def test_jobs_of_a_worker_that_returns_with_another_model_move_to_others() -> No
     assert isinstance(hello(router, "w1", weights="int4")[0], Refused)
     assert names(router) == ["w2"]
     assert router.core.state.jobs.live[job_id(1)].attempts.worker == second.hello.worker_id
-    assert first.identity not in {worker.identity for worker in router.core.state.dispatcher.workers}
+    assert first.identity not in {worker.identity for worker in router.core.state.fleets.first.dispatcher.workers}
 
 
 def test_a_cloud_worker_is_not_compared_with_local_workers() -> None:

@@ -35,7 +35,7 @@ class Gate:
         self.is_ready = threading.Event()
         self.is_ready.set()
 
-    def prepare(self, content: bytes, sources: Any = None, frames: Sequence[bytes] = (), tenant: str = "") -> Any:
+    def prepare(self, content: bytes, sources: Any = None, frames: Sequence[bytes] = (), *_: str) -> Any:
         submit = decode_submit(content)
         self.frames.append(list(frames))
         assert isinstance(submit.prompt, str)

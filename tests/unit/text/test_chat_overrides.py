@@ -20,6 +20,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.router.actor import RouterActor
+from cactus_actors.router.preparation.preparer_frames import PreparerModel
 from cactus_actors.router.preparation.preparer_process import PreparerProcess
 from cactus_actors.service.actor_settings import overrides_of
 from cactus_actors.text import TextModel, load_text_model
@@ -136,7 +137,7 @@ def test_the_settings_are_options_of_serve(tmp_path: Path) -> None:
 
 def test_requests_are_prepared_with_the_overrides(bare: Path, template: str) -> None:
     told = ModelOverrides(chat_template=template, tool_format="llama3")
-    process = PreparerProcess(bare, overrides=told)
+    process = PreparerProcess(PreparerModel(str(bare), told))
     try:
         asked = [ChatMessage(role="user", content="hello")]
         prepared = process.prepare(msgspec.msgpack.encode(Submit(job_id="0" * 32, messages=asked, tools=TOOLS)))

@@ -1,0 +1,78 @@
+"""The models of a service: `[[models]]` of a configuration, and what its router and gateway know of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
+
+WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
+CacheFormat = Literal["auto", "float32", "float16", "int8"]
+"""The format of keys and values; auto is float32 with float32 weights, float16 otherwise."""
+
+Positive = Annotated[int, Meta(ge=1)]
+Drafts = Annotated[int, Meta(ge=0, le=64)] | Literal["mtp", "mtp:1", "mtp:2", "mtp:3", "mtp:4", "mtp:5", "mtp:6"]
+DEFAULT_MODEL = "cactus-sprout"
+
+
+def about(text: str) -> Meta:
+    """The description of a field, for `cactus serve --help` and docs/reference/configuration.md."""
+    return Meta(description=text)
+
+
+class AdapterSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A LoRA adapter: the name that requests use, and its directory or GGUF file."""
+
+    name: str
+    path: str
+
+
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of `[[models]]`: a model of a service that has several.
+
+    The first one answers requests that name none. A setting with a default of the same name at the top of the file
+    has that value where it is not set.
+    """
+
+    name: Annotated[str, about("The name that requests use.")]
+    path: Annotated[str | None, about("The model's files, as in `model`; by default the embedded model `name`.")] = None
+    aliases: Annotated[list[str], about("Other names that requests may use.")] = []
+    workers: Annotated[Annotated[int, Meta(ge=0, le=256)] | None, about("Number of the model's workers.")] = None
+    mmproj: Annotated[str | None, about("As at the top of the file, of this model.")] = None
+    lora: Annotated[list[str], about("As at the top of the file, of this model.")] = []
+    chat_template: Annotated[Path | None, about("As at the top of the file, of this model.")] = None
+    tool_format: Annotated[str | None, about("As at the top of the file, of this model.")] = None
+    weights: Annotated[WeightFormat | None, about("Format of the weights in memory.")] = None
+    kv_cache: Annotated[CacheFormat | None, about("Format of the KV cache.")] = None
+    speculation: Annotated[Drafts | None, about("Draft tokens, as at the top of the file.")] = None
+    threads: Annotated[Positive | None, about("Threads of each worker.")] = None
+    max_sequences: Annotated[Positive | None, about("Sequences that a worker runs at once.")] = None
+    token_budget: Annotated[Positive | None, about("Largest number of tokens in a step.")] = None
+    cache_tokens: Annotated[Positive | None, about("Size of a worker's KV cache, in tokens.")] = None
+    cache_bytes: Annotated[Positive | None, about("Memory of a worker's cache; replaces `cache_tokens`.")] = None
+    checkpoints: Annotated[Annotated[int, Meta(ge=0)] | None, about("Recurrent states for cached prefixes.")] = None
+    checkpoint_tokens: Annotated[Positive | None, about("Tokens from one kept recurrent state to the next.")] = None
+    probe_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
+    probability_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
+
+
+class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several models in the settings of the router and the gateway: its names and its files.
+
+    Workers must have `weights` and `kv_cache` in these formats; `desired_workers` is their number.
+    """
+
+    name: str
+    aliases: list[str] = []
+    model: str = DEFAULT_MODEL
+    overrides: ModelOverrides = NO_OVERRIDES
+    weights: WeightFormat | None = None
+    kv_cache: str | None = None
+    adapters: list[AdapterSetting] = []
+    desired_workers: int = 1
+    probe_file: str | None = None
+    probability_file: str | None = None

@@ -1,0 +1,78 @@
+"""The configuration of each model of a service: that of the file, with the settings of its entry in `[[models]]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from cactus_actors.config import ServeConfig
+from cactus_actors.config_models import ModelEntry
+from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+OF_ONE_MODEL = ("model", "mmproj", "lora", "chat_template", "tool_format", "alias")
+"""Settings at the top of the file that describe the only model."""
+OF_WORKERS = (
+    *("weights", "kv_cache", "speculation", "workers", "threads", "max_sequences", "token_budget"),
+    *("cache_tokens", "cache_bytes", "checkpoints", "checkpoint_tokens"),
+)
+"""Settings of an entry that have their defaults at the top of the file."""
+
+
+class NamedConfig(NamedTuple):
+    """A model's configuration, as if it were the only one; the `name` of the only one is empty."""
+
+    name: str
+    aliases: tuple[str, ...]
+    config: ServeConfig
+
+
+def model_configs(config: ServeConfig) -> list[NamedConfig]:
+    """The configurations of all models, the default one first; raises ConfigurationInvalid."""
+    if not config.models:
+        return [NamedConfig("", (), config)]
+    defaults = ServeConfig()
+    for field in OF_ONE_MODEL:
+        if getattr(config, field) != getattr(defaults, field):
+            raise ConfigurationInvalid(f"{field} is a setting of each of [[models]] where there are any", param=field)
+    if config.handoff.probe_file or config.handoff.probability_file:
+        raise ConfigurationInvalid(
+            "probe_file and probability_file are settings of each of [[models]] where there are any", param="handoff"
+        )
+    _check_names(config)
+    return [NamedConfig(entry.name, tuple(entry.aliases), _of_entry(config, entry)) for entry in config.models]
+
+
+def _check_names(config: ServeConfig) -> None:
+    seen: set[str] = set()
+    for name in _names(config):
+        if not is_adapter_name(name):
+            raise ConfigurationInvalid(f"models: {name[:100]!r} is no name of a model: {NAME_RULE}", param="models")
+        if name in seen:
+            raise ConfigurationInvalid(f"models: two of them have the name {name!r}", param="models")
+        seen.add(name)
+
+
+def _names(config: ServeConfig) -> Iterator[str]:
+    for entry in config.models:
+        yield entry.name
+        yield from entry.aliases
+
+
+def _of_entry(config: ServeConfig, entry: ModelEntry) -> ServeConfig:
+    given = {field: value for field in OF_WORKERS if (value := getattr(entry, field)) is not None}
+    return msgspec.structs.replace(
+        config,
+        models=[],
+        model=entry.path or entry.name,
+        mmproj=entry.mmproj,
+        lora=entry.lora,
+        chat_template=entry.chat_template,
+        tool_format=entry.tool_format,
+        handoff=msgspec.structs.replace(
+            config.handoff, probe_file=entry.probe_file, probability_file=entry.probability_file
+        ),
+        **given,
+    )

@@ -1,0 +1,142 @@
+"""A model of the service, with its queue, its workers and its adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.similar_name import similar_name
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.state.adapter_registry import MAX_SHOWN, AdapterRegistry
+from cactus_actors.router.state.served_model import ServedModel
+from cactus_actors.router.state.submission import SubmittedRequest
+from cactus_actors.router.state.worker import WorkerRecord
+from cactus_actors.router.telemetry.counters import RouterCounters
+from cactus_actors.router.telemetry.model_counters import ModelCounters
+
+
+class ModelFleet:
+    """One model; `desired_workers` is the request of operators."""
+
+    def __init__(
+        self, served: ServedModel, settings: RouterSettings, epoch: int, outbox: Outbox, counters: RouterCounters
+    ) -> None:
+        self.served = served
+        self.dispatcher = Dispatcher(settings, outbox, counters)
+        self.adapters = AdapterRegistry(epoch, served.names, served.adapters)
+        self.counters = ModelCounters()
+        self.desired_workers = served.desired_workers
+
+    @property
+    def name(self) -> str:
+        """Its name among several models; empty for the only one."""
+        return self.served.name
+
+    @property
+    def is_complete(self) -> bool:
+        """True if no worker is expected to start or leave."""
+        return len(self.dispatcher.workers.local) == self.desired_workers
+
+
+class ModelFleets:
+    """The fleets of all models, the default one first. Cloud workers are in the worker table of the first."""
+
+    def __init__(self, fleets: Iterable[ModelFleet]) -> None:
+        self._by_name: dict[str, ModelFleet] = {fleet.name: fleet for fleet in fleets}
+        self.first = next(iter(self._by_name.values()))
+        self._by_served_name: dict[str, ModelFleet] = {}
+        for fleet in self:
+            self._by_served_name |= dict.fromkeys(fleet.served.names, fleet)
+
+    def __iter__(self) -> Iterator[ModelFleet]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    @property
+    def names(self) -> str:
+        """The names of the models, for messages."""
+        return ", ".join(self._by_name)
+
+    @property
+    def cloud(self) -> Dispatcher:
+        """The dispatcher of cloud workers."""
+        return self.first.dispatcher
+
+    @property
+    def workers(self) -> Iterator[WorkerRecord]:
+        """The workers of all models."""
+        return (worker for fleet in self for worker in fleet.dispatcher.workers)
+
+    @property
+    def num_workers(self) -> int:
+        return sum(fleet.dispatcher.workers.num_workers for fleet in self)
+
+    @property
+    def num_waiting(self) -> int:
+        return sum(fleet.dispatcher.num_waiting for fleet in self)
+
+    @property
+    def desired_by_model(self) -> dict[str, int]:
+        """The desired workers of each model, by its name."""
+        return {fleet.name: fleet.desired_workers for fleet in self}
+
+    @property
+    def desired_workers(self) -> int:
+        """The desired workers of all models."""
+        return sum(self.desired_by_model.values())
+
+    def of(self, job: SubmittedRequest) -> ModelFleet:
+        """The fleet that runs a job."""
+        return self._by_name[job.submission.model]
+
+    def of_worker(self, worker: WorkerRecord) -> ModelFleet:
+        """The fleet of a worker's table."""
+        return self._by_name.get(worker.hello.served_as, self.first) if worker.is_local else self.first
+
+    def registered(self, served_as: str) -> ModelFleet | None:
+        """The fleet that a worker names; a worker that names none belongs to the first."""
+        return self._by_name.get(served_as) if served_as else self.first
+
+    def by_identity(self, identity: bytes) -> WorkerRecord | None:
+        """The worker of a connection."""
+        for fleet in self:
+            if (worker := fleet.dispatcher.workers.by_identity(identity)) is not None:
+                return worker
+        return None
+
+    def by_id(self, worker_id: str) -> WorkerRecord | None:
+        """The worker of a name."""
+        for fleet in self:
+            if (worker := fleet.dispatcher.workers.by_id(worker_id)) is not None:
+                return worker
+        return None
+
+    def named(self, name: str | None, param: str = "model") -> ModelFleet:
+        """The fleet that an operator names, by default the only one; raises ModelNotFound."""
+        fleet = self.first if name is None and len(self) == 1 else self._by_served_name.get(name or "")
+        if fleet is None:
+            wanted = "name a model" if name is None else f"no model {name[:MAX_SHOWN]!r}"
+            raise ModelNotFound(f"{wanted}; models of this service: {self.names}", param=param)
+        return fleet
+
+    def requested(self, model: str | None) -> ModelFleet:
+        """The fleet of a request's `model`: a name, an alias, or an adapter of one; raises ModelNotFound.
+
+        A service of one model has it for any name.
+        """
+        if model is None or len(self) == 1:
+            return self.first
+        fleet = self._by_served_name.get(model)
+        if fleet is not None:
+            return fleet
+        for one in self:
+            if one.adapters.is_named_by(model):
+                return one
+        hint = similar_name(model, self._by_served_name)
+        raise ModelNotFound(
+            f"no model {model[:MAX_SHOWN]!r}; models of this service: {self.names}{hint}", param="model"
+        )

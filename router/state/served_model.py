@@ -1,0 +1,38 @@
+"""A model of the service, as its router was told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.config_models import AdapterSetting
+from cactus_actors.protocol.confidence import NO_FITS, SignalFits
+from cactus_actors.router.state.token_logprobs import TokenDecoder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServedModel:
+    """The names, the text side and the formats of a model; it does not change while the router runs.
+
+    `name` is that in a service of several models, empty for the only one; `own_name` is that of its files. Requests may
+    also use its `aliases`. Workers with another `fingerprint` are refused, as are those with other formats of `weights`
+    and `kv_cache`, where these are not empty. `tokens` decodes token ids for log probabilities.
+    """
+
+    name: str = ""
+    own_name: str = ""
+    aliases: tuple[str, ...] = ()
+    max_context: int = 0
+    vocab_size: int = 0
+    has_chat_template: bool = True
+    fingerprint: str = ""
+    weights: str = ""
+    kv_cache: str = ""
+    adapters: tuple[AdapterSetting, ...] = ()
+    desired_workers: int = 1
+    tokens: TokenDecoder | None = None
+    fits: SignalFits = NO_FITS
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that requests may use for it."""
+        return (self.name or self.own_name, *self.aliases)

@@ -1,0 +1,123 @@
+"""One service of two models: requests choose, each model has workers of its own, and losses stay within a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cactus_actors.config import ServeConfig
+from cactus_actors.config_models import ModelEntry
+from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.messages import Status
+from tests.support.models.letter_tokenizer import write_letter_tokenizer
+from tests.support.processes.open_sockets import pid_of_router
+from tests.support.services.running_service import Running, running_service, wait_until
+
+GOLDEN = Path(__file__).parent.parent / "goldens/llama3"
+OPTIONS: dict[str, Any] = {"max_tokens": 24, "ignore_eos": True, "seed": 5}
+LONG: dict[str, Any] = {**OPTIONS, "max_tokens": 500}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    tiny = tmp_path_factory.mktemp("tiny")
+    shutil.copytree(GOLDEN, tiny, dirs_exist_ok=True)
+    vocab_size = json.loads((tiny / "config.json").read_text())["vocab_size"]
+    write_letter_tokenizer(tiny, vocab_size)
+    config = ServeConfig(
+        models=[
+            ModelEntry(name="cactus-sprout", aliases=["small"]),
+            ModelEntry(name="tiny", path=str(tiny), aliases=["big"], weights="float32"),
+        ],
+        cache_tokens=4096,
+        jobs_endpoint="tcp://127.0.0.1:*",
+        stream_endpoint="tcp://127.0.0.1:*",
+        state_dir=tmp_path_factory.mktemp("state"),
+        http="127.0.0.1:0",
+    )
+    with running_service(config) as service:
+        yield service
+
+
+def workers_of(status: Status, model: str) -> list[str]:
+    return [worker.worker_id for worker in status.workers if worker.model == model]
+
+
+def test_each_request_is_answered_by_the_model_that_it_names(running: Running) -> None:
+    client = running.client
+    small, tiny = (client.complete(prompt="Once", model=name, **OPTIONS) for name in ("small", "big"))
+    assert (small.worker, tiny.worker) == ("cactus-sprout-1", "tiny-1")
+    assert client.complete(prompt="Once", **OPTIONS).token_ids == small.token_ids
+    assert client.complete(prompt="Once", **OPTIONS).model == "cactus-sprout"
+    assert small.token_ids != tiny.token_ids
+    assert small.usage.prompt_tokens != 0
+    with pytest.raises(ModelNotFound, match="models of this service: cactus-sprout, tiny"):
+        client.complete(prompt="Once", model="medium", **OPTIONS)
+
+
+def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) -> None:
+    with httpx.Client(base_url=f"http://{running.http}", timeout=60) as http:
+        cards = http.get("/v1/models").json()["data"]
+        assert [card["id"] for card in cards] == ["cactus-sprout", "tiny"]
+        assert http.get("/v1/models/big").json()["id"] == "tiny"
+        ids = {
+            name: http.post("/tokenize", json={"content": "a story", "model": name}).json()["tokens"]
+            for name in ("small", "tiny")
+        }
+        assert ids["small"] != ids["tiny"]
+        for name, prompt in ids.items():
+            body = {"model": name, "prompt": "a story", "max_tokens": 4}
+            answer = http.post("/v1/completions", json=body).json()
+            assert answer["model"] == name
+            assert len(prompt) <= answer["usage"]["prompt_tokens"] <= len(prompt) + 1  # a first token
+        for path, body in (("/tokenize", {"content": "a"}), ("/v1/completions", {"prompt": "a"})):
+            refused = http.post(path, json={**body, "model": "medium"})
+            assert refused.status_code == 404
+            assert "cactus-sprout, tiny" in refused.json()["error"]["message"]
+        metrics = http.get("/metrics").text
+        for model in ("cactus-sprout", "tiny"):
+            assert f'cactus_request_success_total{{finished_reason="length",model_name="{model}"}}' in metrics or (
+                f'cactus_request_success_total{{model_name="{model}",finished_reason="length"}}' in metrics
+            )
+            assert f'cactus_model_workers_desired{{model_name="{model}"}} 1.0' in metrics
+
+
+def test_a_model_is_scaled_and_a_killed_worker_is_replaced_within_it(running: Running) -> None:
+    client = running.client
+    assert client.scale(2, "big") == 2
+    status = wait_until(client, lambda status: len(workers_of(status, "tiny")) == 2)
+    assert workers_of(status, "cactus-sprout") == ["cactus-sprout-1"]
+    assert [model.desired_workers for model in status.models] == [1, 2]
+    jobs = [client.submit(prompt="Once", model="tiny", **LONG) for _ in range(2)]
+    victim = next(worker for worker in status.workers if worker.model == "tiny")
+    os.kill(victim.pid, signal.SIGKILL)
+    assert client.complete(prompt="Once", **OPTIONS).worker == "cactus-sprout-1"
+    results = [client.result(job_id) for job_id in jobs]
+    assert {result.worker for result in results} <= {"tiny-1", "tiny-2", "tiny-3"}
+    assert results[0].token_ids == results[1].token_ids
+    assert len(results[0].token_ids) == LONG["max_tokens"]
+    wait_until(client, lambda status: workers_of(status, "tiny")[-1:] == ["tiny-3"])
+
+
+@pytest.mark.chaos
+def test_jobs_of_both_models_survive_a_killed_router(running: Running) -> None:
+    client = running.client
+    undisturbed = {name: client.complete(prompt="Once", model=name, **LONG).token_ids for name in ("small", "tiny")}
+    jobs = {name: client.submit(prompt="Once", model=name, **LONG) for name in ("small", "tiny")}
+    before = client.status()
+    os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
+    for name, job_id in jobs.items():
+        assert client.result(job_id).token_ids == undisturbed[name]
+    after = client.status()
+    assert after.epoch > before.epoch
+    assert [(it.name, it.desired_workers) for it in after.models] == [
+        (it.name, it.desired_workers) for it in before.models
+    ]

@@ -1,0 +1,72 @@
+"""The configurations of a service's models, from `[[models]]` and the settings at the top of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.config_reading import make_config, read_config_file
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.service.model_configs import model_configs
+
+FILE = """
+workers = 2
+threads = 3
+[[models]]
+name = "cactus-sprout"
+aliases = ["small"]
+[[models]]
+name = "large"
+path = "/models/large.gguf"
+workers = 1
+weights = "int4"
+lora = ["poems=/poems"]
+probe_file = "/probe.json"
+[handoff]
+max_share = 0.5
+"""
+
+
+def test_an_entry_has_its_own_settings_and_those_of_the_top_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "cactus.toml"
+    path.write_text(FILE)
+    config = make_config(read_config_file(path), {"cache_tokens": 4096})
+    small, large = model_configs(config)
+    assert (small.name, small.aliases, large.name, large.aliases) == ("cactus-sprout", ("small",), "large", ())
+    assert (small.config.model, small.config.workers, small.config.threads) == ("cactus-sprout", 2, 3)
+    assert (large.config.model, large.config.workers, large.config.threads) == ("/models/large.gguf", 1, 3)
+    assert (small.config.weights, large.config.weights) == ("int8", "int4")
+    assert (small.config.lora, large.config.lora) == ([], ["poems=/poems"])
+    assert (small.config.cache_tokens, large.config.cache_tokens) == (4096, 4096)
+    assert (small.config.handoff.probe_file, large.config.handoff.probe_file) == (None, "/probe.json")
+    assert large.config.handoff.max_share == 0.5
+
+
+def test_without_entries_the_configuration_is_that_of_the_only_model() -> None:
+    config = make_config({"model": "/models/one", "alias": "one"})
+    assert model_configs(config) == [("", (), config)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"models": [{"name": "a"}], "model": "b"}, "model is a setting of each of [[models]]"),
+        ({"models": [{"name": "a"}], "alias": "b"}, "alias is a setting of each of [[models]]"),
+        ({"models": [{"name": "a"}, {"name": "a"}]}, "two of them have the name 'a'"),
+        ({"models": [{"name": "a"}, {"name": "b", "aliases": ["a"]}]}, "two of them have the name 'a'"),
+        ({"models": [{"name": "a:b"}]}, "'a:b' is no name of a model"),
+        ({"models": [{"name": "a"}], "handoff": {"probe_file": "x"}}, "probe_file and probability_file are settings"),
+    ],
+)
+def test_contradictions_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationInvalid) as caught:
+        model_configs(make_config(settings))
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize("entry", [{}, {"name": "a", "port": 1}, {"name": "a", "workers": -1}, {"name": 3}])
+def test_an_entry_is_read_strictly(entry: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationInvalid, match="models"):
+        make_config({"models": [entry]})
