@@ -9,33 +9,20 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.calibration.bound_scores import Bound, scores_for_bound
 from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.granting import Grant, grant, grant_by_group
 from cactus_actors.calibration.report_table import configuration_lines
-from cactus_actors.calibration.signal_scores import SIGNALS, gate_inputs_of, gates_of, scores_of, signals_of
-from cactus_actors.calibration.thresholds import readable_threshold
+from cactus_actors.calibration.signal_scores import gate_inputs_of, signals_of
+from cactus_actors.calibration.thresholds import shortest_threshold
 from cactus_actors.protocol.confidence import SignalName
-from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.handoff_gates import HandoffGates
-from cactus_actors.protocol.results import Result
 
 _EXPLANATION = (
     "At least: the share that even a signal without mistakes hands off. Without a",
     "threshold everything must be handed off. The bound holds for questions like",
     "these, drawn independently, and for this model, its weights and this signal.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The target: at most `max_error` of the kept answers are wrong, at a `confidence`; by the service's signal and
-    first gate unless `signal` and `first_gate` name others.
-    """
-
-    max_error: float
-    confidence: float
-    signal: SignalName | None = None
-    first_gate: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +48,8 @@ class BoundReport:
 
         An example without an answer is one that the service hands off: its score is NaN.
         """
-        results = [outcome.result for outcome in outcomes if outcome.result is not None]
-        if not results:
-            raise InvalidRequest("no example was answered", param="examples")
-        signal = bound.signal or results[0].handoff.signal
-        if signal not in SIGNALS or not any(signal in scores_of(result) for result in results):
-            raise InvalidRequest(f"the service has no signal {signal}", param="signal")
-        gates = _gates(results, bound)
-        scores = [_score(outcome, signal, gates) for outcome in outcomes]
+        signal, gates, scores = scores_for_bound(outcomes, bound)
+        num_answers = sum(outcome.result is not None for outcome in outcomes)
         right = [outcome.is_right for outcome in outcomes]
         groups = [outcome.example.group for outcome in outcomes]
         if any(group is not None for group in groups):
@@ -91,8 +72,8 @@ class BoundReport:
             signal,
             None if gates is None else gates.first_tokens,
             sum(tokens) / len(tokens) if tokens else None,
-            len(results),
-            len(outcomes) - len(results),
+            num_answers,
+            len(outcomes) - num_answers,
             sum(right) / len(right),
             found,
         )
@@ -136,26 +117,6 @@ def _row(granted: Grant) -> str:
     return f"{'none':>10} smallest bound: {granted.error_bound:.1%}; {advice}"
 
 
-def _gates(results: Sequence[Result], bound: Bound) -> HandoffGates | None:
-    """The gates of the service, with another first one if the bound names it; None if they are not known."""
-    inputs = next((seen for result in results if (seen := gate_inputs_of(result)) is not None), None)
-    if inputs is None:
-        if bound.first_gate is not None:
-            raise InvalidRequest("the service does not report what its gates see", param="first_gate")
-        return None
-    own = gates_of(inputs)
-    return own if bound.first_gate is None else dataclasses.replace(own, first_tokens=bound.first_gate)
-
-
-def _score(outcome: ExampleOutcome, signal: SignalName, gates: HandoffGates | None) -> float:
-    """The score; an answer without tokens, which passes no gate, stays at any threshold."""
-    if outcome.result is None:
-        return float("nan")
-    if outcome.result.measures is None:
-        return 1.0
-    return scores_of(outcome.result, gates).get(signal, float("nan"))
-
-
 def _tokens_before_handoff(
     outcome: ExampleOutcome, signal: SignalName, gates: HandoffGates | None, threshold: float
 ) -> int | None:
@@ -166,9 +127,7 @@ def _tokens_before_handoff(
 
 
 def _readable(granted: Grant, scores: Sequence[float]) -> Grant:
-    """The grant with a threshold of few digits, which keeps the same answers; 0 where all are kept."""
+    """The grant with a threshold of few digits."""
     if granted.threshold is None:
         return granted
-    below = max((score for score in scores if score < granted.threshold), default=None)
-    threshold = 0.0 if below is None else readable_threshold(below, granted.threshold)
-    return dataclasses.replace(granted, threshold=threshold)
+    return dataclasses.replace(granted, threshold=shortest_threshold(granted.threshold, scores))

@@ -143,6 +143,12 @@ def readable_threshold(below: float, above: float) -> float:
     return above
 
 
+def shortest_threshold(threshold: float, scores: Sequence[float]) -> float:
+    """A threshold with as few digits as possible that keeps the same of these scores; 0 if it keeps all."""
+    below = max((score for score in scores if score < threshold), default=None)
+    return 0.0 if below is None else readable_threshold(below, threshold)
+
+
 @dataclass(frozen=True, slots=True)
 class ThresholdTarget:
     """The target of a threshold in the sample: a `precision`, or a `share` that is handed off."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget
-    from cactus_actors.calibration.bound_report import Bound, BoundReport
+    from cactus_actors.calibration.bound_report import BoundReport
+    from cactus_actors.calibration.bound_scores import Bound
+    from cactus_actors.calibration.cascade_report import CascadeReport
 
 DEFAULT_PRECISION = 0.95
 
@@ -57,6 +59,20 @@ def calibrate(
             help="The first gate of --max-error, in tokens, 0 for the end alone; by default the one of the service.",
         ),
     ] = None,
+    cascade: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL,MODEL",
+            help="With --max-error: a threshold for each of these models of the service, in the order of asking.",
+        ),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COST,COST,COST",
+            help="Of a question to each model of --cascade, and last to the cloud; by default 0 and 1.",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off; needs matplotlib.")
     ] = None,
@@ -94,7 +110,8 @@ def calibrate(
     be lower. The gates of the service are replayed token by token: a second table has the first gate of the
     service, a better one where one pays, and the tokens that are computed before a handoff. --max-error 0.05
     gives a bound instead: with --confidence, at most this share of the answers that stay is wrong, on all
-    questions that are drawn as these were. It has a row for each "group" that lines name. Use a threshold as
+    questions that are drawn as these were. It has a row for each "group" that lines name. With --cascade the
+    thresholds of several models are chosen together, for the least mean cost. Use a threshold as
     cloud_handoff_threshold, with the printed settings under [handoff] in the file of cactus serve. A probe
     written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
     fitted without it. --probability writes the probability_file of the signal probability; the row "new
@@ -105,7 +122,9 @@ def calibrate(
     """
     options = shared.given_options(locals())
     from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
-    from cactus_actors.calibration.bound_report import Bound, BoundReport
+    from cactus_actors.calibration.bound_report import BoundReport
+    from cactus_actors.calibration.bound_scores import Bound
+    from cactus_actors.calibration.cascade_report import CascadeReport
     from cactus_actors.calibration.plotting import check_plotting, write_plot
 
     if sum(target is not None for target in (precision, cloud_share, max_error)) > 1:
@@ -115,12 +134,18 @@ def calibrate(
     if probability is not None and signal == "probability":
         raise typer.BadParameter("--probability is fitted to another signal")
     bound = None if max_error is None else Bound(max_error, confidence, signal, first_gate)
+    tiers = _tiers(cascade, costs, bound, [("--plot", plot), ("--probe", probe), ("--second", second)])
     if plot is not None:
         check_plotting()
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
-    services = [(endpoint, stream_endpoint)] + ([(second, None)] if second else [])
-    answered = asyncio.run(_ask(services, key_file, examples, options, max_in_flight))
+    if bound is not None and tiers is not None:
+        asked = [_Asked(endpoint, stream_endpoint, model) for model in tiers.models]
+        answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
+        _print_cascade(CascadeReport.of(tiers.models, answered, tiers.costs, bound), bound, as_json=as_json)
+        return
+    asked = [_Asked(endpoint, stream_endpoint), *([_Asked(second)] if second else [])]
+    answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
     calibration = Calibration.of(answered[0], target, answered[1] if second else None, _fitted(signal, probability))
     if plot is not None:
         write_plot(calibration, plot)
@@ -134,6 +159,46 @@ def calibrate(
         _write_fit("probability", calibration.probability, probability)
 
 
+class _Asked(NamedTuple):
+    """A model that is asked all questions: the only one of its service, or the first, unless it is named."""
+
+    endpoint: str
+    stream_endpoint: str | None = None
+    model: str | None = None
+
+
+class _Tiers(NamedTuple):
+    """The models of a cascade, and the cost of each and of the cloud."""
+
+    models: list[str]
+    costs: list[float]
+
+
+def _tiers(
+    cascade: str | None, costs: str | None, bound: Bound | None, others: list[tuple[str, object]]
+) -> _Tiers | None:
+    """The models of --cascade, which goes with --max-error and none of the other options; None without it."""
+    if cascade is None:
+        if costs is not None:
+            raise typer.BadParameter("--costs are those of --cascade")
+        return None
+    if bound is None:
+        raise typer.BadParameter("--cascade needs a bound: give --max-error")
+    for name, value in others:
+        if value is not None:
+            raise typer.BadParameter(f"{name} is about one model: leave out --cascade")
+    models = [name.strip() for name in cascade.split(",")]
+    if not all(models) or len(set(models)) < len(models):
+        raise typer.BadParameter("--cascade takes different names of models, with commas between them")
+    try:
+        given = [0.0] * len(models) + [1.0] if costs is None else [float(cost) for cost in costs.split(",")]
+    except ValueError:
+        raise typer.BadParameter("--costs takes numbers, with commas between them") from None
+    if len(given) != len(models) + 1 or not all(0.0 <= cost < float("inf") for cost in given):
+        raise typer.BadParameter(f"--costs takes {len(models) + 1} numbers that are not negative, the cloud's last")
+    return _Tiers(models, given)
+
+
 def _fitted(signal: SignalName | None, file: Path | None) -> tuple[FittedSignalName, ...]:
     """The candidates for the signal of --probability; none without it."""
     if file is None or signal == "probability":
@@ -142,7 +207,7 @@ def _fitted(signal: SignalName | None, file: Path | None) -> tuple[FittedSignalN
 
 
 async def _ask(
-    services: list[tuple[str, str | None]],
+    asked: list[_Asked],
     key_file: str | None,
     examples: list[Example],
     options: dict[str, Any],
@@ -153,16 +218,16 @@ async def _ask(
 
     answered = []
     with _progress() as bar:
-        for endpoint, stream_endpoint in services:
-            task = bar.add_task(endpoint, total=len(examples))
+        for one in asked:
+            task = bar.add_task(one.model or one.endpoint, total=len(examples))
             async with AsyncClient(
-                endpoint, stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file
+                one.endpoint, one.stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file
             ) as client:
                 answered.append(
                     await run_examples(
                         client,
                         examples,
-                        options,
+                        options if one.model is None else {**options, "model": one.model},
                         max_in_flight=max_in_flight,
                         observe=lambda task=task: bar.advance(task),  # type: ignore[misc]
                     )
@@ -219,6 +284,16 @@ def _print_bound(calibration: Calibration, report: BoundReport, bound: Bound, *,
         return
     typer.echo(_summary(calibration))
     for line in bound_lines(report, bound):
+        typer.echo(line)
+
+
+def _print_cascade(report: CascadeReport, bound: Bound, *, as_json: bool) -> None:
+    from cactus_actors.calibration.cascade_report import cascade_lines
+
+    if as_json:
+        print_json(report.to_builtins())
+        return
+    for line in cascade_lines(report, bound):
         typer.echo(line)
 
 

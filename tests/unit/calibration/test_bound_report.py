@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cactus_actors.calibration import Example, ExampleOutcome
-from cactus_actors.calibration.bound_report import Bound, BoundReport, bound_lines
+from cactus_actors.calibration.bound_report import BoundReport, bound_lines
+from cactus_actors.calibration.bound_scores import Bound
 from cactus_actors.calibration.signal_scores import scores_of
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.results import Handoff, Measures, Result, Usage

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget
-from cactus_actors.calibration.bound_report import Bound, BoundReport, bound_lines
+from cactus_actors.calibration.bound_report import BoundReport, bound_lines
+from cactus_actors.calibration.bound_scores import Bound
 from cactus_actors.calibration.gate_replay import FirstGate, best_gate
 from cactus_actors.calibration.report import NEW_PROBE, SignalReport
 from cactus_actors.calibration.report_table import report_lines

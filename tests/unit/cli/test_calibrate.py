@@ -93,6 +93,65 @@ def test_calibrate_grants_a_bound_for_all_or_for_groups(
         assert (refused.exit_code, "between 0 and 1" in refused.stderr) == (2, True)
 
 
+def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 400 questions the small model knows the last 200, and is sure of these; the large one knows the last 300."""
+    finish = ScriptedJob.finish
+
+    def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:
+        knows = int(job.texts[0]) >= {"small": 200, "large": 100}[job.submit.model or ""]
+        if not knows:
+            job.texts[1] = " nothing"
+        entropy = (0.1 if knows else 0.7) + int(job.texts[0]) / 10_000
+        measures = Measures(mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy)
+        return finish(job, finish_reason="stop", measures=measures, **changes)
+
+    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+    lines = [{"question": str(number), "contains": "w1"} for number in range(400)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    flags = ["--max-error", "0.05", "--signal", "entropy", "--cascade", "small, large", "--costs", "0.1,0.2,1"]
+    report = json.loads(cactus("calibrate", "data.jsonl", *flags, "--json").stdout)
+    assert (report["is_granted"], report["num_tested"]) == (True, 280)
+    assert report["num_wrong"] < 0.05 * report["num_kept"]
+    assert [(tier["model"], tier["accuracy"]) for tier in report["tiers"]] == [("small", 0.5), ("large", 0.75)]
+    assert [0.2 < tier["threshold"] < 0.9 for tier in report["tiers"]] == [True, True], report
+    small, large = (tier["kept"] for tier in report["tiers"])
+    assert report["handed_off"] == pytest.approx(1 - small - large)
+    assert report["cost"] == pytest.approx(0.1 + 0.2 * (1 - small) + report["handed_off"])
+    assert 0.15 < report["handed_off"] < 0.35
+    assert {submit.model for submit in router.received_of(Submit)} == {"small", "large"}
+    table = cactus("calibrate", "data.jsonl", *flags).stdout.splitlines()
+    assert [line.split()[0] for line in table[2:6]] == ["model", "small", "large", "handed"]
+    none = cactus("calibrate", "data.jsonl", "--max-error", "0.001", *flags[2:]).stdout
+    assert none.startswith("No thresholds have a bound of 0.1%")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--cascade", "a,b"], "give --max-error"),
+        (["--costs", "1,2"], "are those of --cascade"),
+        (["--max-error", "0.1", "--cascade", "a,,b"], "different names of models"),
+        (["--max-error", "0.1", "--cascade", "a,a"], "different names of models"),
+        (["--max-error", "0.1", "--cascade", "a", "--costs", "1"], "takes 2 numbers"),
+        (["--max-error", "0.1", "--cascade", "a", "--costs", "1,nan"], "takes 2 numbers"),
+        (["--max-error", "0.1", "--cascade", "a", "--costs", "1,x"], "takes numbers"),
+        (["--max-error", "0.1", "--cascade", "a", "--plot", "p.png"], "--plot is about one model"),
+    ],
+)
+def test_calibrate_refuses_what_is_no_cascade(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, tmp_path: Path, flags: list[str], message: str
+) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    refused = cactus("calibrate", "data.jsonl", *flags)
+    assert (refused.exit_code, message in " ".join(refused.stderr.split())) == (2, True)
+    assert not router.received_of(Submit)
+
+
 def test_calibrate_sends_no_request_if_the_plot_cannot_be_drawn(
     cactus: Callable[..., typer.testing.Result],
     router: ScriptedRouter,
