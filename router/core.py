@@ -24,6 +24,7 @@ from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
 from cactus_actors.router.lifecycle.admission import Admission
 from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.client_messages import ClientMessages
+from cactus_actors.router.lifecycle.cloud_batch_requests import CloudBatchRequests
 from cactus_actors.router.lifecycle.escalations import Escalations
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
@@ -60,8 +61,9 @@ class RouterCore:
         self._escalations = Escalations(state, self._streams, self._finisher)
         self._worker_reports = WorkerReports(state, self._streams, self._finisher, self._escalations, audit_sampler)
         self._adapters = AdapterRequests(state)
-        self._membership = Membership(state, self._worker_reports, self._adapters)
-        self._client_messages = ClientMessages(state, self._admission, self._finisher, self._adapters)
+        cloud_batches = CloudBatchRequests(state)
+        self._membership = Membership(state, self._worker_reports, self._adapters, cloud_batches)
+        self._client_messages = ClientMessages(state, self._admission, self._finisher, self._adapters, cloud_batches)
         self._subscribers = Subscribers(state, self._streams)
 
     @property

@@ -72,7 +72,7 @@ def _num_lines(partial: Path, final: Path) -> int | None:
 
 def discard_partial(paths: BatchPaths) -> None:
     """Remove the partial files of an abandoned run."""
-    for path in (paths.partial_output, paths.partial_errors):
+    for path in (paths.partial_output, paths.partial_errors, *paths.of_second_pass):
         with naming_file(path):
             path.unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ from cactus_actors.api.params import resolve_options
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine
+from cactus_actors.protocol.cloud_batches import MAX_QUESTIONS
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
@@ -26,12 +27,15 @@ class BatchLimits:
     """Limits on waiting for the service, and on reading ahead.
 
     The service may be unreachable for `service_lost_s`, as during a restart; the wait for room in a full one has no
-    limit. A refused job is sent again after `retry_s`, unless the refusal names a time.
+    limit. A refused job is sent again after `retry_s`, unless the refusal names a time. A batch of the cloud is asked
+    about every `poll_s`, and has at most `max_questions`.
     """
 
     service_lost_s: float = 120.0
     retry_s: float = 1.0
     max_ahead_bytes: int = 1 << 20
+    poll_s: float = 15.0
+    max_questions: int = MAX_QUESTIONS
 
 
 DEFAULT_LIMITS = BatchLimits()
@@ -43,8 +47,9 @@ class BatchRequest:
 
     `options` fill in missing options of lines; `form` None is detected; `raw` bypasses the chat template for plain
     lines; `system` precedes conversations without a system message. `resume` continues a run, `retry_failed` runs
-    its failed lines again. Without `one_model` a resumed run may use another model. `account` is that of its jobs.
-    Relative paths of pictures are below the directory `pictures` of this machine; without it the service reads them.
+    its failed lines again. Before a `second_pass` no line is handed off, and a finished run is left as it is. Without
+    `one_model` a resumed run may use another model. `account` is that of its jobs. Relative paths of pictures are below
+    the directory `pictures` of this machine; without it the service reads them.
     """
 
     source: Path
@@ -57,6 +62,7 @@ class BatchRequest:
     resume: bool = False
     retry_failed: bool = False
     overwrite: bool = False
+    second_pass: bool = False
     one_model: bool = True
     account: str = ""
     pictures: Path | None = None

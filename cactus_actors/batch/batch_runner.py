@@ -159,7 +159,7 @@ class _Runner:
                             workers.create_task(self._work(lines))
                     syncing.cancel()
             except BaseExceptionGroup as group:
-                raise _first_error(group) from None
+                raise first_error(group) from None
         await asyncio.to_thread(check_unchanged, self.request.source, self.scanned)
         return self._progress
 
@@ -190,6 +190,7 @@ class _Runner:
             self.observe(self._progress, line, result)
 
 
-def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error in a group, which may have groups in it."""
     first = group.exceptions[0]
-    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first

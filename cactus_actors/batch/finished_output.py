@@ -21,7 +21,7 @@ def finished_before(request: BatchRequest, form: Format, wanted: BatchRun, made_
     the output holds every input line, which is not certain without a journal.
     """
     paths = request.paths
-    if not (request.resume or request.retry_failed):
+    if not (request.resume or request.retry_failed or request.second_pass):
         raise OutputRefused(f"{paths.output}: exists already; --overwrite replaces it")
     if made_by is not None:
         made_by.check_same(wanted, paths)

@@ -17,6 +17,7 @@ from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.openai.body_request import BodyRequest
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
+from cactus_actors.batch.left_lines import left_to_second_pass, may_be_left, without_cloud
 from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
 from cactus_actors.batch.result_lines import render_error, render_result
 from cactus_actors.client import AsyncClient
@@ -74,6 +75,7 @@ class LineRunner:
         self._account = request.account
         self._limits = request.limits
         self._plain_is_chat = not request.raw
+        self._leaves_handoffs = request.second_pass
         options = request.options
         if options.priority is None:
             options = msgspec.structs.replace(options, priority=BATCH_PRIORITY)
@@ -139,6 +141,9 @@ class LineRunner:
         """The results of all choices of a line; the first failure fails the line and cancels the others."""
         submits, frames = request.submits, request.frames
         if len(submits) == 1:
+            if self._leaves_handoffs and may_be_left(submits[0].options):
+                result = await self._result(without_cloud(submits[0]), frames, job_id_of, 0)
+                return [left_to_second_pass(result)]
             return [await self._result(submits[0], frames, job_id_of, 0)]
         try:
             async with asyncio.TaskGroup() as tasks:

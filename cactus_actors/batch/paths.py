@@ -40,13 +40,34 @@ class BatchPaths:
         """Errors so far."""
         return self.errors.with_name(f"{self.errors.name}.partial")
 
+    @property
+    def cloud_journal(self) -> Path:
+        """The batches of an unfinished second pass."""
+        return self.output.with_name(f"{self.output.name}.second-pass")
+
+    @property
+    def cloud_answers(self) -> Path:
+        """The answers of the cloud so far."""
+        return self.output.with_name(f"{self.output.name}.second-pass-answers")
+
+    @property
+    def merged_output(self) -> Path:
+        """The results with the answers of the cloud, until they replace the output."""
+        return self.output.with_name(f"{self.output.name}.second-pass-results")
+
+    @property
+    def of_second_pass(self) -> tuple[Path, ...]:
+        """The files of an unfinished second pass, in the order in which they are removed."""
+        return self.merged_output, self.cloud_journal, self.cloud_answers
+
     def check(self) -> None:
         """Raise OutputRefused if the output cannot be written or is not a result file."""
         check_name(self.output)
         with naming_file(self.output, OutputRefused):
             if not self.output.parent.is_dir():
                 raise OutputRefused(f"{self.output}: there is no directory {self.output.parent}")
-            for path in (self.output, self.errors, self.journal, self.partial_output, self.partial_errors):
+            results = (self.output, self.errors, self.journal, self.partial_output, self.partial_errors)
+            for path in (*results, *self.of_second_pass):
                 _check_replaceable(path, self.source)
 
     def check_journal_exists(self) -> None:

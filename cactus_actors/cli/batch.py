@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from cactus_actors.cli import shared_options as shared
-from cactus_actors.cli.batch_progress import show_reasons, shown_progress
+from cactus_actors.cli.batch_progress import show_reasons, shown_progress, shown_second_pass
 from cactus_actors.cli.interrupts import Interrupted, interruptible
-from cactus_actors.cli.terminal import print_json
+from cactus_actors.cli.terminal import counted, print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError
 
 Format = Literal["jsonl", "text"]
 
 if TYPE_CHECKING:
-    from cactus_actors.batch import BatchProgress, BatchRequest
+    from cactus_actors.batch import BatchProgress, BatchRequest, SecondPassProgress, SecondPassReport
 
 
 def batch(
@@ -47,6 +47,12 @@ def batch(
         bool, typer.Option("--retry-failed", help="Run the lines of the error file again.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing OUT.")] = False,
+    second_pass: Annotated[
+        bool,
+        typer.Option(
+            "--second-pass", help="Hand off nothing until the end; then ask the cloud in batches, at half the price."
+        ),
+    ] = False,
     max_in_flight: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs in the service at once.")] = 64,
     form: Annotated[
         Format | None, typer.Option("--format", help="Format of the input; by default from suffix and content.")
@@ -86,11 +92,17 @@ def batch(
     written to the error file in the same way. OUT.journal stays, so that --resume detects a changed input. The
     first Ctrl-C (SIGTERM, SIGHUP) cancels the jobs in flight and says so; a second one ends immediately.
 
+    With --second-pass, every line keeps its local answer until all are there. Then the cloud's batch endpoint is
+    asked the lines that would have been handed off (--cloud-handoff-threshold), and its answers replace theirs in
+    OUT. That may take a day. An interrupted second pass is continued by --resume; a finished run may have one, too.
+
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
     not usable, has no prompt or has changed, 69 if the service became unavailable, 74 if a write failed, 130 if
     interrupted (143 by SIGTERM, 129 by SIGHUP). The same command with --resume continues.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
+
+    Example: cactus batch prompts.jsonl -o results.jsonl --cloud-handoff-threshold 0.8 --second-pass
 
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
@@ -116,6 +128,7 @@ def batch(
         resume=resume,
         retry_failed=retry_failed,
         overwrite=overwrite,
+        second_pass=second_pass,
         pictures=pictures,
     )
     run = _Run(request, endpoint, stream_endpoint, key_file)
@@ -128,13 +141,13 @@ def batch(
         if run.progress is not None:
             typer.echo(run.so_far(), err=True)
         raise
-    _report(progress, request, as_json=as_json)
+    _report(progress, run.second_pass, request, as_json=as_json)
     if progress.num_failed:
         raise typer.Exit(1)
 
 
 class _Run:
-    """One run; `progress` is the last one observed, None before the first line."""
+    """One run; `progress` is the last one observed, None before the first line, and `second_pass` its outcome."""
 
     def __init__(self, request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None) -> None:
         self._request = request
@@ -142,28 +155,45 @@ class _Run:
         self._stream_endpoint = stream_endpoint
         self._key_file = key_file
         self.progress: BatchProgress | None = None
+        self.second_pass: SecondPassReport | None = None
+        self._pass_progress: SecondPassProgress | None = None
 
     async def run(self) -> BatchProgress:
         """Run to the end; raises Interrupted after a signal, when the jobs in flight are cancelled."""
-        from cactus_actors.batch import run_batch
+        return await interruptible(self._work(), print_how_to_resume)
+
+    async def _work(self) -> BatchProgress:
+        from cactus_actors.batch import run_batch, run_second_pass
         from cactus_actors.client import AsyncClient
 
-        with shown_progress(self._request.source.name, sys.stderr) as show:
+        name = self._request.source.name
+        async with AsyncClient(
+            self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
+        ) as client:
+            with shown_progress(name, sys.stderr) as show:
 
-            def observe(progress: BatchProgress, *_: object) -> None:
-                self.progress = progress
-                show(progress)
+                def observe(progress: BatchProgress, *_: object) -> None:
+                    self.progress = progress
+                    show(progress)
 
-            async def work() -> BatchProgress:
-                async with AsyncClient(
-                    self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
-                ) as client:
-                    return await run_batch(self._request, client, observe)
+                progress = await run_batch(self._request, client, observe)
+            if self._request.second_pass:
+                with shown_second_pass(name, sys.stderr) as show_pass:
 
-            return await interruptible(work(), print_how_to_resume)
+                    def observe_pass(progress: SecondPassProgress) -> None:
+                        self._pass_progress = progress
+                        show_pass(progress)
+
+                    self.second_pass = await run_second_pass(self._request, client, observe_pass)
+            return progress
 
     def so_far(self) -> str:
         """The number of finished lines, and how to continue."""
+        if (asked := self._pass_progress) is not None:
+            return (
+                f"the second pass has {asked.num_done} of {asked.num_lines} lines, and "
+                f"{self._request.output} the local answers; the same command with --resume continues"
+            )
         if self.progress is None:
             return "nothing was run yet"
         return (
@@ -178,14 +208,16 @@ def print_how_to_resume() -> None:
     print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 
-def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) -> None:
+def _report(
+    progress: BatchProgress, second_pass: SecondPassReport | None, request: BatchRequest, *, as_json: bool
+) -> None:
     import msgspec
 
     from cactus_actors.batch import reasons_of
 
     paths = request.paths
     if as_json:
-        report = {
+        report: dict[str, Any] = {
             "lines": progress.num_lines,
             "succeeded": progress.num_succeeded,
             "failed": progress.num_failed,
@@ -196,10 +228,31 @@ def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) ->
             "errors": str(paths.errors) if progress.num_failed else None,
             "reasons": msgspec.to_builtins(reasons_of(paths.errors)),
         }
+        if second_pass is not None:
+            report["second_pass"] = {
+                "completed": second_pass.num_completed,
+                "failed": second_pass.num_failed,
+                "suppressed": second_pass.num_suppressed,
+                "cost": second_pass.cost,
+                "currency": second_pass.currency or None,
+            }
         print_json(report)
         return
     failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
     earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""
     typer.echo(f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}")
+    if second_pass is not None:
+        typer.echo(_second_pass_in_words(second_pass))
     if progress.num_failed:
         show_reasons(reasons_of(paths.errors))
+
+
+def _second_pass_in_words(report: SecondPassReport) -> str:
+    kept = report.num_failed + report.num_suppressed
+    if not report.num_completed + kept:
+        return "second pass: no line was left for the cloud"
+    cost = "" if report.cost is None else f" for {report.cost:.6g} {report.currency}"
+    text = f"second pass: the cloud answered {counted(report.num_completed, 'line')}{cost}"
+    if not kept:
+        return text
+    return f"{text}; {counted(kept, 'line')} kept the local answer, `handoff.reason` says why"

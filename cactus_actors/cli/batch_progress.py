@@ -12,7 +12,7 @@ from cactus_actors.cli.terminal import counted, wide_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cactus_actors.batch import BatchProgress, Reason
+    from cactus_actors.batch import BatchProgress, Reason, SecondPassProgress
 
 LOG_EVERY_S = 10.0
 MAX_MESSAGE = 500
@@ -35,6 +35,37 @@ def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgres
                 print(line, file=stream, flush=True)
 
         yield write
+
+
+@contextlib.contextmanager
+def shown_second_pass(name: str, stream: TextIO) -> Iterator[Callable[[SecondPassProgress], None]]:
+    """The observer that shows the second pass over the file `name`."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream)
+    if console.is_terminal:
+        with console.status("") as status:
+            yield lambda progress: status.update(Text(second_pass_line(name, progress)))
+        return
+    logged_at = float("-inf")
+
+    def write(progress: SecondPassProgress) -> None:
+        nonlocal logged_at
+        if time.monotonic() - logged_at >= LOG_EVERY_S:
+            logged_at = time.monotonic()
+            print(second_pass_line(name, progress), file=stream, flush=True)
+
+    yield write
+
+
+def second_pass_line(name: str, progress: SecondPassProgress) -> str:
+    """The state of a second pass."""
+    num_answered = min(progress.num_lines, progress.num_done + progress.num_ended)
+    noun = "batch" if progress.num_batches == 1 else "batches"
+    batches = f", {progress.num_batches} {noun} under way" if progress.num_batches else ""
+    notice = f"; {progress.notice}" if progress.notice else ""
+    return f"{name}: second pass: {num_answered} of {progress.num_lines} lines{batches}{notice}"
 
 
 def show_reasons(reasons: Sequence[Reason]) -> None:

@@ -21,7 +21,9 @@ from cactus_actors.keys.key_file import find_credentials
 from cactus_actors.protocol.messages import (
     AdapterLoaded,
     AdapterUnloaded,
+    AskCloudBatch,
     Cancel,
+    CloudBatch,
     Fetch,
     Finished,
     JobState,
@@ -218,6 +220,14 @@ class AsyncClient:
         request_id = secrets.token_hex(8)
         message = UnloadAdapter(name=name, request_id=request_id, model=model)
         await self._connection.ask(request_id, message, AdapterUnloaded)
+
+    async def cloud_batch(self, ask: AskCloudBatch) -> CloudBatch:
+        """Create a batch at the cloud, or return its state; a batch is created once, however often it is asked for.
+
+        Raises PermissionDenied for a key without the cloud.
+        """
+        request_id = secrets.token_hex(8)
+        return await self._connection.ask(request_id, msgspec.structs.replace(ask, request_id=request_id), CloudBatch)
 
     async def restart_workers(self) -> int:
         """Replace every local worker, one at a time, while jobs run; returns their number."""

@@ -16,7 +16,7 @@ from cactus_actors.tools.call_rendering import render_calls
 MAX_ANSWER_BYTES = 512 * 1024
 MAX_DETAIL_CHARACTERS = 300
 
-_FINISH_REASONS: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
     "model_length": "length",
@@ -52,7 +52,9 @@ class _TokenDetails(msgspec.Struct, frozen=True):
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct, frozen=True):
+class TokenCounts(msgspec.Struct, frozen=True):
+    """The `usage` of an answer, as clouds write it."""
+
     prompt_tokens: int = 0
     completion_tokens: int = 0
     prompt_tokens_details: _TokenDetails | None = None
@@ -61,7 +63,7 @@ class _Usage(msgspec.Struct, frozen=True):
 
 class _Chunk(msgspec.Struct, frozen=True):
     choices: list[_Choice] = []
-    usage: _Usage | None = None
+    usage: TokenCounts | None = None
     error: Any = None
 
 
@@ -117,7 +119,7 @@ class AnswerReader:
                 return AnswerPiece()
             raise _protocol_error("a chunk is not a chat completion chunk") from None
         if chunk.usage is not None:
-            self.usage = _counts(chunk.usage)
+            self.usage = usage_from(chunk.usage)
         if was_complete:
             return AnswerPiece()
         if chunk.error is not None:
@@ -141,9 +143,9 @@ class AnswerReader:
             raise _protocol_error("the stream ended without a finish_reason")
         if self._finish_reason == "content_filter":
             raise CloudFailure("cloud_rejected", "the cloud filtered its answer")
-        if self._finish_reason not in _FINISH_REASONS:
+        if self._finish_reason not in FINISH_REASONS:
             raise _protocol_error("the finish_reason is unknown")
-        return CloudAnswer(_FINISH_REASONS[self._finish_reason], self.usage)
+        return CloudAnswer(FINISH_REASONS[self._finish_reason], self.usage)
 
     def _take(self, choice: _Choice) -> AnswerPiece:
         self._finish_reason = choice.finish_reason or self._finish_reason
@@ -203,7 +205,8 @@ def _protocol_error(message: str) -> CloudFailure:
     return CloudFailure("cloud_protocol_error", message)
 
 
-def _counts(usage: _Usage) -> Usage:
+def usage_from(usage: TokenCounts) -> Usage:
+    """The counts in this project's form."""
     details, of_completion = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
         prompt_tokens=usage.prompt_tokens,

@@ -42,7 +42,7 @@ class CloudRequests:
         self._breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
         self.budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
         self._prices = Prices.of(settings)
-        self._spending = spending_of(settings.budgets, settings.spending_file)
+        self.spending = spending_of(settings.budgets, settings.spending_file)
         self._cloud = CloudClient(settings, self._breaker, self.budget)
         self._access = CloudAccess(refusal="not started")
         self._access_read_at = -math.inf
@@ -75,10 +75,10 @@ class CloudRequests:
             return self._access.refusal
         if self.budget.is_spent:
             return "budget spent"
-        return self._spending.refusal() or ("breaker open" if self.breaker_state() == "open" else None)
+        return self.spending.refusal() or ("breaker open" if self.breaker_state() == "open" else None)
 
     def spent(self) -> list[CloudSpending]:
-        return self._spending.report(self._settings.currency)
+        return self.spending.report(self._settings.currency)
 
     def free_slots(self) -> int:
         """The number of further jobs that could start now."""
@@ -124,7 +124,7 @@ class CloudRequests:
     def start_waiting(self) -> None:
         """Start waiting jobs in free slots, oldest first; refuse them all if the cloud cannot be used."""
         for job in self._waiting():
-            spent = self._spending.refusal(job.dispatch.tenant)
+            spent = self.spending.refusal(job.dispatch.tenant)
             refusal = self.unavailable() or spent
             if refusal is not None:
                 is_spent = self.budget.is_spent or spent is not None
@@ -195,7 +195,7 @@ class CloudRequests:
             self._wake()
 
         assert job.dispatch.request is not None
-        meter = Meter(self._spending, job.dispatch.tenant, job.dispatch.num_prompt_tokens)
+        meter = Meter(self.spending, job.dispatch.tenant, job.dispatch.num_prompt_tokens)
         try:
             answer = await self._cloud.answer(
                 job.dispatch.request,

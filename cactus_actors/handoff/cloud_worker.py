@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import zmq.asyncio
 
 from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
+from cactus_actors.handoff.batches.batch_requests import CloudBatches
 from cactus_actors.handoff.cloud_requests import CloudRequests
 from cactus_actors.handoff.worker_socket import open_worker_socket, send
 from cactus_actors.keys.key_file import read_key_file
@@ -20,6 +21,7 @@ from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpendi
 from cactus_actors.protocol.wire import router_command_decoder
 from cactus_actors.protocol.worker_messages import (
     Abort,
+    AskBatch,
     Audit,
     Dispatch,
     Drain,
@@ -53,6 +55,7 @@ class CloudWorker:
         self._wake = asyncio.Event()
         self._requests = CloudRequests(settings, environment, self._wake.set)
         self._audits = _audits_of(settings, self._wake.set)
+        self._batches = CloudBatches(settings, self._requests.spending, self._wake.set)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining = False
         self._stopping = False
@@ -103,6 +106,7 @@ class CloudWorker:
             listener.cancel()
             await asyncio.gather(listener, return_exceptions=True)
             await self._requests.aclose()
+            await self._batches.aclose()
             if self._audits is not None:
                 await self._audits.aclose()
             socket.close()
@@ -119,6 +123,7 @@ class CloudWorker:
             if self._audits is not None:
                 self._audits.take_labels(now)
                 self._audits.start_next(self._requests.access, has_room=self._requests.has_room)
+            self._send_batches(socket)
             pause_s = self._send_report(socket, now) if self._is_welcomed else self._send_hello(socket, now)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
@@ -151,8 +156,17 @@ class CloudWorker:
             case Audit():
                 if self._audits is not None:
                     self._audits.take(command)
+            case AskBatch():
+                self._requests.refresh_access(time.monotonic())
+                self._batches.take(command, self._requests.access, time.monotonic())
             case Drain():
                 self._draining = True
+
+    def _send_batches(self, socket: zmq.asyncio.Socket) -> None:
+        """Send the replies about batches; one that cannot be sent is asked for again."""
+        for reply in self._batches.replies:
+            send(socket, reply)
+        self._batches.replies.clear()
 
     def _send_hello(self, socket: zmq.asyncio.Socket, now: float) -> float:
         """Send Hello, again if it stays unanswered; returns the seconds until the next action."""

@@ -11,6 +11,8 @@ from cactus_actors.protocol.results import Usage
 
 TOKENS_OF_A_PRICE = 1_000_000
 NUM_DECIMALS = 12
+BATCH_SHARE = 0.5
+"""The price of a question in a batch, as a share of that of a single one."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class Prices:
                 param="handoff.budgets",
             )
         return None
+
+    def in_batch(self) -> Prices:
+        """The prices of questions that are asked in a batch."""
+        return Prices(self.prompt * BATCH_SHARE, self.completion * BATCH_SHARE, self.currency)
 
     def cost(self, usage: Usage) -> float:
         total = usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion

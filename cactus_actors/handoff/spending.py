@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,6 +35,20 @@ class Spent(msgspec.Struct, kw_only=True):
     cost: float = 0.0
 
 
+class Amount(NamedTuple):
+    """Requests, tokens and their cost."""
+
+    requests: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def plus(self, other: Amount) -> Amount:
+        return Amount(self.requests + other.requests, self.tokens + other.tokens, self.cost + other.cost)
+
+    def minus(self, other: Amount) -> Amount:
+        return Amount(self.requests - other.requests, self.tokens - other.tokens, self.cost - other.cost)
+
+
 class Spending:
     """Counts spending against `budgets`; stored in the file `path`, so that it survives a restart.
 
@@ -47,21 +62,29 @@ class Spending:
         self._clock = clock
         self._path = path if budgets else None
         self._spent: dict[tuple[str, str], Spent] = {}
+        self._expected: dict[str, Amount] = {}
         self._damage: str | None = None
         self._is_kept = True
         if self._path is not None and self._path.exists():
             self._read(self._path)
 
-    def refusal(self, tenant: str | None = None) -> str | None:
-        """The reason why no request may be sent for `tenant` now, or for any tenant if it is None."""
+    def refusal(self, tenant: str | None = None, more: Amount | None = None) -> str | None:
+        """The reason why no request may be sent for `tenant` now, or for any tenant if it is None.
+
+        With `more` the budgets must have that left.
+        """
         if self._damage is not None:
             return self._damage
         now = self._clock()
         for budget in self._budgets:
             if budget.per_tenant and tenant is None:
                 continue
-            spent = self._spent.get((period_at(budget.period, now), _payer_of(budget, tenant or "")))
-            if spent is not None and _is_used_up(budget, spent):
+            row = self._spent.get((period_at(budget.period, now), _payer_of(budget, tenant or "")))
+            spent = Amount() if row is None else Amount(row.requests, row.tokens, row.cost)
+            for payer, expected in self._expected.items():
+                if not budget.per_tenant or payer == tenant:
+                    spent = spent.plus(expected)
+            if _is_used_up(budget, spent) or (more is not None and _is_exceeded(budget, spent.plus(more))):
                 whose = "the tenant's budget" if budget.per_tenant else "budget"
                 return f"{whose} spent" + (f" for this {budget.period}" if budget.period else "")
         return None
@@ -75,6 +98,12 @@ class Spending:
             spent.tokens += tokens
             spent.cost += cost
         self._keep()
+
+    def expect(self, tenant: str, amount: Amount) -> None:
+        """Set what requests of `tenant` that are under way will cost; the budgets count it until it is set anew."""
+        self._expected.pop(tenant, None)
+        if amount != Amount():
+            self._expected[tenant] = amount
 
     def report(self, currency: str) -> list[CloudSpending]:
         """The counts for status displays: the total, and the tenants that spent most."""
@@ -145,9 +174,17 @@ def _payer_of(budget: CloudBudget, tenant: str) -> str:
     return f"={tenant}" if budget.per_tenant else _EVERYBODY
 
 
-def _is_used_up(budget: CloudBudget, spent: Spent) -> bool:
+def _is_used_up(budget: CloudBudget, spent: Amount) -> bool:
     return (
         (budget.max_requests is not None and spent.requests >= budget.max_requests)
         or (budget.max_tokens is not None and spent.tokens >= budget.max_tokens)
         or (budget.max_cost is not None and spent.cost >= budget.max_cost)
+    )
+
+
+def _is_exceeded(budget: CloudBudget, spent: Amount) -> bool:
+    return (
+        (budget.max_requests is not None and spent.requests > budget.max_requests)
+        or (budget.max_tokens is not None and spent.tokens > budget.max_tokens)
+        or (budget.max_cost is not None and spent.cost > budget.max_cost)
     )

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from cactus_actors.protocol.cloud_batches import BatchAnswer, BatchQuestion, CloudBatchState
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.pictures import GivenPicture
@@ -25,7 +26,7 @@ from cactus_actors.protocol.results import Result, TokenLogprob
 from cactus_actors.protocol.service_status import AdapterStatus, JobCounts, ModelStatus, WorkerStatus
 from cactus_actors.protocol.totals import Held, Totals
 
-Task = Literal["generate", "embed"]
+Task = Literal["generate", "embed", "cloud_question"]
 JobState = Literal["queued", "running", "finished", "failed", "cancelled"]
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
@@ -77,7 +78,8 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     A prompt of integers is token ids, used unchanged. The same id and the same content again is the same job: the
     answer is Accepted, and Finished if it has ended. `profile` names the defaults of absent options; the native
     API's is `cactus`. `choice` distinguishes the answers that one seed gives to one prompt. The task `embed` asks
-    for the prompt's embedding instead of a completion. `traceparent` names the trace that the job belongs to, as
+    for the prompt's embedding instead of a completion, `cloud_question` for the question that a cloud would be asked:
+    it takes no worker, and leaves no record. `traceparent` names the trace that the job belongs to, as
     W3C's header does; it is not part of the content. `account` is the unguessable name of an API key: the job uses
     its share of the service, and has its weight. The id of a `keyed` job is derived from an idempotency key, and is
     known for a day after its end; the field is not part of the content. `images` are the pictures of a `prompt` that is
@@ -165,7 +167,25 @@ class UnloadAdapter(ClientStruct, frozen=True, kw_only=True, tag="unload_adapter
     model: str | None = None
 
 
-ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter
+class AskCloudBatch(ClientStruct, frozen=True, kw_only=True, tag="ask_cloud_batch", omit_defaults=True):
+    """Ask about a batch of the cloud, and with `questions` create it; answered at once by the CloudBatch so far.
+
+    `mark` names the batch: 32 lowercase hexadecimal characters, made by the client at `created`, in Unix seconds. A
+    batch of that mark is created once, however often it is asked for; `batch_id` is the cloud's name for it, if the
+    client knows that. With `answers_from` the answers of a batch that has ended are sent, from that one on.
+    """
+
+    mark: str
+    created: float
+    batch_id: str = ""
+    questions: list[BatchQuestion] = []
+    answers_from: int | None = None
+    request_id: str = ""
+
+
+ClientMessage = (
+    Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter | AskCloudBatch
+)
 
 
 # router -> client
@@ -278,6 +298,31 @@ class AdapterUnloaded(ReplyStruct, frozen=True, kw_only=True, tag="adapter_unloa
     request_id: str = ""
 
 
+class CloudBatch(ReplyStruct, frozen=True, kw_only=True, tag="cloud_batch", omit_defaults=True):
+    """The state of a batch at the cloud, which calls it `batch_id`, and its state `status`.
+
+    `reason` says why it is `refused`, why it has no answers, or what failed when the cloud was asked last; a refusal
+    that `is_temporary` may end. `num_questions` were taken, the first ones of those that were sent; `num_ended` have an
+    answer or an error. `answers` are the next ones of `num_answers`, of the cloud's `model`; their cost is in
+    `currency`.
+    """
+
+    mark: str
+    state: CloudBatchState
+    batch_id: str = ""
+    status: str = ""
+    reason: str = ""
+    is_temporary: bool = False
+    num_questions: int = 0
+    num_ended: int = 0
+    answers: list[BatchAnswer] = []
+    num_answers: int = 0
+    provider: str = ""
+    model: str = ""
+    currency: str = ""
+    request_id: str = ""
+
+
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """The state of the service.
 
@@ -333,6 +378,7 @@ RouterReply = (
     | Restarting
     | AdapterLoaded
     | AdapterUnloaded
+    | CloudBatch
     | Status
 )
 StreamMessage = Delta | Progress | Finished

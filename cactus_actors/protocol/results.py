@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from cactus_actors.protocol.cloud_question import CloudQuestion
 from cactus_actors.protocol.confidence import NO_FITS, SignalFits, SignalName
 from cactus_actors.protocol.error_info import ErrorInfo
 
@@ -14,6 +15,9 @@ FinishReason = Literal["stop", "length", "model_length", "tool_calls", "cancelle
 """`model_length` is the context's end, `length` the job's own `max_tokens`."""
 
 HandoffStatus = Literal["none", "recommended", "completed", "failed", "suppressed"]
+
+NOT_ALLOWED = "allow_cloud is false"
+"""The reason of a handoff that the job itself forbids."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +82,8 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     are estimated (`usage_is_estimated`). Beside a cloud's answer, `local_model`, `local_usage`,
     `local_confidence` and `local_measures` are those of the local one that it replaced. Beside the error of a
     cloud's answer that broke off, `local_text` is the local answer, and `local_finish_reason` how that ended.
-    Beside a local answer, `cloud_usage` is the cloud's count for an answer that no client got.
+    Beside a local answer, `cloud_usage` is the cloud's count for an answer that no client got. `batch_id` names the
+    cloud's batch, if the question was asked in one.
     """
 
     status: HandoffStatus = "none"
@@ -99,6 +104,7 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     local_measures: Measures | UnsetType | None = UNSET
     local_text: str | UnsetType = UNSET
     local_finish_reason: FinishReason | UnsetType = UNSET
+    batch_id: str | UnsetType = UNSET
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,7 +189,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     unless requested. An embedding job sets `embedding`, of L2 norm 1, and `embedding_length`, its length before
     that. `selected_tools` names the offered tools if not all were offered, `sources` the documents in the prompt.
     `ram_usage_mb` is the resident memory of the worker's process. `seed_text` has the digits of a seed beyond
-    2**53 - 1.
+    2**53 - 1. A job of the task `cloud_question` sets `cloud_question`, or the reason in `handoff` why there is none.
     """
 
     text: str = ""
@@ -216,3 +222,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stream_text: str | None = None
     seed_text: str | None = None
     reasoning_content: str | None = None
+    cloud_question: CloudQuestion | UnsetType = UNSET

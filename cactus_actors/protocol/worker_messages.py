@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.error_info import ErrorInfo
-from cactus_actors.protocol.messages import ChatMessage, Task
+from cactus_actors.protocol.messages import AskCloudBatch, ChatMessage, CloudBatch, Task
 from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
 from cactus_actors.protocol.sampling_params import SamplingParams
@@ -166,7 +166,14 @@ class AdaptersLoaded(msgspec.Struct, frozen=True, array_like=True, tag=5):
     failures: dict[str, str] = {}
 
 
-WorkerMessage = Hello | Report | Draining | Goodbye | AdaptersLoaded
+class BatchReply(msgspec.Struct, frozen=True, array_like=True, tag=6):
+    """Answer to AskBatch `number`; a cloud worker's."""
+
+    number: int
+    batch: CloudBatch
+
+
+WorkerMessage = Hello | Report | Draining | Goodbye | AdaptersLoaded | BatchReply
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -285,4 +292,12 @@ class Audit(msgspec.Struct, frozen=True, array_like=True, tag=8):
     single_call: bool = False
 
 
-RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | ReportsTaken | Adapters | Audit
+class AskBatch(msgspec.Struct, frozen=True, array_like=True, tag=9):
+    """Create a batch at the cloud, or report on it, for a `tenant`; answered by BatchReply with the same `number`."""
+
+    number: int
+    tenant: str
+    ask: AskCloudBatch
+
+
+RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | ReportsTaken | Adapters | Audit | AskBatch

@@ -23,7 +23,18 @@ WAIT_S = 2.0
 POLL_S = 0.05
 
 _OWN_ENTRIES = frozenset(
-    (LOCK, "run", "journal", "keys", "http", "audits", "clock.json", "cloud-spending.json", "credentials.json")
+    (
+        LOCK,
+        "run",
+        "journal",
+        "keys",
+        "http",
+        "audits",
+        "clock.json",
+        "cloud-spending.json",
+        "cloud-batches.json",
+        "credentials.json",
+    )
 )
 _OWN_BEGINNINGS = ("jobs.jsonl", "ray", "chat-history")
 

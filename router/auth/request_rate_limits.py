@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from cactus_actors.protocol.errors import Overloaded
 from cactus_actors.protocol.messages import (
+    AskCloudBatch,
     Cancel,
     ClientMessage,
     Fetch,
@@ -31,6 +32,7 @@ RATE_LIMITS: Mapping[type[ClientMessage], RateLimit] = {
     Restart: RateLimit(rate=10.0, burst=100.0),
     LoadAdapter: RateLimit(rate=10.0, burst=100.0),
     UnloadAdapter: RateLimit(rate=10.0, burst=100.0),
+    AskCloudBatch: RateLimit(rate=100.0, burst=1000.0),
 }
 
 

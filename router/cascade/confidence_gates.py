@@ -13,6 +13,7 @@ from cactus_actors.protocol.handoff_gates import ConfidenceSamples, HandoffGates
 from cactus_actors.router.state.cloud_attempt import GateFailure, HandoffDecision
 
 NO_KEY = "no key"
+NO_WORKER = "no cloud worker is connected"
 
 
 def confidence_of(entropies: Sequence[float]) -> float | None:
@@ -47,7 +48,7 @@ def unavailable_decision(unavailable: Iterable[str | None], *, has_cloud: bool =
     """
     reasons = list(unavailable)
     if not reasons:
-        return HandoffDecision("recommended", "no cloud worker is connected" if has_cloud else NO_KEY)
+        return HandoffDecision("recommended", NO_WORKER if has_cloud else NO_KEY)
     if None in reasons:
         return None
     closed = [reason for reason in reasons if reason and reason != NO_KEY]

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
+from cactus_actors.api.openai import cloud_question
 from cactus_actors.protocol.errors import (
     CactusError,
     InvalidRequest,
@@ -17,7 +18,7 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.key_grants import REVOKED_KEY_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Finished, Submit
-from cactus_actors.protocol.results import Result, Source
+from cactus_actors.protocol.results import NOT_ALLOWED, Handoff, Result, Source, Usage
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.unsendable import UNSENDABLE, unsendable
 from cactus_actors.protocol.wire import Encoding, is_job_id
@@ -148,7 +149,10 @@ class Admission:
         try:
             if isinstance(outcome, CactusError):
                 raise outcome
-            self._accept(pending, outcome, now)
+            if outcome.task == "cloud_question":
+                self._show_question(pending, outcome)
+            else:
+                self._accept(pending, outcome, now)
         except CactusError as error:
             if pending.record is None:
                 self._refuse(pending, error)
@@ -205,6 +209,20 @@ class Admission:
             self._journal_writer.accepted(job, content, pictures)
         else:
             self._admit(job)
+
+    def _show_question(self, pending: PendingSubmit, prepared: PreparedRequest) -> None:
+        """Answer with the question for a cloud, or the reason why the job may not go there; nothing is kept of it."""
+        prepared, outbox = self._factory.granted(pending, prepared), self._state.outbox
+        result = Result(usage=Usage(prompt_tokens=len(prepared.prompt_ids)), model=prepared.model)
+        if prepared.policy.allow_cloud:
+            question = cloud_question(prepared.request, prepared.params)
+            result = msgspec.structs.replace(result, cloud_question=question)
+        else:
+            refusal = Handoff(status="suppressed", reason=prepared.cloud_refusal or NOT_ALLOWED)
+            result = msgspec.structs.replace(result, handoff=refusal)
+        outbox.disown(pending.job_id, pending.tenant)
+        for identity, encoding in pending.requesters.items():
+            outbox.reply(identity, Finished(job_id=pending.job_id, length=0, result=result), encoding)
 
     def _admit(self, job: Job) -> None:
         job.is_admitted = True

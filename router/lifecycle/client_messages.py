@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cactus_actors.protocol.errors import CactusError, JobConflict
 from cactus_actors.protocol.messages import (
+    AskCloudBatch,
     Cancel,
     ClientMessage,
     Fetch,
@@ -20,6 +21,7 @@ from cactus_actors.protocol.wire import Encoding, MessageIds
 from cactus_actors.router.auth.request_rate_limits import RequestRateLimits
 from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
 from cactus_actors.router.lifecycle.admission import Admission
+from cactus_actors.router.lifecycle.cloud_batch_requests import CloudBatchRequests
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.operator_requests import OperatorRequests
 from cactus_actors.router.lifecycle.replays import Replays
@@ -40,9 +42,15 @@ class ClientMessages:
     """Handles each message; a message about a job that is being prepared or loaded is deferred until then."""
 
     def __init__(
-        self, state: RouterState, admission: Admission, finisher: JobFinisher, adapters: AdapterRequests
+        self,
+        state: RouterState,
+        admission: Admission,
+        finisher: JobFinisher,
+        adapters: AdapterRequests,
+        cloud_batches: CloudBatchRequests,
     ) -> None:
         self.operator = OperatorRequests(state)
+        self._cloud_batches = cloud_batches
         self._adapters = adapters
         self._state = state
         self._admission = admission
@@ -125,6 +133,8 @@ class ClientMessages:
             case UnloadAdapter() as request:
                 self.operator.check(caller)
                 self._adapters.unload(identity, request, encoding)
+            case AskCloudBatch() as request:
+                self._cloud_batches.ask(identity, request, encoding, caller)
 
     def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding, caller: Caller) -> None:
         job = self._state.jobs.find(fetch.job_id, caller.tenant)
@@ -160,6 +170,6 @@ class ClientMessages:
 
 
 def _ids_of(message: ClientMessage) -> MessageIds:
-    if isinstance(message, StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter):
+    if isinstance(message, StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter | AskCloudBatch):
         return MessageIds(request_id=message.request_id)
     return MessageIds(job_id=message.job_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cactus_actors.protocol.confidence import Signal, entropy_confidence, signal_named
 from cactus_actors.protocol.errors import HandoffFailed
+from cactus_actors.protocol.results import NOT_ALLOWED
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.cascade.cloud_share import CloudShare
 from cactus_actors.router.cascade.confidence_gates import early_gate_failure, final_gate_failure, unavailable_decision
@@ -229,5 +230,5 @@ class Escalations:
 
 def _late_decision(job: Job) -> HandoffDecision:
     if not job.prepared.policy.allow_cloud:
-        return HandoffDecision("suppressed", job.prepared.cloud_refusal or "allow_cloud is false")
+        return HandoffDecision("suppressed", job.prepared.cloud_refusal or NOT_ALLOWED)
     return HandoffDecision("recommended", "the stream was committed before the confidence fell")

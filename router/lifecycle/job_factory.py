@@ -32,7 +32,7 @@ class JobFactory:
 
     def job(self, pending: PendingSubmit, prepared: PreparedRequest) -> Job:
         """A job that is not admitted yet."""
-        state, prepared, fleet = self._state, self._granted(pending, prepared), self._state.fleets.of(pending)
+        state, prepared, fleet = self._state, self.granted(pending, prepared), self._state.fleets.of(pending)
         submission, params = pending.submission, prepared.params
         self._num_made += 1
         job = Job(
@@ -69,7 +69,7 @@ class JobFactory:
             job.threshold, job.threshold_step = max(job.threshold, state.min_threshold), state.threshold_step
         return job
 
-    def _granted(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
+    def granted(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
         """The request with its tenant's cache salt, its key's right to the cloud, and its time limit."""
         policy, hashes, cloud_refusal = prepared.policy, prepared.block_hashes, prepared.cloud_refusal
         timeout_s = self.timeout_s(policy.timeout_s, pending)

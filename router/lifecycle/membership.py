@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cactus_actors.protocol.worker_messages import (
     Abort,
     AdaptersLoaded,
+    BatchReply,
     Draining,
     Goodbye,
     Hello,
@@ -17,6 +18,7 @@ from cactus_actors.protocol.worker_messages import (
 )
 from cactus_actors.router.effects import LogWarning
 from cactus_actors.router.lifecycle.adapter_requests import AdapterRequests
+from cactus_actors.router.lifecycle.cloud_batch_requests import CloudBatchRequests
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
@@ -40,7 +42,13 @@ class Membership:
     The first local worker of a model decides the formats that the settings leave open.
     """
 
-    def __init__(self, state: RouterState, worker_reports: WorkerReports, adapters: AdapterRequests) -> None:
+    def __init__(
+        self,
+        state: RouterState,
+        worker_reports: WorkerReports,
+        adapters: AdapterRequests,
+        cloud_batches: CloudBatchRequests,
+    ) -> None:
         self._facts = state.facts
         self._counters = state.counters
         self._outbox = state.outbox
@@ -49,6 +57,7 @@ class Membership:
         self._refusals = state.refused_workers
         self._worker_reports = worker_reports
         self._adapters = adapters
+        self._cloud_batches = cloud_batches
 
     def handle(self, identity: bytes, message: WorkerMessage, now: float) -> None:
         """Handle one message of a worker."""
@@ -67,6 +76,8 @@ class Membership:
             worker.link.mark_alive(now)
             if isinstance(message, AdaptersLoaded):
                 self._adapters.on_loaded(worker, message)
+            elif isinstance(message, BatchReply):
+                self._cloud_batches.on_reply(message)
             elif isinstance(message, Draining):
                 self._fleets.of_worker(worker).dispatcher.workers.drain(worker)
             elif isinstance(message, Goodbye):

@@ -101,7 +101,7 @@ def _prepared(submit: Submit, model: PromptModel, contents: PictureContents) -> 
         grammar = grammar_after(grammar, question.prompt, model, is_call=is_call)
     params = msgspec.structs.replace(
         params,
-        max_tokens=params.max_tokens if submit.task == "generate" else 0,
+        max_tokens=0 if submit.task == "embed" else params.max_tokens,
         logit_bias=logit_bias(given.get("logit_bias", ()), model.tokenizer),
         visible_tokens=_visible_tokens(tool_markup is not None, reasoning, model),
         reasoning=reasoning,
@@ -263,4 +263,4 @@ def _cloud_refusal(submit: Submit, given: dict[str, Any], params: SamplingParams
         return "pictures are not sent to a cloud"
     if question.is_continued:
         return "a cloud does not continue a message"
-    return None if submit.task == "generate" else "an embedding of a cloud is that of another model"
+    return "an embedding of a cloud is that of another model" if submit.task == "embed" else None

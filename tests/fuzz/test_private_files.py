@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.batch.result_file import ResultFile
+from cactus_actors.batch.second_pass.cloud_journal import CloudJournal
 from cactus_actors.gateway.files.batch_record import BatchRecord
 from cactus_actors.gateway.files.record_files import RecordFiles
 from cactus_actors.gateway.http.api_keys import read_keys
+from cactus_actors.handoff.audit_files import AuditFiles, AuditState
+from cactus_actors.handoff.batches.settled_batches import SettledBatches
 from cactus_actors.handoff.cloud_key import load_cloud_key
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.key_pair import KeyPair
@@ -186,7 +189,45 @@ def test_damaged_journal_files_are_recovered(folder: Path, data: st.DataObject) 
     assert isinstance(result, ConfigurationInvalid) or result <= 30
 
 
+@fuzzed(8)
+@given(data=st.data())
+def test_changed_records_of_audits_are_read_or_refused(folder: Path, data: st.DataObject) -> None:
+    sound = msgspec.to_builtins(AuditState(subject=["a"], verdicts="rwu-", signals=[0.5, 1.0], step=1))
+    write_private(folder / "state.json", data.draw(changed_json(sound)))
+    result = answer(AuditFiles(folder).read_state, names=[str(folder / "state.json")])
+    assert isinstance(result, AuditState | ConfigurationInvalid)
+
+
+@fuzzed(5)
+@given(content=damaged(b'["batch-1","batch-2"]'))
+def test_a_damaged_record_of_batches_counts_none_twice(folder: Path, content: bytes) -> None:
+    path = folder / "cloud-batches.json"
+    write_private(path, content)
+    settled = SettledBatches(path)
+    try:
+        known = msgspec.json.decode(content, type=list[str])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        assert settled.has("batch-3")
+    else:
+        assert [settled.has(name) for name in (*known, "another")] == [*(True for _ in known), "another" in known]
+
+
 # other files of a run
+
+
+@fuzzed(8)
+@given(data=st.data())
+def test_changed_journals_of_a_second_pass_are_read_or_refused(folder: Path, data: st.DataObject) -> None:
+    path = folder / "run.second-pass"
+    part = {"mark": "m", "created": 1.5, "custom_ids": ["a", "b"], "batch_id": "b", "is_done": True}
+    path.write_bytes(b'{"run_id":"r"}\n' + data.draw(changed_json(part)) + b"\n")
+
+    def read() -> CloudJournal:
+        journal = CloudJournal(path, "r")
+        journal.close()
+        return journal
+
+    assert isinstance(answer(read, names=[str(path)]), CloudJournal | OutputRefused)
 
 
 @fuzzed(8)

@@ -6,7 +6,7 @@ The values are plain and JSON-ready.
 from __future__ import annotations
 
 from cactus_actors.api.openai.body_request import BodyRequest
-from cactus_actors.api.openai.cloud_request_body import chat_request_body
+from cactus_actors.api.openai.cloud_request_body import chat_request_body, cloud_question, question_body
 from cactus_actors.api.openai.request_bodies import (
     CHAT_COMPLETIONS,
     COMPLETIONS,
@@ -30,8 +30,10 @@ __all__ = [
     "ToolCall",
     "chat_request_body",
     "chunks_of",
+    "cloud_question",
     "completion_body",
     "error_body",
+    "question_body",
     "request_from_body",
     "request_from_chat",
     "request_from_completion",

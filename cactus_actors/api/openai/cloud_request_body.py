@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.protocol.cloud_question import CloudQuestion
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
@@ -13,31 +14,37 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 _SEED_MASK = 2**63 - 1
 
 
-def chat_request_body(request: CloudRequest, params: SamplingParams, model: str) -> dict[str, Any]:
-    """A streaming chat-completions body; a bare prompt becomes one user message.
+def cloud_question(request: CloudRequest, params: SamplingParams) -> CloudQuestion:
+    """The question for a cloud; a bare prompt becomes one user message.
 
-    Only fields that OpenAI documents are sent, and penalties only when they have an effect: many compatible servers
+    It has only fields that OpenAI documents, and penalties only when they have an effect: many compatible servers
     refuse unknown fields.
     """
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": _messages(request),
-        "max_tokens": params.max_tokens,
-        "temperature": params.temperature,
-        "top_p": params.top_p,
-        "seed": params.seed & _SEED_MASK,
+    return CloudQuestion(
+        messages=_messages(request),
+        max_tokens=params.max_tokens,
+        temperature=params.temperature,
+        top_p=params.top_p,
+        seed=params.seed & _SEED_MASK,
+        stop=list(params.stop),
+        tools=request.tools or None,
+        presence_penalty=params.presence_penalty,
+        frequency_penalty=params.frequency_penalty,
+    )
+
+
+def chat_request_body(request: CloudRequest, params: SamplingParams, model: str) -> dict[str, Any]:
+    """A streaming chat-completions body."""
+    return {
+        **question_body(cloud_question(request, params), model),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if params.stop:
-        body["stop"] = list(params.stop)
-    if request.tools:
-        body["tools"] = request.tools
-    if params.presence_penalty:
-        body["presence_penalty"] = params.presence_penalty
-    if params.frequency_penalty:
-        body["frequency_penalty"] = params.frequency_penalty
-    return body
+
+
+def question_body(question: CloudQuestion, model: str) -> dict[str, Any]:
+    """A chat-completions body that is not streamed."""
+    return {"model": model, **msgspec.to_builtins(question)}
 
 
 def _messages(request: CloudRequest) -> list[dict[str, Any]]:

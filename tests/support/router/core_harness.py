@@ -18,6 +18,7 @@ from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.protocol.worker_messages import (
     Abort,
     Adapters,
+    AskBatch,
     Audit,
     Dispatch,
     Finish,
@@ -301,6 +302,8 @@ class RouterHarness:
             worker.num_accepted += 1
         elif isinstance(message, Audit):
             worker.audits.append(message)
+        elif isinstance(message, AskBatch):
+            worker.batches.append(message)
         elif isinstance(message, Adapters):
             worker.adapters = {files.key: files.path for files in message.adapters}
         elif isinstance(message, Abort):

@@ -16,12 +16,16 @@ from typing import Self
 import msgspec
 import zmq
 
+from cactus_actors.protocol.cloud_batches import BatchAnswer
+from cactus_actors.protocol.cloud_question import CloudQuestion
 from cactus_actors.protocol.errors import InvalidMessage, JobNotFound
 from cactus_actors.protocol.exact_integers import seed_of
 from cactus_actors.protocol.messages import (
     Accepted,
+    AskCloudBatch,
     Cancel,
     ClientMessage,
+    CloudBatch,
     Delta,
     Fetch,
     Finished,
@@ -115,6 +119,8 @@ class ScriptedRouter:
         self.pictures: list[list[bytes]] = []
         """The frames of pictures of each Submit."""
         self.jobs_run: dict[str, ScriptedJob] = {}
+        self.batches: dict[str, list[BatchAnswer]] = {}
+        """The batches of a cloud by their marks, which have ended at once."""
         self.is_silent = threading.Event()
         self.lost_indices: set[int] = set()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
@@ -211,6 +217,37 @@ class ScriptedRouter:
             ),
         )
 
+    def on_question(self, identity: bytes, submit: Submit) -> None:
+        question = CloudQuestion(
+            messages=[{"role": "user", "content": submit.prompt}],
+            max_tokens=self.num_tokens,
+            temperature=0.0,
+            top_p=1.0,
+            seed=max(0, seed_of(submit.options.seed)),
+        )
+        self.reply(identity, Finished(job_id=submit.job_id, length=0, result=Result(cloud_question=question)))
+
+    def on_ask_batch(self, identity: bytes, ask: AskCloudBatch) -> None:
+        if ask.questions and ask.mark not in self.batches:
+            self.batches[ask.mark] = [
+                BatchAnswer(place=asked.place, text=asked.question.messages[0]["content"].upper())
+                for asked in ask.questions
+            ]
+        answers = self.batches.get(ask.mark)
+        batch = CloudBatch(mark=ask.mark, state="absent", request_id=ask.request_id)
+        if answers is not None:
+            batch = CloudBatch(
+                mark=ask.mark,
+                state="ended",
+                batch_id=f"batch-{ask.mark}",
+                num_questions=len(answers),
+                answers=answers[ask.answers_from or 0 :],
+                num_answers=len(answers),
+                model="big",
+                request_id=ask.request_id,
+            )
+        self.reply(identity, batch)
+
     def on_cancel(self, identity: bytes, cancel: Cancel) -> None:
         job = self.jobs_run.get(cancel.job_id)
         if job is None:
@@ -268,8 +305,12 @@ class ScriptedRouter:
         if self.is_silent.is_set():
             return
         match message:
+            case Submit(task="cloud_question"):
+                self.on_question(identity, message)
             case Submit():
                 self.on_submit(identity, message)
+            case AskCloudBatch():
+                self.on_ask_batch(identity, message)
             case Cancel():
                 self.on_cancel(identity, message)
             case Resume():

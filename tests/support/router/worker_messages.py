@@ -7,6 +7,7 @@ from typing import Any
 
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.worker_messages import (
+    AskBatch,
     Audit,
     Dispatch,
     Finish,
@@ -81,6 +82,7 @@ class Worker:
     cached: dict[int, None] = field(default_factory=dict)
     adapters: dict[str, str] = field(default_factory=dict)  # paths by key
     audits: list[Audit] = field(default_factory=list)
+    batches: list[AskBatch] = field(default_factory=list)
 
     def report(self, *deltas: SequenceDelta, unavailable: str | None = None) -> Report:
         stored = list(dict.fromkeys(block for delta in deltas for block in self.newly_cached(delta)))

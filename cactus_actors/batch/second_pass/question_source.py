@@ -1,0 +1,92 @@
+"""Makes the cloud's questions of lines: the service prepares them as it prepares a handoff."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from cactus_actors.batch.batch_request import BatchRequest
+from cactus_actors.batch.left_lines import LeftLine
+from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
+from cactus_actors.batch.second_pass.patience import Patience
+from cactus_actors.client import AsyncClient
+from cactus_actors.client.submit import EncodedSubmit, encoded, new_job_id
+from cactus_actors.protocol.cloud_question import CloudQuestion
+from cactus_actors.protocol.errors import CactusError, Overloaded, StorageFailure, Unavailable
+from cactus_actors.protocol.results import Result
+
+
+class LineQuestion(NamedTuple):
+    """The question of a line, or the `refusal` that says why the cloud is not asked; and about how long it is."""
+
+    custom_id: str
+    question: CloudQuestion | None = None
+    refusal: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class QuestionSource:
+    """Reads the input again; nothing but the service decides if a line may leave the machine."""
+
+    def __init__(self, client: AsyncClient, request: BatchRequest, form: Format, patience: Patience) -> None:
+        self._client = client
+        self._request = request
+        self._form = form
+        self._patience = patience
+
+    async def questions(self, lines: Mapping[str, LeftLine]) -> AsyncIterator[LineQuestion]:
+        """The questions of these lines, in the order of the input."""
+        with PromptFile(self._request.source) as file:
+            wanted = self._wanted(file, lines)
+            while some := await asyncio.to_thread(lambda: list(islice(wanted, self._request.max_in_flight))):
+                for question in await asyncio.gather(*(self._question(line, left) for line, left in some)):
+                    yield question
+
+    def _wanted(self, file: PromptFile, lines: Mapping[str, LeftLine]) -> Iterator[tuple[PromptLine, LeftLine]]:
+        for raw in file.lines():
+            line = decode_line(raw, self._form)
+            if (left := lines.get(line.custom_id)) is not None:
+                yield line, left
+
+    async def _question(self, line: PromptLine, left: LeftLine) -> LineQuestion:
+        try:
+            submit = self._submit(line, left)
+            result = await self._patience.result(lambda: self._client.run(submit))
+        except (Overloaded, Unavailable, StorageFailure):
+            raise
+        except CactusError as error:
+            return LineQuestion(line.custom_id, refusal=error.message)
+        return self._of_result(line, left, result)
+
+    def _submit(self, line: PromptLine, left: LeftLine) -> EncodedSubmit:
+        """The job of the first pass, with its seed, as a request for its question alone."""
+        request = request_of_line(
+            line,
+            lambda *_: left.job_id,
+            self._request.options,
+            None,
+            as_chat=line.is_plain and left.is_chat,
+            system=self._request.system,
+            pictures=self._request.pictures,
+        )
+        submit = msgspec.structs.replace(
+            request.submits[0], job_id=new_job_id(), task="cloud_question", account=self._request.account
+        )
+        return encoded(submit, request.frames)
+
+    def _of_result(self, line: PromptLine, left: LeftLine, result: Result) -> LineQuestion:
+        if result.cloud_question is UNSET:
+            return LineQuestion(line.custom_id, refusal=result.handoff.reason or "the cloud may not be asked")
+        return LineQuestion(
+            line.custom_id,
+            result.cloud_question,
+            prompt_tokens=result.usage.prompt_tokens,
+            completion_tokens=left.completion_tokens,
+        )

@@ -1,0 +1,1 @@
+"""Questions that are asked together, of the cloud's batch endpoint."""
