@@ -224,7 +224,7 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     audit_share: Annotated[
         float,
         Meta(ge=0, le=1),
-        about("Share of the answers that stay for which the cloud is asked as well, to compare; 0 is none."),
+        about("Share of the answers that stay for which the cloud is asked, too, at the cost of a handoff; 0 is none."),
     ] = 0.0
     audit_max_error: Annotated[
         ProperShare, about("Bound on the share of wrong answers among those that stay, which audits watch.")

@@ -52,7 +52,7 @@ def check_ranges(given: Mapping[str, Any], profile: Profile) -> None:
     _check("temperature", given.get("temperature", 0.0), 0.0, profile.max_temperature)
     _check_stop(given.get("stop", ()), profile.max_stop_sequences)
     _check_logit_bias(given.get("logit_bias", ()))
-    for name in ("cache_salt", "user", "lora"):
+    for name in ("cache_salt", "user", "lora", "group"):
         if len(given.get(name, "")) > MAX_LABEL:
             raise InvalidRequest(f"{name} has {len(given[name])} characters, at most {MAX_LABEL}", param=name)
     if given.get("prompt_mode", "reasoning") != "reasoning":

@@ -29,7 +29,7 @@ class JobPolicy(msgspec.Struct, frozen=True):
     `cloud_handoff_threshold` is a minimum confidence in [0, 1]; 0 never hands off. Jobs share cached
     prefixes only with jobs of the same `cache_salt`. The waiting jobs of different users take turns.
     `compares_entropy` says that the minimum is one of the signal `entropy`, whichever signal the service uses.
-    `returns_gate_inputs` adds to the result's measures what the gates see.
+    `returns_gate_inputs` adds to the result's measures what the gates see. `group` is the kind of question, for audits.
     """
 
     confidence_threshold: float = 0.5
@@ -41,6 +41,7 @@ class JobPolicy(msgspec.Struct, frozen=True):
     user: str = ""
     compares_entropy: bool = False
     returns_gate_inputs: bool = False
+    group: str = ""
 
 
 def resolve_options(
@@ -128,4 +129,5 @@ def _policy(given: Mapping[str, Any]) -> JobPolicy:
         user=given.get("user", ""),
         compares_entropy=of_entropy > threshold,
         returns_gate_inputs=given.get("gate_inputs", False),
+        group=given.get("group", ""),
     )

@@ -60,7 +60,10 @@ class AuditState(msgspec.Struct, kw_only=True):
 
 
 class UnjudgedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An answer that stayed and differs from the cloud's; `time` is in Unix seconds, `question` text or messages."""
+    """An answer that stayed and differs from the cloud's; `time` is in Unix seconds, `question` text or messages.
+
+    `group` is that of the job, by which thresholds may be calibrated.
+    """
 
     id: int
     time: float
@@ -72,6 +75,7 @@ class UnjudgedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     cloud_calls: list[ToolCall] = []
     threshold: float = 0.0
     signal: float = 0.0
+    group: str = ""
 
 
 class AuditLabel(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -179,6 +179,7 @@ class AuditRequests:
             model=self._settings.model,
             threshold=audit.threshold,
             signal=audit.signal,
+            group=audit.group,
         )
         # a cloud may echo its key
         return answer if key is None else msgspec.convert(_redacted(msgspec.to_builtins(answer), key), UnjudgedAnswer)

@@ -82,6 +82,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     max_entropy: float | None = None
     allow_cloud: bool | None = None
     gate_inputs: bool | None = None
+    group: str | None = None
 
     # model
     lora: str | None = None

@@ -57,6 +57,7 @@ class AuditSampler:
                 tool_markup=prepared.tool_markup,
                 tools=prepared.readable_tools,
                 single_call=prepared.single_call,
+                group=prepared.policy.group,
             ),
         )
 

@@ -93,7 +93,7 @@ async def test_equal_answers_are_right_and_others_wait_for_a_person(
     async with fake_cloud(fast, fast, says('{"a": 1}'), says(f"the key is {KEY}")) as cloud:
         await start(stage, cloud, tmp_path)
         for text in ("paris.", "London", '{"a": 2}', "Rome"):
-            await stage.router.send(make_audit(text))
+            await stage.router.send(make_audit(text, group="capitals" if text == "London" else ""))
         told = await audits_told(stage, 4)
         assert told.outcomes == {"right": 1, "wrong": 1, "failed": 0, "skipped": 0}
         assert (told.unjudged, told.monitored, told.monitored_wrong) == (2, 2, 1)
@@ -106,6 +106,7 @@ async def test_equal_answers_are_right_and_others_wait_for_a_person(
         2, "What is the capital of France?", "London", "Paris", "big",
     )  # fmt: skip
     assert (second.id, second.cloud_answer) == (4, "the key is ***")
+    assert (first.group, second.group) == ("capitals", "")
     for path in (tmp_path / "audits").iterdir():
         assert KEY.encode() not in path.read_bytes()
 

@@ -134,6 +134,7 @@ OPTIONS: dict[str, Any] = {
     "max_entropy": 0.3,
     "allow_cloud": False,
     "gate_inputs": True,
+    "group": "capitals",
     "cache_prompt": False,
     "cache_salt": "s",
     "lora": "poems",

@@ -96,6 +96,7 @@ def test_a_parameter_has_the_requested_value(field: str, value: Any, resolved: A
         ("priority", -3, "priority", -3),
         ("cache_salt", "mine", "cache_salt", "mine"),
         ("user", "someone", "user", "someone"),
+        ("group", "capitals", "group", "capitals"),
     ],
 )
 def test_a_policy_has_the_requested_value(field: str, value: Any, name: str, resolved: Any) -> None:
@@ -191,6 +192,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"max_entropy": 2}, "max_entropy"),
     ({"cache_salt": "x" * 257}, "cache_salt"),
     ({"user": "x" * 257}, "user"),
+    ({"group": "x" * 257}, "group"),
     ({"prompt_mode": "fast"}, "prompt_mode"),
     ({"logprobs": 21}, "logprobs"),
     ({"logprobs": -1}, "logprobs"),

@@ -36,12 +36,13 @@ def answer(router: RouterHarness, number: int = 1, text: str = "yes", finish: Fi
 
 def test_an_answer_that_stayed_is_audited_after_its_client_has_it() -> None:
     router, cloud = audited()
-    answer(router)
+    answer(router, group="capitals")
     [audit] = cloud.audits
     assert router.result(1).text == "yes"
     assert isinstance(audit, Audit)
     assert (audit.text, audit.request.prompt, audit.threshold, audit.step) == ("yes", "question", THRESHOLD, 0)
     assert audit.signal == pytest.approx(1 - SURE)
+    assert audit.group == "capitals"
     assert cloud.dispatches == {}
     assert router.result(1).handoff.status == "none"
 
