@@ -15,7 +15,7 @@ from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 if TYPE_CHECKING:
-    from cactus_actors.handoff.audit_files import AuditFiles, AuditState, Label, UnjudgedAnswer
+    from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditState, Label, UnjudgedAnswer
     from cactus_actors.protocol.results import ToolCall
 
 MAX_SHOWN = 60
@@ -43,7 +43,7 @@ def audit(
 
     Example: cactus audit --label 17 right
     """
-    from cactus_actors.handoff.audit_files import AuditFiles, AuditLabel, audit_directory
+    from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditLabel, audit_directory
 
     if sum((label is not None, ask, reset)) > 1:
         raise ConfigurationInvalid("--label, --ask and --reset exclude each other")
@@ -75,7 +75,7 @@ def _waiting(files: AuditFiles) -> list[UnjudgedAnswer]:
 
 
 def _verdict_of(text: str) -> Label:
-    from cactus_actors.handoff.audit_files import Label
+    from cactus_actors.handoff.audits.audit_files import Label
 
     verdicts: tuple[Label, ...] = get_args(Label)
     if text in verdicts:
@@ -84,7 +84,7 @@ def _verdict_of(text: str) -> Label:
 
 
 def _judge(files: AuditFiles, waiting: Sequence[UnjudgedAnswer], number: int, verdict: Label) -> None:
-    from cactus_actors.handoff.audit_files import AuditLabel
+    from cactus_actors.handoff.audits.audit_files import AuditLabel
 
     if number not in {answer.id for answer in waiting}:
         raise ConfigurationInvalid(f"no answer {number} waits for a verdict; cactus audit lists those", param="label")

@@ -33,7 +33,7 @@ from cactus_actors.protocol.worker_messages import (
 )
 
 if TYPE_CHECKING:
-    from cactus_actors.handoff.audit_requests import AuditRequests
+    from cactus_actors.handoff.audits.audit_requests import AuditRequests
 
 RETRY_SEND_S = 0.05
 HELLO_TIMEOUT_S = 2.0
@@ -241,6 +241,8 @@ def _audits_of(settings: HandoffSettings, wake: Callable[[], None]) -> AuditRequ
     """The audits; None if no answer is audited."""
     if not settings.audit_share:
         return None
-    from cactus_actors.handoff.audit_requests import AuditRequests  # numpy: an actor without audits does not load it
+    from cactus_actors.handoff.audits.audit_requests import (
+        AuditRequests,  # numpy: an actor without audits does not load it
+    )
 
     return AuditRequests(settings, wake)

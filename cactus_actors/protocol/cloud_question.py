@@ -17,5 +17,5 @@ class CloudQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     seed: int
     stop: list[str] = []
     tools: list[dict[str, Any]] | None = None
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None

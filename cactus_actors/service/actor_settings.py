@@ -18,7 +18,7 @@ from cactus_actors.config import (
 )
 from cactus_actors.config_models import AdapterSetting, RoutedModel
 from cactus_actors.gateway.http.api_keys import accounts_of
-from cactus_actors.handoff.audit_files import audit_directory
+from cactus_actors.handoff.audits.audit_files import audit_directory
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants

@@ -20,7 +20,7 @@ from cactus_actors.batch.second_pass.cloud_journal import CloudJournal
 from cactus_actors.gateway.files.batch_record import BatchRecord
 from cactus_actors.gateway.files.record_files import RecordFiles
 from cactus_actors.gateway.http.api_keys import read_keys
-from cactus_actors.handoff.audit_files import AuditFiles, AuditState
+from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditState
 from cactus_actors.handoff.batches.settled_batches import SettledBatches
 from cactus_actors.handoff.cloud_key import load_cloud_key
 from cactus_actors.keys.key_file import read_key_file

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from cactus_actors.config import CloudBudget
-from cactus_actors.handoff.audit_files import AuditFiles, AuditLabel
+from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditLabel
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.totals import AuditTotals

@@ -28,8 +28,8 @@ def cloud_question(request: CloudRequest, params: SamplingParams) -> CloudQuesti
         seed=params.seed & _SEED_MASK,
         stop=list(params.stop),
         tools=request.tools or None,
-        presence_penalty=params.presence_penalty,
-        frequency_penalty=params.frequency_penalty,
+        presence_penalty=params.presence_penalty or None,
+        frequency_penalty=params.frequency_penalty or None,
     )
 
 

@@ -23,7 +23,7 @@ from cactus_actors.batch.second_pass.cloud_journal import CloudJournal, Part
 from cactus_actors.batch.second_pass.patience import Patience
 from cactus_actors.batch.second_pass.question_source import LineQuestion, QuestionSource
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.cloud_batches import MAX_QUESTION_BYTES, BatchQuestion
+from cactus_actors.protocol.cloud_batches import MAX_QUESTION_BYTES, BatchAnswer, BatchQuestion
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import AskCloudBatch, CloudBatch
 from cactus_actors.protocol.results import HandoffStatus
@@ -99,6 +99,7 @@ class _Pass:
         self._observe = observe
         self._run_id = run.run_id
         self._num_ended: dict[str, int] = {}
+        self._reading = asyncio.Lock()
         self._progress = SecondPassProgress(num_lines=len(lines))
 
     async def run(self) -> SecondPassReport:
@@ -179,13 +180,13 @@ class _Pass:
         """Wait for the end of a batch, and record its answers."""
         pause_s = FIRST_POLL_S
         while True:
-            batch = await self._ask(part, answers_from=0)
+            batch = await self._ask(part)
             self._num_ended[part.mark] = batch.num_ended
             self._show(batch.reason)
             if batch.state == "ended":
                 break
             if batch.state == "absent" and part.batch_id:
-                self._keep_all(part, f"the cloud does not know the batch {part.batch_id} any more", "failed")
+                self._keep_all(part, _missing(part, batch), "failed")
                 return
             if batch.state == "absent":
                 wanted = {name: self._lines[name] for name in part.custom_ids if name in self._lines}
@@ -194,43 +195,39 @@ class _Pass:
                     return
             pause_s = 2 * pause_s if batch.state == "running" else FIRST_POLL_S
             await self._wait(batch, min(self._limits.poll_s, pause_s))
-        await self._record(part, batch)
+        async with self._reading:  # the service has the answers of a few batches in memory
+            await self._record(part)
 
-    async def _record(self, part: Part, batch: CloudBatch) -> None:
+    async def _record(self, part: Part) -> None:
         """Record all answers of a batch that has ended, and the reasons of the lines that have none."""
         latency_ms = round(1000 * max(0.0, time.time() - part.created), 3)
+        batch = await self._answers(part, 0)
         answered: set[str] = set()
-        read = 0
+        num_read = 0
         while batch.answers:
-            read += len(batch.answers)
             for answer in batch.answers:
-                if answer.place >= len(part.custom_ids):
-                    continue
-                custom_id = part.custom_ids[answer.place]
-                answered.add(custom_id)
-                self._add(
-                    CloudOutcome(
-                        custom_id=custom_id,
-                        status="failed" if answer.error else "completed",
-                        reason=answer.error or REASON,
-                        answer=answer,
-                        batch_id=batch.batch_id,
-                        provider=batch.provider,
-                        model=batch.model,
-                        currency=batch.currency,
-                        latency_ms=latency_ms,
-                    )
-                )
-            if read >= batch.num_answers:
-                break
-            batch = await self._ask(part, answers_from=read)
+                if answer.place < len(part.custom_ids):
+                    custom_id = part.custom_ids[answer.place]
+                    answered.add(custom_id)
+                    self._add(_outcome(custom_id, answer, batch, latency_ms))
+            num_read += len(batch.answers)
+            batch = await self._answers(part, num_read)
         for place, custom_id in enumerate(part.custom_ids):
-            if custom_id not in answered:
-                was_asked = place < batch.num_questions or not batch.num_questions
-                reason = f"the batch ended as {batch.status}, without this answer"
-                reason += f": {batch.reason}" if batch.reason else ""
-                self._keep(custom_id, reason if was_asked else "budget spent", "failed" if was_asked else "suppressed")
+            if custom_id in answered:
+                continue
+            if place < batch.num_questions or not batch.num_questions:
+                self._keep(custom_id, _missing(part, batch), "failed")
+            else:
+                self._keep(custom_id, "budget spent")
         self._end(part)
+
+    async def _answers(self, part: Part, first: int) -> CloudBatch:
+        """The answers of a batch that has ended, from that one on, as many as fit into a message."""
+        while True:
+            batch = await self._ask(part, answers_from=first)
+            if batch.state in ("ended", "absent"):
+                return batch
+            await self._wait(batch, FIRST_POLL_S)
 
     async def _ask(self, part: Part, **given: object) -> CloudBatch:
         """The state of a batch; its id is on disk when this returns. Raises Unavailable for a lasting refusal."""
@@ -278,6 +275,27 @@ class _Pass:
         progress.notice = notice
         if self._observe is not None:
             self._observe(progress)
+
+
+def _outcome(custom_id: str, answer: BatchAnswer, batch: CloudBatch, latency_ms: float) -> CloudOutcome:
+    return CloudOutcome(
+        custom_id=custom_id,
+        status="failed" if answer.error else "completed",
+        reason=answer.error or REASON,
+        answer=answer,
+        batch_id=batch.batch_id,
+        provider=batch.provider,
+        model=batch.model,
+        currency=batch.currency,
+        latency_ms=latency_ms,
+    )
+
+
+def _missing(part: Part, batch: CloudBatch) -> str:
+    """The reason why a question has no answer."""
+    if batch.state == "absent":
+        return f"the cloud does not know the batch {part.batch_id} any more"
+    return f"the batch ended as {batch.status}, without this answer" + (f": {batch.reason}" if batch.reason else "")
 
 
 def _too_long(size: int) -> str:

@@ -42,7 +42,7 @@ class _BatchErrors(msgspec.Struct, frozen=True):
     data: list[_BatchError] | None = None
 
 
-class BatchRecord(msgspec.Struct, frozen=True):
+class CloudBatchRecord(msgspec.Struct, frozen=True):
     """A batch as the cloud describes it."""
 
     id: str
@@ -75,7 +75,7 @@ class BatchRecord(msgspec.Struct, frozen=True):
 
 
 class _Batches(msgspec.Struct, frozen=True):
-    data: list[BatchRecord]
+    data: list[CloudBatchRecord]
     has_more: bool = False
 
 
@@ -100,7 +100,7 @@ class BatchEndpoint:
         """Close every connection."""
         await self._client.aclose()
 
-    async def create(self, mark: str, owner: str, content: bytes, key: CloudKey | None) -> BatchRecord:
+    async def create(self, mark: str, owner: str, content: bytes, key: CloudKey | None) -> CloudBatchRecord:
         """Upload the questions, and create a batch of them.
 
         After a failure it is unknown if there is one: `find` tells.
@@ -113,9 +113,9 @@ class BatchEndpoint:
             "completion_window": "24h",
             "metadata": {MARK: mark, OWNER: owner},
         }
-        return _decoded(await self._request("POST", "/batches", key, json=body, mark=mark), BatchRecord)
+        return _decoded(await self._request("POST", "/batches", key, json=body, mark=mark), CloudBatchRecord)
 
-    async def find(self, mark: str, owner: str, created: float, key: CloudKey | None) -> BatchRecord | None:
+    async def find(self, mark: str, owner: str, created: float, key: CloudKey | None) -> CloudBatchRecord | None:
         """The batch of a mark that was made at `created`; None if there is none.
 
         Clouds list the newest batches first.
@@ -132,10 +132,10 @@ class BatchEndpoint:
             after = {"after": page.data[-1].id}
         raise CloudFailure("cloud_protocol_error", "the list of batches has no end")
 
-    async def retrieve(self, batch_id: str, key: CloudKey | None) -> BatchRecord | None:
+    async def retrieve(self, batch_id: str, key: CloudKey | None) -> CloudBatchRecord | None:
         """The batch of that id; None if there is none."""
         content = await self._request("GET", f"/batches/{_quoted(batch_id)}", key, may_be_missing=True)
-        return None if content is None else _decoded(content, BatchRecord)
+        return None if content is None else _decoded(content, CloudBatchRecord)
 
     async def content(self, file_id: str | None, key: CloudKey | None) -> bytes:
         """The content of a file of answers; nothing if there is no file."""

@@ -7,13 +7,12 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.batches.batch_endpoint import BatchEndpoint, BatchRecord
+from cactus_actors.handoff.batches.batch_endpoint import BatchEndpoint, CloudBatchRecord
 from cactus_actors.handoff.batches.batch_lines import answers_of, input_lines
 from cactus_actors.handoff.batches.settled_batches import SettledBatches
 from cactus_actors.handoff.cloud_access import CloudAccess, check_base_url
@@ -32,30 +31,34 @@ REFUSAL_SHOWN_S = 20.0
 """A refusal is the reply for this time, although the cloud is asked again."""
 UNCERTAIN_S = 10.0
 """After a creation that may have succeeded, a cloud may take this time to list the batch."""
-MAX_KNOWN = 64
+MAX_KNOWN = 1000
+MAX_READ = 4
+"""The most batches whose answers are in memory."""
 MAX_REPLY_BYTES = 1024 * 1024
 LOG = logging.getLogger(__name__)
 _UNCERTAIN = frozenset({"cloud_connection", "cloud_protocol_error", "cloud_server_error", "cloud_timeout"})
 
 
-@dataclass
 class _Batch:
     """What is known of one batch; `expected` is about what it will cost, until it is settled.
 
     It `is_denied` while the cloud may not be used at all.
     """
 
-    mark: str
-    tenant: str
-    created: float
-    batch: CloudBatch
-    record: BatchRecord | None = None
-    answers: list[BatchAnswer] | None = None
-    expected: Amount = field(default_factory=Amount)
-    task: asyncio.Task[None] | None = None
-    looked_at: float = float("-inf")
-    uncertain_until: float = float("-inf")
-    is_denied: bool = False
+    def __init__(self, tenant: str, created: float, batch: CloudBatch) -> None:
+        self.tenant = tenant
+        self.created = created
+        self.batch = batch
+        self.record: CloudBatchRecord | None = None
+        self.answers: list[BatchAnswer] | None = None
+        self.expected = Amount()
+        self.task: asyncio.Task[None] | None = None
+        self.looked_at = self.uncertain_until = float("-inf")
+        self.is_denied = False
+
+    @property
+    def mark(self) -> str:
+        return self.batch.mark
 
     @property
     def owner(self) -> str:
@@ -89,10 +92,9 @@ class CloudBatches:
     def take(self, command: AskBatch, access: CloudAccess, now: float) -> None:
         """Reply with what is known now, and find out more if that is due."""
         ask, key = command.ask, (command.tenant, command.ask.mark)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = _Batch(ask.mark, command.tenant, ask.created, self._unknown(ask))
-            self._forget_old()
+        known = self._known.pop(key, None) or _Batch(command.tenant, ask.created, self._unknown(ask))
+        self._known[key] = known  # in the order of the last questions about them
+        self._forget_old()
         if access.refusal is not None:
             known.changed(state="refused", reason=access.refusal, is_temporary=False)
             known.is_denied = True
@@ -126,13 +128,13 @@ class CloudBatches:
         )
 
     def _forget_old(self) -> None:
-        """Forget the oldest batches beyond MAX_KNOWN; the cost of one that nobody has read is what was expected."""
-        idle = [key for key, known in self._known.items() if known.task is None]
-        for key in idle[: max(0, len(self._known) - MAX_KNOWN)]:
-            known = self._known[key]
-            if known.expected != Amount():
-                self._settle(known, known.batch.batch_id, known.expected)
-            del self._known[key]
+        """Forget the batches beyond MAX_KNOWN; the cost of one that nobody has read is what was expected."""
+        if len(self._known) <= MAX_KNOWN:
+            return
+        key, known = next((key, known) for key, known in self._known.items() if known.task is None)
+        if known.expected != Amount():
+            self._settle(known, known.batch.batch_id, known.expected)
+        del self._known[key]
 
     def _ended(self, known: _Batch, task: asyncio.Task[None]) -> None:
         known.task, known.looked_at = None, time.monotonic()
@@ -159,7 +161,7 @@ class CloudBatches:
         except CloudFailure as failure:
             known.changed(state="refused", reason=failure.message, is_temporary=failure.retriable)
 
-    async def _look(self, known: _Batch, ask: AskCloudBatch, key: CloudKey | None) -> BatchRecord | None:
+    async def _look(self, known: _Batch, ask: AskCloudBatch, key: CloudKey | None) -> CloudBatchRecord | None:
         """The batch at the cloud; None if there is none, or it is another's."""
         if known.record is not None and known.record.has_ended:
             return known.record
@@ -171,7 +173,7 @@ class CloudBatches:
 
     async def _create(
         self, known: _Batch, questions: Sequence[BatchQuestion], key: CloudKey | None
-    ) -> BatchRecord | None:
+    ) -> CloudBatchRecord | None:
         """A new batch of the first questions that the budgets allow; None if they allow none."""
         taken, expected, refusal = self._affordable(known.tenant, questions)
         if not taken:
@@ -221,7 +223,7 @@ class CloudBatches:
             self._settled.add(batch_id)
         self._expect(known, Amount())
 
-    def _on_record(self, known: _Batch, record: BatchRecord) -> None:
+    def _on_record(self, known: _Batch, record: CloudBatchRecord) -> None:
         known.record = record
         counts = record.counts
         known.changed(
@@ -233,7 +235,7 @@ class CloudBatches:
             num_ended=counts.completed + counts.failed,
         )
 
-    async def _read_answers(self, known: _Batch, record: BatchRecord, key: CloudKey | None) -> None:
+    async def _read_answers(self, known: _Batch, record: CloudBatchRecord, key: CloudKey | None) -> None:
         """Read the answers, and count their cost, unless that was done."""
         contents = [
             await self._endpoint.content(file_id, key) for file_id in (record.output_file_id, record.error_file_id)
@@ -244,6 +246,9 @@ class CloudBatches:
         cost = sum(answer.cost for answer in answers if answer.cost is not None)
         self._settle(known, record.id, Amount(tokens=tokens, cost=cost))
         known.answers = answers
+        loaded = [other for other in self._known.values() if other.answers is not None]
+        for other in loaded[:-MAX_READ]:
+            other.answers = None
 
     def _with_cost(self, answer: BatchAnswer) -> BatchAnswer:
         if self._prices is None or answer.usage is None:

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from cactus_actors.cli.main import app
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.audit_files import AuditFiles, AuditLabel, UnjudgedAnswer, audit_directory
-from cactus_actors.handoff.audit_ledger import AuditLedger
+from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditLabel, UnjudgedAnswer, audit_directory
+from cactus_actors.handoff.audits.audit_ledger import AuditLedger
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.results import ToolCall
 

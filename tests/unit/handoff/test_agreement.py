@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.handoff.agreement import verdict_of
+from cactus_actors.handoff.audits.agreement import verdict_of
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.tools.call_splitter import ParsedText
 

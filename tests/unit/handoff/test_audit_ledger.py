@@ -11,8 +11,8 @@ import pytest
 
 from cactus_actors.calibration import DriftMonitor
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.audit_files import AuditFiles, AuditLabel, AuditState, UnjudgedAnswer
-from cactus_actors.handoff.audit_ledger import AuditLedger, stricter_threshold
+from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditLabel, AuditState, UnjudgedAnswer
+from cactus_actors.handoff.audits.audit_ledger import AuditLedger, stricter_threshold
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 WRONG = np.random.default_rng(3).random(2000) < 0.05
@@ -173,8 +173,8 @@ def answer(number: int, text: str = "x") -> UnjudgedAnswer:
 
 
 def test_the_file_of_answers_is_bounded_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.handoff.audit_files.MAX_UNJUDGED_BYTES", 500)
-    monkeypatch.setattr("cactus_actors.handoff.audit_files.MAX_ANSWER_BYTES", 300)
+    monkeypatch.setattr("cactus_actors.handoff.audits.audit_files.MAX_UNJUDGED_BYTES", 500)
+    monkeypatch.setattr("cactus_actors.handoff.audits.audit_files.MAX_ANSWER_BYTES", 300)
     files = AuditFiles(tmp_path / "audits")
     assert files.unjudged() == []
     assert not files.add_unjudged(answer(1, "x" * 300))

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.agreement import verdict_of
 from cactus_actors.handoff.answer_reader import AnswerPiece
-from cactus_actors.handoff.audit_files import AuditFiles, UnjudgedAnswer
-from cactus_actors.handoff.audit_ledger import AuditLedger
+from cactus_actors.handoff.audits.agreement import verdict_of
+from cactus_actors.handoff.audits.audit_files import AuditFiles, UnjudgedAnswer
+from cactus_actors.handoff.audits.audit_ledger import AuditLedger
 from cactus_actors.handoff.circuit_breaker import CircuitBreaker
 from cactus_actors.handoff.cloud_access import CloudAccess
 from cactus_actors.handoff.cloud_client import CloudClient

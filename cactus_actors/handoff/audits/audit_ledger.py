@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from cactus_actors.calibration.drift_monitor import HORIZON, DriftMonitor
 from cactus_actors.config import DriftAction, HandoffSettings
-from cactus_actors.handoff.agreement import Verdict
-from cactus_actors.handoff.audit_files import AuditLabel, AuditState
+from cactus_actors.handoff.audits.agreement import Verdict
+from cactus_actors.handoff.audits.audit_files import AuditLabel, AuditState
 from cactus_actors.protocol.totals import AuditTotals
 
 STEP_SHARE = 0.2
