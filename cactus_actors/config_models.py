@@ -9,19 +9,14 @@ import msgspec
 from msgspec import Meta
 
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
+from cactus_actors.setting_types import Positive, about
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
 """The format of keys and values; auto is float32 with float32 weights, float16 otherwise."""
 
-Positive = Annotated[int, Meta(ge=1)]
 Drafts = Annotated[int, Meta(ge=0, le=64)] | Literal["mtp", "mtp:1", "mtp:2", "mtp:3", "mtp:4", "mtp:5", "mtp:6"]
 DEFAULT_MODEL = "cactus-sprout"
-
-
-def about(text: str) -> Meta:
-    """The description of a field, for `cactus serve --help` and docs/reference/configuration.md."""
-    return Meta(description=text)
 
 
 class AdapterSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +53,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     checkpoint_tokens: Annotated[Positive | None, about("Tokens from one kept recurrent state to the next.")] = None
     probe_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
     probability_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
+    prompt_probe_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
 
 
 class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,3 +72,4 @@ class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
     desired_workers: int = 1
     probe_file: str | None = None
     probability_file: str | None = None
+    prompt_probe_file: str | None = None

@@ -137,6 +137,7 @@ class RouterActor:
             cache_salt=plain_cache_salt if keys is None else keys.salt,
             refused=refused,
             fits=models[0].fits,
+            prompt_probe=models[0].prompt_probe,
             models=served_models(models),
         )
         self.core = RouterCore(self._settings, facts, options)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.confidence import NO_FITS, SignalFits
+from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.model_fleet import ModelFleet, ModelFleets
 from cactus_actors.router.state.deferred_messages import DeferralLimits
@@ -40,9 +41,10 @@ class RouterOptions:
 
     `unix_offset` is the difference of Unix seconds and the router's clock; None without a journal. `tokens` decodes
     token ids for log probabilities. `cache_salt` separates the prefix caches of tenants. `refused` counts refused
-    requests and connections by reason. `fits` are those of the model's confidence signals. `load_limits` bound the
-    messages that wait for results from the journal, `max_ended_jobs` the ended jobs that are known, each for jobs with
-    an idempotency key and others. `models` are those of a service of several, each with its own `tokens` and `fits`.
+    requests and connections by reason. `fits` are those of the model's confidence signals, `prompt_probe` is the one of
+    its prompts. `load_limits` bound the messages that wait for results from the journal, `max_ended_jobs` the ended
+    jobs that are known, each for jobs with an idempotency key and others. `models` are those of a service of several,
+    each with its own `tokens`, `fits` and `prompt_probe`.
     """
 
     unix_offset: float | None = None
@@ -50,6 +52,7 @@ class RouterOptions:
     cache_salt: CacheSalt = plain_cache_salt
     refused: Counter[str] = field(default_factory=Counter)
     fits: SignalFits = NO_FITS
+    prompt_probe: PromptProbe | None = None
     load_limits: DeferralLimits = LOAD_LIMITS
     max_ended_jobs: int = MAX_ENDED_JOBS
     models: tuple[ServedModel, ...] = ()
@@ -103,4 +106,5 @@ def _only_model(settings: RouterSettings, facts: ServiceFacts, options: RouterOp
         desired_workers=settings.desired_workers,
         tokens=options.tokens,
         fits=options.fits,
+        prompt_probe=options.prompt_probe,
     )

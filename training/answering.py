@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from training.corpus.sample import Message
@@ -27,13 +27,15 @@ class Question:
 class Answer:
     """A greedy answer and the confidence in its tokens; `ended` is true if the model closed its turn itself.
 
-    entropies, in units of ln V, and log_probabilities are those of its tokens, the end of turn included.
+    entropies, in units of ln V, and log_probabilities are those of its tokens, the end of turn included. prompt_states
+    are the hidden states of the prompt's last token, by number of layers, from a backend that has them.
     """
 
     text: str
     ended: bool
     entropies: Sequence[float] = ()
     log_probabilities: Sequence[float] = ()
+    prompt_states: Mapping[int, bytes] = field(default_factory=dict)
 
     @property
     def logprobs(self) -> Sequence[float]:

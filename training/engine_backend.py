@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cactus_actors.config_models import WeightFormat
+from cactus_actors.protocol.prompt_probe import candidate_layers
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
@@ -29,16 +30,19 @@ class Transcript:
     entropies: list[float] = field(default_factory=list)
     log_probabilities: list[float] = field(default_factory=list)
     ended: bool = False
+    prompt_states: dict[int, bytes] = field(default_factory=dict)
 
     def extend(self, delta: SequenceDelta) -> None:
         self.text += delta.text
         self.entropies.extend(delta.entropies)
         self.log_probabilities.extend(delta.logprobs)
+        if delta.extras is not None:
+            self.prompt_states |= delta.extras.prompt_states
         if delta.finish is not None:
             self.ended = delta.finish.reason == "stop"
 
     def answer(self) -> Answer:
-        return Answer(self.text, self.ended, self.entropies, self.log_probabilities)
+        return Answer(self.text, self.ended, self.entropies, self.log_probabilities, self.prompt_states)
 
 
 class EngineBackend:
@@ -57,12 +61,13 @@ class EngineBackend:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         params = SamplingParams(max_tokens=MAX_ANSWER_TOKENS)
+        layers = candidate_layers(self._model.config.num_layers)
         for place, question in enumerate(questions):
             pictures = self._pictures_of(question)
             messages = question.messages if not pictures else [*question.messages[:-1], _with_picture(question)]
             prompt = self._text.chat_prompt(messages, question.tools, pictures=pictures).ids
             shown = [each.picture for each in pictures]
-            self._engine.add(Dispatch(place, f"{place:032x}", prompt, [], params, pictures=shown))
+            self._engine.add(Dispatch(place, f"{place:032x}", prompt, [], params, pictures=shown, tapped_layers=layers))
         transcripts = [Transcript() for _ in questions]
         while self._engine.has_work:
             for delta in self._engine.step():

@@ -147,6 +147,7 @@ def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
         block_bytes=cost.block_bytes,
         num_states=num_states,
         state_bytes=cost.state_bytes,
+        num_layers=config.num_layers,
     )
 
 

@@ -123,7 +123,7 @@ def _tokens_before_handoff(
     inputs = None if outcome.result is None else gate_inputs_of(outcome.result)
     if inputs is None or gates is None:
         return None
-    return gates.tokens_before_handoff(signals_of(inputs.fits)[signal], inputs, threshold)
+    return gates.tokens_before_handoff(signals_of(inputs.fits)[signal], inputs, threshold, inputs.prompt)
 
 
 def _readable(granted: Grant, scores: Sequence[float]) -> Grant:

@@ -31,18 +31,24 @@ def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> 
     raw = np.asarray(features, np.float64)  # (answers, features)
     target = np.asarray(right, np.float64)
     mean, spread = raw.mean(0), raw.std(0) + 1e-9
-    rows = np.column_stack([np.ones(len(raw)), (raw - mean) / spread])
-    ridge = RIDGE * np.diag([0.0, *np.ones(raw.shape[1])])
-    weights: Floats = np.zeros(rows.shape[1])
-    for _ in range(NUM_STEPS):
-        chance = 1.0 / (1.0 + np.exp(np.clip(-rows @ weights, -500, 500)))
-        gradient = rows.T @ (target - chance) - ridge @ weights
-        curvature = (rows * (chance * (1 - chance) + 1e-9)[:, None]).T @ rows + ridge
-        weights = weights + np.linalg.solve(curvature, gradient)
-    slopes = (weights[1:] / spread).tolist()
-    bias = float(weights[0]) - sum(slope * float(centre) for slope, centre in zip(slopes, mean, strict=True))
+    constant, weights = logistic_regression((raw - mean) / spread, target, RIDGE, NUM_STEPS)
+    slopes = (weights / spread).tolist()
+    bias = constant - sum(slope * float(centre) for slope, centre in zip(slopes, mean, strict=True))
     names = ("entropy_mean", "entropy_max", "surprise_mean", "surprise_max", "length")
     return Probe(bias=bias, **dict(zip(names, slopes, strict=True)))
+
+
+def logistic_regression(features: Floats, target: Floats, ridge: float, num_steps: int) -> tuple[float, Floats]:
+    """The bias and the weights of a logistic regression, by Newton's method; `ridge` is the penalty on the weights."""
+    rows = np.column_stack([np.ones(len(features)), features])
+    penalty = ridge * np.diag([0.0, *np.ones(features.shape[1])])
+    weights: Floats = np.zeros(rows.shape[1])
+    for _ in range(num_steps):
+        chance = 1.0 / (1.0 + np.exp(np.clip(-rows @ weights, -500, 500)))
+        gradient = rows.T @ (target - chance) - penalty @ weights
+        curvature = (rows * (chance * (1 - chance) + 1e-9)[:, None]).T @ rows + penalty
+        weights = weights + np.linalg.solve(curvature, gradient)
+    return float(weights[0]), weights[1:]
 
 
 def cross_validated_probes(features: Sequence[Sequence[float]], right: Sequence[bool]) -> list[Probe] | None:

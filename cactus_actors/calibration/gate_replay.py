@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cactus_actors.calibration.signal_scores import gate_inputs_of, gates_of, signals_of
 from cactus_actors.calibration.thresholds import Cut, ThresholdTarget, area_under_curve
@@ -66,20 +66,21 @@ class GateReplay:
         return [self._first_gate(name, position, right, target) for position in positions]
 
     def _first_gate(self, name: str, position: int, right: Sequence[bool], target: ThresholdTarget) -> FirstGate:
-        gates = HandoffGates(position, self._gates.commit_tokens)
+        gates = replace(self._gates, first_tokens=position)
         scores = self._scores(name, gates)
         cut = target.cut(scores, right)
         tokens = None if cut is None else self._tokens_before_handoff(name, gates, cut.threshold)
         return FirstGate(position, area_under_curve(scores, right), cut, tokens)
 
     def _scores(self, name: str, gates: HandoffGates) -> list[float]:
-        return [gates.lowest(signal, seen) for signal, seen in zip(self._signals[name], self._inputs, strict=True)]
+        signals = zip(self._signals[name], self._inputs, strict=True)
+        return [gates.lowest(signal, seen, seen.prompt) for signal, seen in signals]
 
     def _tokens_before_handoff(self, name: str, gates: HandoffGates, threshold: float) -> float | None:
         counts = [
             count
             for signal, seen in zip(self._signals[name], self._inputs, strict=True)
-            if (count := gates.tokens_before_handoff(signal, seen, threshold)) is not None
+            if (count := gates.tokens_before_handoff(signal, seen, threshold, seen.prompt)) is not None
         ]
         return sum(counts) / len(counts) if counts else None
 

@@ -6,9 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cactus_actors.batch.batch_errors import naming_file
-from cactus_actors.calibration.report import NEW_PROBE, Calibration
-from cactus_actors.calibration.signal_scores import SIGNALS
+from cactus_actors.calibration.report import NEW_PROBE, NEW_PROMPT, Calibration
+from cactus_actors.calibration.signal_scores import PROMPT, SIGNALS
 from cactus_actors.protocol.errors import ConfigurationInvalid
+
+SHOWN = (*SIGNALS, NEW_PROBE, PROMPT, NEW_PROMPT)
 
 
 def check_plotting() -> None:
@@ -23,7 +25,7 @@ def write_plot(calibration: Calibration, path: Path) -> None:
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for number, signal in enumerate(signal for signal in calibration.signals if signal.name in (*SIGNALS, NEW_PROBE)):
+    for number, signal in enumerate(signal for signal in calibration.signals if signal.name in SHOWN):
         colour = f"C{number}"
         shares = [point.handed_off for point in signal.curve]
         label = signal.name if signal.auroc is None else f"{signal.name} (AUROC {signal.auroc:.3f})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
@@ -13,13 +13,19 @@ from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.fitting import cross_validated_probes, fitted_probe
 from cactus_actors.calibration.gate_replay import FirstGate, GateReplay, best_gate
 from cactus_actors.calibration.probability_fit import calibration_error, cross_validated_fits, fitted_probability
-from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
+from cactus_actors.calibration.prompt_fit import PromptFit
+from cactus_actors.calibration.signal_scores import PROMPT, SIGNALS, features_of_result, gate_inputs_of, scores_of
 from cactus_actors.calibration.thresholds import ThresholdTarget
 from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.prompt_probe import PromptProbe
+from cactus_actors.protocol.results import Result
 
 NEW_PROBE = "new probe"
 NEW_PROBABILITY = "new probability"
+NEW_PROMPT = "new prompt"
+WITH_THRESHOLD = (*SIGNALS, NEW_PROBE, NEW_PROBABILITY, PROMPT, NEW_PROMPT)
+"""Scores with which a service can compare a threshold; the others are only measures."""
 PROBABILITIES = ("probe", "probability", NEW_PROBE, NEW_PROBABILITY)
 """Scores that estimate the probability that an answer is right."""
 MAX_POINTS = 200
@@ -58,11 +64,15 @@ class SignalReport:
 
 @dataclass(frozen=True, slots=True)
 class HandoffConfiguration:
-    """The signal that hands off least, or keeps most right answers, of those that the service has: its settings."""
+    """The signal that hands off least, or keeps most right answers, of those that the service has: its settings.
+
+    The `prompt_threshold` is that of a new probe of prompts, which hands off before those; None without one.
+    """
 
     confidence_signal: str
     first_gate_tokens: int
     cloud_handoff_threshold: float
+    prompt_threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,7 @@ class Calibration:
     signals: list[SignalReport]
     probe: Probe | None
     probability: Probability | None
+    prompt_probe: PromptProbe | None
     configuration: HandoffConfiguration | None
 
     @classmethod
@@ -85,11 +96,14 @@ class Calibration:
         target: ThresholdTarget,
         second: Sequence[ExampleOutcome] | None = None,
         probability_of: Sequence[FittedSignalName] = (),
+        *,
+        fits_prompt: bool = False,
     ) -> Calibration:
         """Calibrate on `outcomes`; `second` are those of a better service.
 
-        `probability` is fitted to the signal of `probability_of` with the highest AUROC. Raises InvalidRequest if all
-        examples failed, or if the service has no such signal.
+        `probability` is fitted to the signal of `probability_of` with the highest AUROC, and with `fits_prompt` a probe
+        of prompts: to the prompts that are answered wrong here, and by a second service right. Raises InvalidRequest if
+        all examples failed, or if the service has no such signal or reports no states of prompts.
         """
         places = [
             place
@@ -118,6 +132,13 @@ class Calibration:
                     replay.add(
                         NEW_PROBABILITY, [fit.over(own) for fit, own in zip(fits, replay.signals(signal), strict=True)]
                     )
+        prompt_probe = None
+        if fits_prompt:
+            fit, states = _prompt_states(results, has_second=second_right is not None)
+            unneeded = [own or not other for own, other in zip(right, second_right or [True] * len(right), strict=True)]
+            prompt_probe = fit.probe(states, unneeded)
+            if (values := fit.cross_validated(states, unneeded)) is not None:
+                scores[NEW_PROMPT] = values
         judged = _Judged(right, second_right, target, replay)
         reports = [_report(name, values, judged) for name, values in scores.items()]
         reports.sort(key=lambda report: -(report.auroc or 0.0))
@@ -129,6 +150,7 @@ class Calibration:
             signals=reports,
             probe=fitted_probe(features, right),
             probability=probability,
+            prompt_probe=prompt_probe,
             configuration=_configuration(reports, target),
         )
 
@@ -172,7 +194,7 @@ class _Judged:
 
 def _report(name: str, scores: Sequence[float], judged: _Judged) -> SignalReport:
     right, target = judged.right, judged.target
-    is_signal = name in (*SIGNALS, NEW_PROBE, NEW_PROBABILITY)
+    is_signal = name in WITH_THRESHOLD
     cut = target.cut(scores, right) if is_signal else None
     gates = [] if judged.replay is None else judged.replay.first_gates(name, right, target)
     return SignalReport(
@@ -198,7 +220,19 @@ def _configuration(reports: Sequence[SignalReport], target: ThresholdTarget) -> 
         for report in reports
         if report.name in SIGNALS and (gate := report.best_gate) is not None and gate.cut is not None
     ]
-    return max(found, key=lambda one: one[0])[1] if found else None
+    if not found:
+        return None
+    prompt = next((report.cut for report in reports if report.name == NEW_PROMPT), None)
+    best = max(found, key=lambda one: one[0])[1]
+    return best if prompt is None else replace(best, prompt_threshold=prompt.threshold)
+
+
+def _prompt_states(results: Sequence[Result], *, has_second: bool) -> tuple[PromptFit, list[dict[int, bytes]]]:
+    """The fit for the model of the service, and the states of the prompt of each answer."""
+    inputs = [seen for result in results if (seen := gate_inputs_of(result)) is not None]
+    if len(inputs) < len(results) or not all(seen.prompt_states for seen in inputs):
+        raise InvalidRequest("the service reports no hidden states of prompts", param="prompt_probe")
+    return PromptFit(inputs[0].fingerprint, has_second), [seen.prompt_states for seen in inputs]
 
 
 def _accuracy_of_all(

@@ -40,6 +40,10 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
         found = calibration.configuration
         yield f"In cactus.toml, with cloud_handoff_threshold {found.cloud_handoff_threshold:.6g} in requests:"
         yield from configuration_lines(found.confidence_signal, found.first_gate_tokens)
+        if found.prompt_threshold is not None:
+            yield "Or before the answer, with the new probe of prompts as prompt_probe_file:"
+            yield '  gate = "prompt"'
+            yield f"  prompt_threshold = {found.prompt_threshold:.6g}"
 
 
 def configuration_lines(signal: str, first_gate_tokens: int) -> Iterator[str]:

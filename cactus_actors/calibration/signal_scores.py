@@ -20,6 +20,8 @@ from cactus_actors.protocol.results import GateInputs, Measures, Result
 
 SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
 """Signals that a service can use; the other scores are only measures."""
+PROMPT = "prompt"
+"""The value of the gate on the prompt, which has a threshold of its own."""
 
 
 def scores_of(result: Result, gates: HandoffGates | None = None) -> dict[str, float]:
@@ -44,7 +46,10 @@ def scores_of(result: Result, gates: HandoffGates | None = None) -> dict[str, fl
         scores["probability"] = measures.probability
     if (inputs := gate_inputs_of(result)) is not None:
         gates = gates or gates_of(inputs)
-        scores |= {name: gates.lowest(signal, inputs) for name, signal in signals_of(inputs.fits).items()}
+        signals = signals_of(inputs.fits).items()
+        scores |= {name: gates.lowest(signal, inputs, inputs.prompt) for name, signal in signals}
+    if measures.prompt is not None:
+        scores[PROMPT] = measures.prompt
     return scores
 
 
@@ -56,7 +61,7 @@ def gate_inputs_of(result: Result) -> GateInputs | None:
 
 def gates_of(inputs: GateInputs) -> HandoffGates:
     """The gates of the service."""
-    return HandoffGates(inputs.first_gate_tokens, inputs.commit_tokens)
+    return HandoffGates(inputs.first_gate_tokens, inputs.commit_tokens, inputs.prompt_threshold)
 
 
 def signals_of(fits: SignalFits) -> dict[SignalName, Signal]:

@@ -12,6 +12,7 @@ from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe, SignalName
+from cactus_actors.protocol.prompt_probe import PromptProbe
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -83,6 +84,13 @@ def calibrate(
         Path | None,
         typer.Option(metavar="JSON", help="Fit the probability that an answer is right to a signal, and write it."),
     ] = None,
+    prompt_probe: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="JSON",
+            help='Fit a probe of prompts, for gate = "prompt", and write it; with --second, of what that improves.',
+        ),
+    ] = None,
     second: Annotated[
         str | None,
         typer.Option(metavar="ENDPOINT", help="A better service in place of the cloud; it is asked all questions."),
@@ -115,7 +123,10 @@ def calibrate(
     cloud_handoff_threshold, with the printed settings under [handoff] in the file of cactus serve. A probe
     written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
     fitted without it. --probability writes the probability_file of the signal probability; the row "new
-    probability" and its calibration error (ECE) come from fits without the answer, too. A useful estimate
+    probability" and its calibration error (ECE) come from fits without the answer, too. --prompt-probe
+    writes a prompt_probe_file, which hands off before the answer; so do the values of the row "new prompt",
+    whose threshold is a prompt_threshold. With --second, that probe hands off what is answered wrong here and
+    right there, else all that is answered wrong. A useful estimate
     takes some hundred lines and some dozen wrong answers.
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
@@ -146,7 +157,13 @@ def calibrate(
         return
     asked = [_Asked(endpoint, stream_endpoint), *([_Asked(second)] if second else [])]
     answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
-    calibration = Calibration.of(answered[0], target, answered[1] if second else None, _fitted(signal, probability))
+    calibration = Calibration.of(
+        answered[0],
+        target,
+        answered[1] if second else None,
+        _fitted(signal, probability),
+        fits_prompt=prompt_probe is not None,
+    )
     if plot is not None:
         write_plot(calibration, plot)
     if bound is None:
@@ -157,6 +174,8 @@ def calibrate(
         _write_fit("probe", calibration.probe, probe)
     if probability is not None:
         _write_fit("probability", calibration.probability, probability)
+    if prompt_probe is not None:
+        _write_fit("probe of prompts", calibration.prompt_probe, prompt_probe)
 
 
 class _Asked(NamedTuple):
@@ -250,7 +269,7 @@ def _progress() -> Progress:
     )
 
 
-def _write_fit(noun: str, fit: Probe | Probability | None, path: Path) -> None:
+def _write_fit(noun: str, fit: Probe | Probability | PromptProbe | None, path: Path) -> None:
     import msgspec
 
     from cactus_actors.batch.batch_errors import naming_file

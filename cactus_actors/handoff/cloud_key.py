@@ -20,6 +20,9 @@ _DEFAULTS = HandoffSettings()
 _SETTINGS_OF_ROUTER = (
     "confidence_signal",
     "first_gate_tokens",
+    "gate",
+    "prompt_threshold",
+    "prompt_probe_file",
     "probe_file",
     "probability_file",
     "max_share",

@@ -1,4 +1,4 @@
-"""Reads the files of a model's confidence fits: its probe and its probability."""
+"""Reads the files of a model's confidence fits: its probes and its probability."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from typing import TypeVar
 
 import msgspec
 
+from cactus_actors.config_handoff import FirstGate
 from cactus_actors.models.checked_files import invalid, read_bytes
 from cactus_actors.protocol.confidence import Probability, Probe, SignalFits, SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
 PROBE_FILE = "confidence_probe.json"
 PROBABILITY_FILE = "confidence_probability.json"
-MAX_BYTES = 1 << 16
+PROMPT_PROBE_FILE = "prompt_probe.json"
+MAX_BYTES = 1 << 20
 
-Fit = TypeVar("Fit", Probe, Probability)
+Fit = TypeVar("Fit", Probe, Probability, PromptProbe)
+_NOUNS: dict[type, str] = {
+    Probe: "confidence probe",
+    Probability: "confidence probability",
+    PromptProbe: "probe of prompts",
+}
 
 
 def fits_for(
@@ -34,6 +42,29 @@ def fits_for(
     if needs_probe and probe is None:
         raise _missing("probe", "no confidence probe")
     return SignalFits(probe, probability)
+
+
+def gate_probe(gate: FirstGate, model: Path | None, fingerprint: str, file: str | None = None) -> PromptProbe | None:
+    """The probe for the gate `prompt`, in the named file, else beside the model; None for another gate.
+
+    Raises ConfigurationInvalid if there is none, or if it is that of a model with another fingerprint.
+    """
+    if gate != "prompt":
+        return None
+    probe = _fit(PromptProbe, file, model, PROMPT_PROBE_FILE)
+    if probe is None:
+        raise ConfigurationInvalid(
+            "the model has no probe of prompts: fit one with cactus calibrate --prompt-probe, and name its file as "
+            "prompt_probe_file",
+            param="gate",
+        )
+    if probe.fingerprint != fingerprint:
+        raise ConfigurationInvalid(
+            f"the probe of prompts is that of another model, with the fingerprint {probe.fingerprint}; the one of this "
+            f"model is {fingerprint}: fit one with cactus calibrate --prompt-probe",
+            param="prompt_probe_file",
+        )
+    return probe
 
 
 def probe_beside(model: Path) -> Probe | None:
@@ -68,7 +99,7 @@ def _fit(kind: type[Fit], file: str | None, model: Path | None, name: str) -> Fi
 
 
 def _read(path: Path, kind: type[Fit]) -> Fit:
-    noun = f"confidence {kind.__name__.lower()}"
+    noun = _NOUNS[kind]
     try:
         return msgspec.json.decode(read_bytes(path, max_bytes=MAX_BYTES), type=kind)
     except msgspec.ValidationError as error:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from cactus_actors.protocol.confidence import Signal
 
 WINDOW = 10
 """Tokens of the rolling window, and at most of the first gate."""
 COMMIT_TOKENS = 10
+Gate = Literal["prompt", "first token", "first tokens", "rolling window", "end of generation"]
+HANDED_OFF = 0.0
+"""A value below any threshold of a job that may be handed off."""
 
 
 class ConfidenceSamples(Protocol):
@@ -40,10 +43,18 @@ class HandoffGates:
     The first gate judges the first `first_tokens` tokens; each later one judges a full window of WINDOW tokens, or of
     `commit_tokens` if that is less. With `first_tokens` 0 there is no gate before the end. Gates after
     `commit_tokens` tokens come too late to hand off, except the one at the end, which judges all tokens.
+
+    With a `prompt_threshold` there is a gate before all of these: it judges the prompt alone, by the value of a
+    PromptProbe, and hands off below this threshold, whichever the threshold of the signal is.
     """
 
     first_tokens: int = 1
     commit_tokens: int = COMMIT_TOKENS
+    prompt_threshold: float | None = None
+
+    def fails_at_prompt(self, prompt: float | None) -> bool:
+        """True if the gate on the prompt hands off at this value; None is a prompt without one, which passes."""
+        return prompt is not None and self.prompt_threshold is not None and prompt < self.prompt_threshold
 
     def value_after(self, count: int, signal: Signal, samples: ConfidenceSamples) -> float | None:
         """The value at the gate after the first `count` tokens, None if there is no gate before the end."""
@@ -53,8 +64,13 @@ class HandoffGates:
         recent = slice(max(0, count - WINDOW), count)
         return signal(samples.entropies[recent], samples.logprobs[recent])
 
-    def values(self, signal: Signal, samples: ConfidenceSamples) -> Iterator[GateValue]:
-        """The values at all gates that may hand off, in order, of an answer of at least one token."""
+    def values(self, signal: Signal, samples: ConfidenceSamples, prompt: float | None = None) -> Iterator[GateValue]:
+        """The values at all gates that may hand off, in order, of an answer of at least one token.
+
+        A prompt of the value `prompt` that fails its gate has the value HANDED_OFF there.
+        """
+        if self.fails_at_prompt(prompt):
+            yield GateValue(0, HANDED_OFF)
         num_tokens = len(samples.entropies)
         for count in range(1, min(max(1, self.commit_tokens), num_tokens) + 1):
             value = self.value_after(count, signal, samples)
@@ -62,13 +78,15 @@ class HandoffGates:
                 yield GateValue(count, value)
         yield GateValue(num_tokens, signal(samples.entropies, samples.logprobs))
 
-    def lowest(self, signal: Signal, samples: ConfidenceSamples) -> float:
+    def lowest(self, signal: Signal, samples: ConfidenceSamples, prompt: float | None = None) -> float:
         """The lowest value at a gate that may hand off: the answer stays if this reaches the threshold."""
-        return min(value for _, value in self.values(signal, samples))
+        return min(value for _, value in self.values(signal, samples, prompt))
 
-    def tokens_before_handoff(self, signal: Signal, samples: ConfidenceSamples, threshold: float) -> int | None:
+    def tokens_before_handoff(
+        self, signal: Signal, samples: ConfidenceSamples, threshold: float, prompt: float | None = None
+    ) -> int | None:
         """The number of tokens after which the answer is handed off, None if it stays."""
-        return next((count for count, value in self.values(signal, samples) if value < threshold), None)
+        return next((count for count, value in self.values(signal, samples, prompt) if value < threshold), None)
 
 
 DEFAULT_GATES = HandoffGates()

@@ -40,7 +40,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 class GateInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What the gates of a service see: one entropy and log probability per token of the answer, and its settings.
 
-    `fits` are those of its model. A job's gates, for any signal, are in `protocol/handoff_gates.py`.
+    `fits` are those of its model. A job's gates, for any signal, are in `protocol/handoff_gates.py`. `prompt_threshold`
+    is that of the gate on the prompt, which saw the value `prompt`; None without one. `prompt_states` are hidden states
+    of the prompt's last token by number of layers, float32 in little-endian order, and `fingerprint` is that of the
+    model: a PromptProbe is fitted to these.
     """
 
     entropies: list[float]
@@ -48,6 +51,10 @@ class GateInputs(msgspec.Struct, frozen=True, kw_only=True):
     first_gate_tokens: int
     commit_tokens: int
     fits: SignalFits = NO_FITS
+    prompt_threshold: float | None = None
+    prompt: float | None = None
+    prompt_states: dict[int, bytes] = {}
+    fingerprint: str = ""
 
 
 class Measures(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,8 +64,9 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     the probability that the answer is right, by the probe of a model that has one (`protocol/confidence.py`).
     `entropy_at_gates` and `probe_at_gates` are the lowest values of these two signals at the gates that may hand
     off: it stays local if the value reaches the threshold. The other signals are lowest at the end. `probability` is
-    the signal of that name, at its lowest gate, for a model that has one. `gate_inputs` is set for a job with the
-    option of that name.
+    the signal of that name, at its lowest gate, for a model that has one. `prompt` is the value of the gate on the
+    prompt (`protocol/prompt_probe.py`), where the service has one. `gate_inputs` is set for a job with the option of
+    that name.
     """
 
     mean_logprob: float = 0.0
@@ -69,13 +77,15 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     entropy_at_gates: float | None = None
     probe_at_gates: float | None = None
     probability: float | None = None
+    prompt: float | None = None
     gate_inputs: GateInputs | UnsetType = UNSET
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     """The decision about the cloud, and its reason.
 
-    `confidence`, by the service's `signal`, fell below the `threshold`.
+    `confidence`, by the service's `signal`, fell below the `threshold`. The signal `prompt` is the value of the gate
+    on the prompt, and the threshold then the one of that gate.
 
     The other fields are set only if a request was sent to the cloud. `model` is the answering model, if it is the
     cloud's. `cost`, in `currency`, is set if prices are configured; tokens that the cloud did not count
@@ -92,7 +102,7 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float = 0.0
     provider: str | None = None
     latency_ms: float | None = None
-    signal: SignalName = "entropy"
+    signal: SignalName | Literal["prompt"] = "entropy"
     model: str | UnsetType = UNSET
     cost: float | UnsetType = UNSET
     currency: str | UnsetType = UNSET

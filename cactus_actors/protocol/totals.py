@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from cactus_actors.protocol.handoff_gates import Gate
 from cactus_actors.protocol.results import FinishReason
 
 AttemptOutcome = Literal["completed", "failed", "lost", "returned", "cut", "broken", "yielded", "aborted"]
@@ -96,7 +97,7 @@ class Totals(ModelTotals, frozen=True, kw_only=True):
     `bad_frames` are frames that are not a message, by that type, or `worker_message` for those of a worker and `topic`
     for subscriptions. `late_deltas`, with `late_tokens`, were of void dispatches. `replayed_items` were sent in
     answer to `resumes`; `stream_gaps` of these requested items that had been published before. `lost_edges` are
-    edge processes that ended.
+    edge processes that ended. `failed_gates` are the first gates that jobs failed.
     """
 
     attempts: dict[AttemptOutcome, int]
@@ -111,6 +112,7 @@ class Totals(ModelTotals, frozen=True, kw_only=True):
     replayed_items: int
     stream_gaps: int
     lost_edges: int = 0
+    failed_gates: dict[Gate, int] = {}
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     `kv_cache` are formats. The worker sends at most `max_reports_ahead` reports before a ReportsTaken acknowledges
     them; 0 is no limit. `block_bytes` and `state_bytes` are the memory of a block and of one of the `num_states`
     recurrent states, of running sequences and checkpoints. `served_as` is the name of the model in a service of
-    several models.
+    several models; `num_layers` are those of the model.
     """
 
     worker_id: str
@@ -48,6 +48,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     num_states: int = 0
     state_bytes: int = 0
     served_as: str = ""
+    num_layers: int = 0
 
 
 class Finish(msgspec.Struct, frozen=True, array_like=True):
@@ -74,7 +75,8 @@ class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
     `top` has for each token the likeliest ids and their log probabilities in descending order, and `prompt` the
     same for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for the
     first token of all). `mirostat_mu` is the state after the last token. `embedding` has length 1;
-    `embedding_length` is its length before normalisation.
+    `embedding_length` is its length before normalisation. `prompt_states` come with the first token: by number of
+    layers the hidden state of the prompt's last token after so many, as float32 in little-endian order.
     """
 
     top: list[list[tuple[int, float]]] = []
@@ -83,6 +85,7 @@ class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
     mirostat_mu: float | None = None
     embedding: list[float] | None = None
     embedding_length: float | None = None
+    prompt_states: dict[int, bytes] = {}
 
 
 class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -204,6 +207,8 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     by the local tokenizer, are for a cloud worker: the owner of the budget, and an estimate of usage if the cloud
     reports none. `pictures` are those of the prompt, in its order: their embeddings take the places of the model's
     placeholder tokens in `prompt_ids`. `adapter` is the key of a loaded adapter, or empty for the model itself.
+    `tapped_layers` are the numbers of layers after which the prompt's hidden state is reported, if the model has such
+    and nothing was emitted.
     """
 
     dispatch_id: int
@@ -222,6 +227,7 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     num_prompt_tokens: int = 0
     pictures: list[PreparedPicture] = []
     adapter: str = ""
+    tapped_layers: list[int] = []
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):

@@ -12,7 +12,7 @@ from cactus_actors.config import HandoffSettings, RouterSettings, WorkerSettings
 from cactus_actors.config_models import WeightFormat
 from cactus_actors.handoff.cloud_access import read_cloud_access
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_fits import fits_for
+from cactus_actors.models.confidence_fits import fits_for, gate_probe
 from cactus_actors.protocol.errors import CactusError, error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
@@ -70,13 +70,16 @@ class LocalBackend:
                 retention_s=0.0,
                 confidence_signal=handoff.confidence_signal,
                 first_gate_tokens=handoff.first_gate_tokens,
+                gate=handoff.gate,
+                prompt_threshold=handoff.prompt_threshold,
                 max_handoff_share=handoff.max_share,
                 max_handoff_wait_s=handoff.max_wait_s,
             ),
-            ServiceFacts(epoch=1, started_at=now, model=text.name),
+            ServiceFacts(epoch=1, started_at=now, model=text.name, fingerprint=text.fingerprint),
             RouterOptions(
                 tokens=text.tokenizer,
                 fits=fits_for(handoff.confidence_signal, path, handoff.probe_file, handoff.probability_file),
+                prompt_probe=gate_probe(handoff.gate, path, text.fingerprint, handoff.prompt_probe_file),
             ),
         )
         self._worker = WorkerSession(self._loaded.engine, hello)

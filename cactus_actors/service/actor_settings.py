@@ -102,6 +102,7 @@ class ServiceModel:
             desired_workers=config.workers,
             probe_file=config.handoff.probe_file,
             probability_file=config.handoff.probability_file,
+            prompt_probe_file=config.handoff.prompt_probe_file,
         )
 
 
@@ -149,6 +150,9 @@ class ActorSettings:
             accounts=accounts_of(self.api_keys),
             confidence_signal=config.handoff.confidence_signal,
             first_gate_tokens=config.handoff.first_gate_tokens,
+            gate=config.handoff.gate,
+            prompt_threshold=config.handoff.prompt_threshold,
+            prompt_probe_file=config.handoff.prompt_probe_file,
             probe_file=config.handoff.probe_file,
             probability_file=config.handoff.probability_file,
             max_handoff_share=config.handoff.max_share,

@@ -19,6 +19,8 @@ OF_WORKERS = (
     *("cache_tokens", "cache_bytes", "checkpoints", "checkpoint_tokens"),
 )
 """Settings of an entry that have their defaults at the top of the file."""
+FITS = ("probe_file", "probability_file", "prompt_probe_file")
+"""Settings of `[handoff]` for one model: those of an entry where there are several."""
 
 
 class NamedConfig(NamedTuple):
@@ -37,10 +39,11 @@ def model_configs(config: ServeConfig) -> list[NamedConfig]:
     for field in OF_ONE_MODEL:
         if getattr(config, field) != getattr(defaults, field):
             raise ConfigurationInvalid(f"{field} is a setting of each of [[models]] where there are any", param=field)
-    if config.handoff.probe_file or config.handoff.probability_file:
-        raise ConfigurationInvalid(
-            "probe_file and probability_file are settings of each of [[models]] where there are any", param="handoff"
-        )
+    for field in FITS:
+        if getattr(config.handoff, field):
+            raise ConfigurationInvalid(
+                f"{field} is a setting of each of [[models]] where there are any", param="handoff"
+            )
     _check_names(config)
     return [NamedConfig(entry.name, tuple(entry.aliases), _of_entry(config, entry)) for entry in config.models]
 
@@ -71,8 +74,6 @@ def _of_entry(config: ServeConfig, entry: ModelEntry) -> ServeConfig:
         lora=entry.lora,
         chat_template=entry.chat_template,
         tool_format=entry.tool_format,
-        handoff=msgspec.structs.replace(
-            config.handoff, probe_file=entry.probe_file, probability_file=entry.probability_file
-        ),
+        handoff=msgspec.structs.replace(config.handoff, **{field: getattr(entry, field) for field in FITS}),
         **given,
     )

@@ -18,7 +18,7 @@ from cactus_actors.router.state.worker import Assignment
 
 CLOUD_WAIT_S = 10.0
 DROPPED = JobEnding("cancelled")
-"""The ending of a local run that a cloud's answer replaced."""
+"""The ending of a local run that stopped in favour of a cloud's answer."""
 
 
 class Escalations:
@@ -46,13 +46,23 @@ class Escalations:
         self._asked: dict[str, Job] = {}  # in the order in which they were escalated, if there is a max_wait_s
         self._waiting: dict[str, Job] = {}  # escalated, waiting for a free slot at a cloud worker
 
+    def on_first_tokens(self, job: Job, now: float, *, is_complete: bool) -> None:
+        """Apply the gate on the prompt, before those on the answer.
+
+        The local run of a job that is handed off there stops, unless it `is_complete`, until the cloud has failed.
+        """
+        self._share.on_job()
+        value = job.local.prompt_value
+        if value is None or job.prepared.policy.compares_entropy or not self._gates.fails_at_prompt(value):
+            return
+        if self._escalate(job, GateFailure("prompt", value), now) and job.awaits_cloud and not is_complete:
+            self._drop_local(job)
+
     def check_gates(self, job: Job, num_new: int, now: float) -> None:
         """Apply the gates to new tokens of the answer, one by one; release the stream once enough passed."""
         handoff, publication = job.handoff, job.publication
         log, threshold = job.local.log.confidence_samples, job.threshold
         num_tokens, signal = len(log.entropies), self._signal_of(job)
-        if num_new == num_tokens:
-            self._share.on_job()
         for length in range(num_tokens - num_new + 1, num_tokens + 1):
             if handoff.gate_failure is not None:
                 return
@@ -60,7 +70,8 @@ class Escalations:
             if gate_failure is None:
                 publication.is_released = publication.is_released or length >= self._gates.commit_tokens
             elif publication.is_released:
-                handoff.gate_failure, handoff.decision = gate_failure, _late_decision(job)
+                self._record(job, gate_failure)
+                handoff.decision = _late_decision(job)
             else:
                 self._escalate(job, gate_failure, now)
 
@@ -70,9 +81,9 @@ class Escalations:
         if gate_failure is None or job.cloud is not None:
             return False
         if job.publication.is_seen or not job.prepared.policy.allow_cloud:
-            handoff = job.handoff
-            handoff.gate_failure = handoff.gate_failure or gate_failure
-            handoff.decision = handoff.decision or _late_decision(job)
+            if job.handoff.gate_failure is None:
+                self._record(job, gate_failure)
+            job.handoff.decision = job.handoff.decision or _late_decision(job)
             return False
         return self._escalate(job, gate_failure, now)
 
@@ -158,7 +169,7 @@ class Escalations:
         return unavailable_decision((worker.report.unavailable for worker in workers), has_cloud=self._has_cloud)
 
     def _escalate(self, job: Job, gate_failure: GateFailure, now: float) -> bool:
-        job.handoff.gate_failure = gate_failure
+        self._record(job, gate_failure)
         # Every handoff passes here, whichever gate failed.
         decision = self._refusal() if job.prepared.policy.allow_cloud else _late_decision(job)
         if decision is None and self._share.is_spent:
@@ -175,6 +186,11 @@ class Escalations:
             self._asked[job.job_id] = job
         self.pump(now)
         return True
+
+    def _record(self, job: Job, gate_failure: GateFailure) -> None:
+        if job.handoff.gate_failure is None:
+            self._counters.failed_gates[gate_failure.gate] += 1
+        job.handoff.gate_failure = gate_failure
 
     def _on_finish(self, assignment: Assignment, finish: Finish, now: float) -> None:
         job, gate_failure = assignment.job, assignment.job.handoff.gate_failure
@@ -217,13 +233,16 @@ class Escalations:
         job.cloud.failed = True
         job.handoff.decision = decision
         job.publication.restart(is_released=True)
-        if job.local.ending is not None:
+        if job.local.ending is not None and job.local.ending != DROPPED:
             self._finisher.finish(job, job.local.ending, now)
-        else:
-            self._streams.advance(job, now)
+            return
+        if job.local.ending is not None:
+            job.local.ending = None
+            self._fleets.of(job).dispatcher.return_to_queue(job)
+        self._streams.advance(job, now)
 
     def _drop_local(self, job: Job) -> None:
-        """Stop the local run: a client has seen a chunk of the cloud's answer."""
+        """Stop the local run: a client has seen a chunk of the cloud's answer, or the prompt was handed off."""
         self._fleets.of(job).dispatcher.release_local(job)
         job.local.ending = DROPPED
 

@@ -12,15 +12,17 @@ from cactus_actors.protocol.confidence import (
     min_token_prob,
     signal_named,
 )
-from cactus_actors.protocol.handoff_gates import ConfidenceSamples, HandoffGates
+from cactus_actors.protocol.handoff_gates import HandoffGates
 from cactus_actors.protocol.results import GateInputs, Handoff, Measures, Usage
 from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.state.cloud_attempt import CloudAttempt
 from cactus_actors.router.state.job import Job
-from cactus_actors.router.state.local_run import JobEnding
+from cactus_actors.router.state.local_run import JobEnding, LocalAnswer
 
 
-def handoff_of(job: Job, ending: JobEnding, signal: SignalName, local_measures: Measures | None) -> Handoff:
+def handoff_of(
+    job: Job, ending: JobEnding, signal: SignalName, gates: HandoffGates, local_measures: Measures | None
+) -> Handoff:
     """The decision, its reason and the cloud's cost; with the local answer if a cloud's answer replaced it."""
     threshold = job.threshold
     signal = "entropy" if job.prepared.policy.compares_entropy else signal
@@ -36,6 +38,8 @@ def handoff_of(job: Job, ending: JobEnding, signal: SignalName, local_measures: 
         latency_ms=decision.latency_ms,
         signal=signal,
     )
+    if gate_failure is not None and gate_failure.gate == "prompt" and gates.prompt_threshold is not None:
+        handoff = msgspec.structs.replace(handoff, signal="prompt", threshold=gates.prompt_threshold)
     return handoff if job.cloud is None else _with_answers(handoff, job, job.cloud, ending, local_measures)
 
 
@@ -59,10 +63,9 @@ def cloud_usage(job: Job) -> Usage:
     return Usage(prompt_tokens=len(job.prepared.prompt_ids), completion_tokens=len(job.cloud.log))
 
 
-def measures_of(
-    log: ConfidenceSamples, fits: SignalFits, gates: HandoffGates, *, has_inputs: bool = False
-) -> Measures | None:
-    """The measures of a local answer, `has_inputs` with its `gate_inputs`; None if nothing was generated."""
+def measures_of(local: LocalAnswer, fits: SignalFits, gates: HandoffGates) -> Measures | None:
+    """The measures of a local answer, without its `gate_inputs`; None if nothing was generated."""
+    log = local.log.confidence_samples
     if not log.entropies or not log.logprobs:
         return None
     probe, has_probability = fits.probe, fits.probability is not None
@@ -75,18 +78,27 @@ def measures_of(
         entropy_at_gates=gates.lowest(entropy_confidence, log),
         probe_at_gates=gates.lowest(probe, log) if probe is not None else None,
         probability=gates.lowest(signal_named("probability", fits), log) if has_probability else None,
-        gate_inputs=_gate_inputs(log, fits, gates) if has_inputs else UNSET,
+        prompt=local.prompt_value,
     )
 
 
-def _gate_inputs(log: ConfidenceSamples, fits: SignalFits, gates: HandoffGates) -> GateInputs:
-    return GateInputs(
+def with_gate_inputs(
+    measures: Measures, local: LocalAnswer, fits: SignalFits, gates: HandoffGates, fingerprint: str
+) -> Measures:
+    """The measures with what the gates of the service see, for a model with this fingerprint."""
+    log = local.log.confidence_samples
+    inputs = GateInputs(
         entropies=list(log.entropies),
         logprobs=list(log.logprobs),
         first_gate_tokens=gates.first_tokens,
         commit_tokens=gates.commit_tokens,
         fits=fits,
+        prompt_threshold=gates.prompt_threshold,
+        prompt=local.prompt_value,
+        prompt_states=local.prompt_states,
+        fingerprint=fingerprint,
     )
+    return msgspec.structs.replace(measures, gate_inputs=inputs)
 
 
 def _with_answers(

@@ -67,6 +67,8 @@ class JobFactory:
         )
         if job.is_gated and not job.prepared.policy.compares_entropy:
             job.threshold, job.threshold_step = max(job.threshold, state.min_threshold), state.threshold_step
+        if _is_judged_by_prompt(job):
+            job.prompt_probe = fleet.served.prompt_probe
         return job
 
     def granted(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
@@ -90,3 +92,10 @@ class JobFactory:
             allow_cloud=policy.allow_cloud and pending.submission.grants.allow_cloud and not adapter,
         )
         return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes, cloud_refusal=cloud_refusal)
+
+
+def _is_judged_by_prompt(job: Job) -> bool:
+    """True if the value of the prompt is compared, or returned; a probe is that of the model without adapters."""
+    policy = job.prepared.policy
+    is_compared = job.is_gated and not policy.compares_entropy
+    return (is_compared or policy.returns_gate_inputs) and not job.submission.adapter

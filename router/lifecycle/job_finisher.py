@@ -50,6 +50,7 @@ class JobFinisher:
             signal=self._state.settings.confidence_signal,
             fits=fleet.served.fits,
             gates=self._state.settings.handoff_gates,
+            fingerprint=fleet.served.fingerprint,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.submission.is_keyed)

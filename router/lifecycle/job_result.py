@@ -15,7 +15,13 @@ from cactus_actors.protocol.results import (
     ToolCall,
 )
 from cactus_actors.router.cascade.confidence_gates import confidence_of
-from cactus_actors.router.lifecycle.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
+from cactus_actors.router.lifecycle.handoff_result import (
+    cloud_usage,
+    handoff_of,
+    local_usage,
+    measures_of,
+    with_gate_inputs,
+)
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.token_log import TokenLog
@@ -37,6 +43,7 @@ def make_result(
     signal: SignalName = "entropy",
     fits: SignalFits = NO_FITS,
     gates: HandoffGates = DEFAULT_GATES,
+    fingerprint: str = "",
 ) -> Result:
     """The outcome in the job's record; time is the router's monotonic clock, in seconds.
 
@@ -45,7 +52,9 @@ def make_result(
     """
     prepared, stream, local = job.prepared, job.stream, job.local
     is_local = stream is local.log
-    measures = measures_of(local.log.confidence_samples, fits, gates, has_inputs=prepared.policy.returns_gate_inputs)
+    measures = measures_of(local, fits, gates)
+    if measures is not None and prepared.policy.returns_gate_inputs:
+        measures = with_gate_inputs(measures, local, fits, gates, fingerprint)
     confidence = confidence_of(local.log.confidence_samples.entropies) if is_local else None
     threshold = prepared.policy.confidence_threshold
     parsed = _parsed(job)
@@ -59,7 +68,7 @@ def make_result(
         confidence=confidence,
         accepted=not is_local or _reaches(confidence, threshold, local.log),
         cloud_handoff=job.handoff.decision is not None and job.handoff.decision.status == "completed",
-        handoff=handoff_of(job, ending, signal, measures),
+        handoff=handoff_of(job, ending, signal, gates, measures),
         measures=measures if is_local else None,
         usage=local_usage(job) if is_local else cloud_usage(job),
         timings=_timings(job, now),

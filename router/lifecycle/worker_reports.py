@@ -141,6 +141,8 @@ class WorkerReports:
             _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.local.cached_tokens:
             job.local.cached_tokens = delta.cached_tokens
+        if job.is_gated and num_new and not num_before:
+            self._escalations.on_first_tokens(job, now, is_complete=delta.finish is not None)
         if job.is_gated and (num_of_answer := len(log.confidence_samples.entropies) - num_measured):
             self._escalations.check_gates(job, num_of_answer, now)
         self._advance(job, now)
@@ -198,5 +200,15 @@ def _take_extras(job: Job, delta: SequenceDelta, extras: SequenceExtras) -> None
         job.local.log.extend_prompt(extras.prompt_position, extras.prompt)
     if extras.mirostat_mu is not None and delta.position + len(delta.token_ids) == len(job.local.log):
         job.local.mirostat_mu = extras.mirostat_mu
+    if extras.prompt_states:
+        _take_prompt_states(job, extras.prompt_states)
     if extras.embedding is not None:
         job.local.embedding, job.local.embedding_length = extras.embedding, extras.embedding_length
+
+
+def _take_prompt_states(job: Job, states: dict[int, bytes]) -> None:
+    probe = job.prompt_probe
+    if probe is not None and probe.layer in states:
+        job.local.prompt_value = probe(states[probe.layer])
+    if job.prepared.policy.returns_gate_inputs:
+        job.local.prompt_states = states

@@ -8,9 +8,10 @@ from pathlib import Path
 from cactus_actors.config import RouterSettings
 from cactus_actors.config_models import RoutedModel
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_fits import fits_for
+from cactus_actors.models.confidence_fits import fits_for, gate_probe
 from cactus_actors.protocol.confidence import SignalFits
 from cactus_actors.protocol.model_overrides import ModelOverrides
+from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.text import load_text_model
@@ -27,6 +28,7 @@ class LoadedModel:
     path: Path | None
     overrides: ModelOverrides
     fits: SignalFits
+    prompt_probe: PromptProbe | None = None
     routed: RoutedModel | None = None
 
     @property
@@ -44,7 +46,8 @@ def load_models(settings: RouterSettings, text_model: PromptModel | None = None)
     path = None if text_model is not None else resolve_model(settings.model)
     text = text_model or load_text_model(resolve_model(settings.model), settings.overrides)
     fits = fits_for(settings.confidence_signal, path, settings.probe_file, settings.probability_file)
-    return [LoadedModel(text, path, settings.overrides, fits)]
+    prompt_probe = gate_probe(settings.gate, path, text.fingerprint, settings.prompt_probe_file)
+    return [LoadedModel(text, path, settings.overrides, fits, prompt_probe)]
 
 
 def served_models(models: list[LoadedModel]) -> tuple[ServedModel, ...]:
@@ -56,7 +59,8 @@ def _load_routed(routed: RoutedModel, settings: RouterSettings) -> LoadedModel:
     path = resolve_model(routed.model)
     text = load_text_model(path, routed.overrides)
     fits = fits_for(settings.confidence_signal, path, routed.probe_file, routed.probability_file)
-    return LoadedModel(text, path, routed.overrides, fits, routed)
+    prompt_probe = gate_probe(settings.gate, path, text.fingerprint, routed.prompt_probe_file)
+    return LoadedModel(text, path, routed.overrides, fits, prompt_probe, routed)
 
 
 def _served(loaded: LoadedModel, routed: RoutedModel) -> ServedModel:
@@ -75,4 +79,5 @@ def _served(loaded: LoadedModel, routed: RoutedModel) -> ServedModel:
         desired_workers=routed.desired_workers,
         tokens=text.tokenizer,
         fits=loaded.fits,
+        prompt_probe=loaded.prompt_probe,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cactus_actors.protocol.prompt_probe import candidate_layers
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import Assignment
@@ -24,6 +25,7 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
         mirostat_mu=job.local.mirostat_mu,
         pictures=prepared.pictures,
         adapter=job.submission.adapter,
+        tapped_layers=_tapped_layers(assignment),
     )
 
 
@@ -41,6 +43,17 @@ def cloud_dispatch(assignment: Assignment, now: float) -> Dispatch:
         tenant=job.submission.account or job.tenant,
         num_prompt_tokens=len(prepared.prompt_ids),
     )
+
+
+def _tapped_layers(assignment: Assignment) -> list[int]:
+    """The layers that the gate on the prompt needs, and those for a fit where the job asks for them."""
+    job = assignment.job
+    if len(job.local.log):
+        return []
+    layers = set() if job.prompt_probe is None else {job.prompt_probe.layer}
+    if job.prepared.policy.returns_gate_inputs:
+        layers.update(candidate_layers(assignment.worker.hello.num_layers))
+    return sorted(layers)
 
 
 def _time_left(job: Job, now: float) -> float | None:

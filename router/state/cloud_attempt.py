@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import msgspec
 
 from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.handoff_gates import Gate
 from cactus_actors.protocol.results import HandoffStatus
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.state.token_log import TokenLog
 
-Gate = Literal["first token", "first tokens", "rolling window", "end of generation"]
-
 
 @dataclass(frozen=True, slots=True)
 class GateFailure:
-    """The gate where the confidence signal was below the threshold, and the signal's value."""
+    """The gate where the confidence signal, or the value of the prompt, was below the threshold, and that value."""
 
     gate: Gate
     confidence: float

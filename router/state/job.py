@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from cactus_actors.protocol.messages import Accepted, JobState
+from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, HandoffState
 from cactus_actors.router.state.job_cost import cost_of
@@ -45,7 +46,7 @@ class Job(SubmittedRequest):
     The clients in `attached` are sent its end. `arrival_index` counts jobs; `virtual_start` is its user's turn in
     the queue. A job that is not `is_admitted` waits for the journal: its clients know nothing of it, and it is
     in no queue. An `is_gated` job may be handed off if its confidence is below its `threshold`, which was tightened
-    `threshold_step` times.
+    `threshold_step` times. The `prompt_probe` judges the prompt of a job that has a gate there.
     """
 
     prepared: PreparedRequest
@@ -62,6 +63,7 @@ class Job(SubmittedRequest):
     is_gated: bool = field(init=False)
     threshold: float = field(init=False)
     threshold_step: int = field(default=0, init=False)
+    prompt_probe: PromptProbe | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         policy = self.prepared.policy

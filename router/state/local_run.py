@@ -49,7 +49,7 @@ class LocalAnswer(msgspec.Struct, eq=False, gc=False):
 
     Since the last token, `num_broken_links` dispatches ended with the connection of their worker. `ending` is kept
     while an answer of the cloud is awaited. `mirostat_mu` is the sampler's state after the last token, from which
-    another worker continues.
+    another worker continues. `prompt_value` is the value of the gate on the prompt, if the job has one.
     """
 
     log: TokenLog
@@ -59,3 +59,5 @@ class LocalAnswer(msgspec.Struct, eq=False, gc=False):
     mirostat_mu: float | None = None
     embedding: list[float] | None = None
     embedding_length: float | None = None
+    prompt_value: float | None = None
+    prompt_states: dict[int, bytes] = {}

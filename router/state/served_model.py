@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from cactus_actors.config_models import AdapterSetting
 from cactus_actors.protocol.confidence import NO_FITS, SignalFits
+from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.router.state.token_logprobs import TokenDecoder
 
 
@@ -31,6 +32,7 @@ class ServedModel:
     desired_workers: int = 1
     tokens: TokenDecoder | None = None
     fits: SignalFits = NO_FITS
+    prompt_probe: PromptProbe | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

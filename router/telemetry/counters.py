@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, get_args
 
+from cactus_actors.protocol.handoff_gates import Gate
 from cactus_actors.protocol.totals import AttemptOutcome, CloudOutcome, ModelTotals, Totals, WorkerLoss
 from cactus_actors.protocol.worker_messages import SequenceDelta
 from cactus_actors.router.telemetry.model_counters import sum_of
@@ -22,6 +23,7 @@ class RouterCounters:
         self._stream_gaps = 0
         self.attempts: Counter[AttemptOutcome] = _zeros(AttemptOutcome)
         self.cloud_attempts: Counter[CloudOutcome] = _zeros(CloudOutcome)
+        self.failed_gates: Counter[Gate] = _zeros(Gate)
         self.lost_workers: Counter[WorkerLoss] = _zeros(WorkerLoss)
         self.num_farewells = 0
         self.num_lost_edges = 0
@@ -55,6 +57,7 @@ class RouterCounters:
             replayed_items=self._replayed_items,
             stream_gaps=self._stream_gaps,
             lost_edges=self.num_lost_edges,
+            failed_gates=dict(self.failed_gates),
         )
 
 

@@ -75,6 +75,7 @@ class Outcome:
     top: list[list[tuple[int, float]]] = field(default_factory=list)
     prompt: list[tuple[float, list[tuple[int, float]]]] = field(default_factory=list)
     mirostat_mu: float | None = None
+    prompt_states: dict[int, bytes] = field(default_factory=dict)
 
     def take(self, delta: SequenceDelta) -> None:
         assert self.finish is None
@@ -89,6 +90,8 @@ class Outcome:
             self.top += delta.extras.top
             self.prompt += delta.extras.prompt
             self.mirostat_mu = delta.extras.mirostat_mu
+            assert not (delta.extras.prompt_states and delta.position), "they come with the first token"
+            self.prompt_states |= delta.extras.prompt_states
 
     @property
     def said(self) -> tuple[object, ...]:
@@ -101,6 +104,7 @@ class Outcome:
             self.top,
             str(self.prompt),
             self.mirostat_mu,
+            self.prompt_states,
         )
 
 
@@ -156,10 +160,21 @@ PARAMS = [
 
 
 def make_dispatches() -> list[Dispatch]:
-    """Prompts of 1 to 90 tokens, the longer ones on a common prefix, each with its own parameters."""
+    """Prompts of 1 to 90 tokens, the longer ones on a common prefix, each with its own parameters.
+
+    The hidden states of two prompts out of three are tapped after the first layer.
+    """
     lengths = [1, 15, 16, 17, 33, 48, 20, 35, 75, 50, 40, 77, 90]
     dispatches = [
-        Dispatch(i, f"{i:032x}", [(7 * j + 3) % 199 for j in range(length)], [], params, choice=i % 2)
+        Dispatch(
+            i,
+            f"{i:032x}",
+            [(7 * j + 3) % 199 for j in range(length)],
+            [],
+            params,
+            choice=i % 2,
+            tapped_layers=[1] if i % 3 else [],
+        )
         for i, (length, params) in enumerate(zip(lengths, PARAMS, strict=True))
     ]
     dispatches[10] = msgspec.structs.replace(dispatches[10], grammar="18")
@@ -220,10 +235,20 @@ def test_the_cases_cover_different_code_paths(expected: list[Outcome]) -> None:
     assert [len(outcome.prompt) for outcome in expected] == [0] * 8 + [75] + [0] * 4
     assert [outcome.mirostat_mu is not None for outcome in expected].count(True) == 2
     assert len({tuple(outcome.token_ids) for outcome in expected}) == len(expected)
+    num_tapped = [len(outcome.prompt_states) for outcome in expected]
+    assert num_tapped == [0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0]
+    assert len({outcome.prompt_states[1] for outcome in expected if outcome.prompt_states}) == sum(num_tapped)
 
 
 def test_tokens_are_the_same_in_a_batch(models: dict[int, Model], expected: list[Outcome]) -> None:
     assert said(run(make_engine(models[1]), *make_dispatches())) == said(expected)
+
+
+def test_tokens_are_the_same_without_taps(models: dict[int, Model], expected: list[Outcome]) -> None:
+    dispatches = [msgspec.structs.replace(dispatch, tapped_layers=[]) for dispatch in make_dispatches()]
+    outcomes = run(make_engine(models[1]), *dispatches)
+    assert [outcome.said[:-1] for outcome in outcomes] == [outcome.said[:-1] for outcome in expected]
+    assert not any(outcome.prompt_states for outcome in outcomes)
 
 
 def test_tokens_are_the_same_on_two_threads(models: dict[int, Model], expected: list[Outcome]) -> None:

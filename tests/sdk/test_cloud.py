@@ -7,9 +7,13 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from cactus_actors.config import HandoffSettings
+from cactus_actors.models.catalog import resolve_model
+from cactus_actors.models.fingerprint import model_fingerprint
+from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.sdk import CactusModel, cactus_complete, cactus_destroy, cactus_init
 from tests.support.http.serving import Request, http_serving
 
@@ -122,3 +126,29 @@ def test_a_cloud_that_takes_too_long_gives_the_local_answer(
     assert (result["success"], result["cloud_handoff"]) == (True, False)
     assert result["handoff"]["reason"] == "no answer of the cloud within 0.5 s"
     assert result["response"]
+
+
+def test_a_prompt_is_handed_off_before_its_answer_and_answered_here_if_the_cloud_fails(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    fingerprint = model_fingerprint(resolve_model("cactus-sprout"))
+    probe = PromptProbe(fingerprint=fingerprint, layer=4, has_second=False, bias=-2.0, weights=[0.0] * 256)
+    file = tmp_path / "probe.json"
+    file.write_bytes(msgspec.json.encode(probe))
+    handoff = HandoffSettings(base_url=cloud.base_url, max_retries=0, gate="prompt", prompt_probe_file=str(file))
+    model = cactus_init("cactus-sprout", threads=1, handoff=handoff)
+    try:
+        local = answer(model, {"temperature": 0})
+        result = answer(model, {"temperature": 0, "cloud_handoff_threshold": 0.01})
+        cloud.status = 503
+        fallback = answer(model, {"temperature": 0, "cloud_handoff_threshold": 0.01})
+    finally:
+        cactus_destroy(model)
+    assert local["handoff"]["status"] == "none"
+    assert (result["response"], result["cloud_handoff"]) == ("from the cloud", True)
+    fields = {"status": "completed", "reason": "prompt", "signal": "prompt", "threshold": 0.5}
+    assert {name: result["handoff"][name] for name in fields} == fields
+    assert result["handoff"]["confidence"] == pytest.approx(0.1192, abs=1e-4)
+    assert result["handoff"]["local_usage"]["completion_tokens"] == 1
+    assert (fallback["handoff"]["status"], fallback["response"]) == ("failed", local["response"])

@@ -16,6 +16,7 @@ from cactus_actors.workers.engine.head_drafter import HeadDrafter
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.picture_queue import PictureQueue
+from cactus_actors.workers.engine.prompt_states import take_prompt_states
 from cactus_actors.workers.engine.sampler import Sampler, Samples
 from cactus_actors.workers.engine.scheduler import MAX_DRAFTED_ROWS, Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
@@ -223,6 +224,7 @@ class Engine:
 
     def _generate(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
         logits = self._model.forward(batch, self._cache)
+        take_prompt_states(self._model, chunks, len(logits))
         logit_stats = self._model.logit_stats(len(logits))
         hidden = None if self._model.draft_head is None else self._model.last_hidden(len(logits))
         try:

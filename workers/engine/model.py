@@ -122,6 +122,12 @@ class Model(Protocol):
     def last_hidden(self, num_rows: int) -> NDArray[np.float32]:
         """The hidden states that the last logits were computed from, (rows, hidden), a view as well."""
 
+    def tapped_states(self, num_rows: int) -> dict[int, NDArray[np.float32]]:
+        """By number of layers, the hidden states of those rows after so many, (rows, hidden), views as well.
+
+        They are those of the last batch's `tapped_layers` that the model can tap, and maybe of others.
+        """
+
     def remove_adapter(self, slot: int) -> None:
         """Forget the adapter of this slot, which no later batch has."""
 

@@ -46,6 +46,9 @@ class Sequence:
 
     Some jobs need rows of the prompt as well: for its log probabilities, reported once each and in order, or
     for the `pooler` of hidden states.
+
+    With `tapped_layers`, the hidden states of the last token of the prompt after so many layers are in `prompt_states`,
+    as float32, from the step that samples the first token until they are reported.
     """
 
     def __init__(
@@ -87,6 +90,8 @@ class Sequence:
         self.block_size = block_size
         self.block_table: list[int] = []
         self.state: SequenceState | None = None  # of a running sequence whose model has recurrences
+        self.tapped_layers = () if self.pooler or dispatch.emitted_ids else tuple(dispatch.tapped_layers)
+        self.prompt_states: dict[int, bytes] | None = None
         self.hidden: NDArray[np.float32] | None = None  # from which the last token was sampled, for the head for drafts
         self.num_computed_tokens = 0
         self.num_cached_prompt_tokens: int | None = None  # None until first admitted

@@ -75,6 +75,9 @@ def extras_for(
     extras = prompt_extras
     if sequence.uses_mirostat:
         extras = replace(extras or SequenceExtras(), mirostat_mu=sequence.mirostat_mu)
+    if sequence.prompt_states is not None and rows:
+        extras = replace(extras or SequenceExtras(), prompt_states=sequence.prompt_states)
+        sequence.prompt_states = None
     if sequence.params.num_logprobs > 0 and rows:
         extras = replace(extras or SequenceExtras(), top=[samples.top(row) for row in rows])
     return extras

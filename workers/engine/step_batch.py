@@ -42,6 +42,12 @@ class SequenceChunk:
         self.num_rows = 1 + self.num_drafts if catches_up and sequence.num_tokens_left > 0 else 0
 
     @property
+    def tapped_layers(self) -> Ordered[int]:
+        """The layers whose hidden state is needed: those of the sequence, if this is the end of its prompt."""
+        layers = self.sequence.tapped_layers
+        return layers if layers and self.num_rows and self.sequence.num_completion_tokens == 0 else ()
+
+    @property
     def num_in_step(self) -> int:
         """All tokens that the step computes."""
         return self.num_tokens + self.num_ahead + self.num_drafts
@@ -73,6 +79,8 @@ class Batch:
 
     `rotary_positions` are the positions of all tokens on three axes, for their rotary embeddings; None if these are
     their positions.
+
+    `tapped_layers` are numbers of layers: the hidden states of the rows after so many layers are needed as well.
     """
 
     token_ids: NDArray[np.int32]  # (tokens,)
@@ -86,6 +94,7 @@ class Batch:
     given_at: NDArray[np.intp] | None = None  # (given,)
     ends: NDArray[np.int32] | None = None  # (tokens,)
     rotary_positions: NDArray[np.int32] | None = None  # (tokens, axes)
+    tapped_layers: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
@@ -125,6 +134,7 @@ class Batch:
             given_at=np.concatenate(given_at) if given else None,
             ends=_ends(chunks, np.array(positions, dtype=np.int32)),
             rotary_positions=_rotary_positions_of(chunks),
+            tapped_layers=frozenset(layer for chunk in chunks for layer in chunk.tapped_layers),
         )
 
 

@@ -22,8 +22,8 @@ MIN_ELEMENTS = 16
 class AdapterSet:
     """Adapters by slot. Their weights are float32 for a float32 model, else bfloat16.
 
-    The program is that of the model with the operations of all modules that an adapter changes. It is None without
-    adapters, and steps without sequences of adapters do not use it.
+    Graph and program are those of the model with the operations of all modules that an adapter changes. They are None
+    without adapters, and steps without sequences of adapters do not use them.
     """
 
     def __init__(self, graph: Graph, layout: WeightLayout) -> None:
@@ -33,6 +33,7 @@ class AdapterSet:
         self._sizes: dict[int, int] = {}  # elements of each adapter, by slot
         self._num_used = 0  # elements, those of removed adapters among them
         num_ranges = max(sum(map(len, site.modules.values())) for site in self._sites)
+        self.graph: Graph | None = None
         self.program: Program | None = None
         self.arrays = AdapterArrays(
             self._new_data(MIN_ELEMENTS),
@@ -94,11 +95,11 @@ class AdapterSet:
 
     def _update_program(self) -> None:
         """Let the program have operations for the sites of all adapters, and room for their ranks."""
-        self.program = None
+        self.graph = self.program = None
         if self._sizes:
             widths = OUTPUTS * self.arrays.downs[:, :, DOWN_BLOCKS].max(axis=0)
-            graph = with_adapters(self._graph, self._sites, widths.tolist())
-            self.program = Program.of(graph, self._layout)
+            self.graph = with_adapters(self._graph, self._sites, widths.tolist())
+            self.program = Program.of(self.graph, self._layout)
 
 
 def _doubled(entries: NDArray[np.int64]) -> NDArray[np.int64]:

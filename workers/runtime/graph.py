@@ -91,7 +91,7 @@ class Graph:
     tables: list[TableRef] = field(default_factory=list, init=False)
     encoder: Graph | None = field(default=None, init=False)  # of pictures
     drafter: Graph | None = field(default=None, init=False)  # a head for further tokens, with the same cache
-    features: list[Value] = field(default_factory=list, init=False)  # of an encoder, results beside `hidden`
+    features: list[Value] = field(default_factory=list, init=False)  # results beside `hidden`: an encoder's, or taps
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
     def embed(self, name: str, *, scale: float = 1.0, vocab_size: int = 0, width: int = 0) -> Value:

@@ -111,6 +111,7 @@ class Program:
     logits: int
     logit_stats: int
     inputs: tuple[int, ...] = ()  # the buffers that are written before the first operation
+    features: tuple[int, ...] = ()  # the buffers of results beside these
 
     @classmethod
     def of(cls, graph: Graph, layout: WeightLayout) -> Program:
@@ -132,6 +133,7 @@ class Program:
             logits=buffer_of[graph.logits],
             logit_stats=buffer_of[graph.logit_stats],
             inputs=tuple(buffer_of[value] for value in graph.inputs),
+            features=tuple(buffer_of[value] for value in graph.features),
         )
 
 

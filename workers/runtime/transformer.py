@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +18,6 @@ from cactus_actors.workers.kernels.barrier import new_barrier
 from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
-from cactus_actors.workers.runtime.adapter_set import AdapterSet
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
 from cactus_actors.workers.runtime.axes_step import AxesStep
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
@@ -38,9 +36,9 @@ from cactus_actors.workers.runtime.step_arguments import (
     PackedWeights,
     RotaryArrays,
     StepInputs,
-    Workspace,
 )
-from cactus_actors.workers.runtime.workspace import new_choices, new_workspace
+from cactus_actors.workers.runtime.step_programs import StepPrograms
+from cactus_actors.workers.runtime.workspace import new_choices
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
 
@@ -73,9 +71,8 @@ class TransformerModel:
         self.kv_format = kv_format
         self.cache_shape = cache_shape_of(graph)
         largest_head = max([config.head_dim, *(layer.head_dim for layer in graph.cached_layers)])
-        self._scratch_size = max(attention_scratch(largest_head), largest_part(graph))
-        self._program = self._last_program = Program.of(graph, layout)
-        self._adapters = AdapterSet(graph, layout)
+        scratch_size = max(attention_scratch(largest_head), largest_part(graph))
+        self._programs = StepPrograms(graph, layout, threads=threads, scratch_size=scratch_size)
         self._threads = threads
         self._shape = ModelShape(config.norm_eps)
         self._weights = PackedWeights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
@@ -95,7 +92,7 @@ class TransformerModel:
             self._warm_up()
         self._team = ThreadTeam(threads, step_of_rank)
         self.encoder = self._new_encoder(graph.encoder, layout)
-        self.draft_head = self._new_draft_head(graph.drafter, layout)
+        self.draft_head = self._new_draft_head(graph.drafter, layout, scratch_size)
 
     @property
     def slot_size(self) -> int:
@@ -116,62 +113,64 @@ class TransformerModel:
         Writes the keys and values of every token of the batch into `cache`, and advances recurrent states: a call
         with the same batch again would advance them twice.
         """
-        self._run(self._program_for(batch), batch, cache)
-        return self._rows_of(self._last_program.logits, len(batch.logit_rows), self.config.vocab_size)
+        self._run(batch, cache)
+        return self._last.rows_of(self._last.program.logits, len(batch.logit_rows), self.config.vocab_size)
 
     def logit_stats(self, num_rows: int) -> NDArray[np.float32]:
         """Statistics of the last logits, (rows, logit_stats_width(vocab)), a view until the next call."""
-        return self._rows_of(self._last_program.logit_stats, num_rows, logit_stats_width(self.config.vocab_size))
+        width = logit_stats_width(self.config.vocab_size)
+        return self._last.rows_of(self._last.program.logit_stats, num_rows, width)
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """The input of the head: (rows, hidden) after the last norm; otherwise as `forward`."""
-        self._run(self._program_for(batch), batch, cache, has_head=False)
+        self._run(batch, cache, has_head=False)
         return self.last_hidden(len(batch.logit_rows))
 
     def last_hidden(self, num_rows: int) -> NDArray[np.float32]:
         """The hidden states after the last norm of the rows of the last step, (rows, hidden), a view."""
-        return self._rows_of(self._last_program.hidden, num_rows, self.config.hidden_size)
+        return self._last.rows_of(self._last.program.hidden, num_rows, self.config.hidden_size)
+
+    def tapped_states(self, num_rows: int) -> dict[int, NDArray[np.float32]]:
+        """The hidden states of the rows of the last step by number of layers, (rows, hidden) each, views."""
+        layers, buffers = self._last.tapped_layers, self._last.program.features
+        return {
+            layer: self._last.rows_of(buffer, num_rows, self.config.hidden_size)
+            for layer, buffer in zip(layers, buffers, strict=True)
+        }
 
     def add_adapter(self, weights: AdapterWeights) -> int:
         """Keep an adapter; returns the slot by which a Batch names it. Its modules and shapes are the graph's."""
-        slot = self._adapters.add(weights)
+        slot = self._programs.adapters.add(weights)
         try:
             self._allocate()
         except MemoryError:
-            self._adapters.remove(slot)  # the memory of the former program stays
+            self._programs.adapters.remove(slot)  # the memory of the former program stays
             raise
         return slot
 
     def remove_adapter(self, slot: int) -> None:
         """Forget an adapter."""
-        self._adapters.remove(slot)
+        self._programs.adapters.remove(slot)
         self._allocate()
 
     def start_profile(self) -> None:
         """Count cycles of steps without adapters from now on; the next one is compiled again for it."""
-        self._profile = np.zeros((self._threads, len(self._program.operations), 2), np.int64)
+        self._profile = np.zeros((self._threads, len(self._programs.own_program.operations), 2), np.int64)
 
     def profile(self) -> dict[str, NDArray[np.int64]]:
         """Cycles since `start_profile` by kind of operation: (ranks, 2) of work and of waiting after it."""
         assert self._profile is not None, "start_profile comes first"
-        codes = self._program.operations["code"]
+        codes = self._programs.own_program.operations["code"]
         return {code.name: self._profile[:, codes == code].sum(axis=1) for code in OpCode if code in codes}
 
     def close(self) -> None:
         """Stop the threads; the model runs no more steps."""
         self._team.close()
 
-    def _program_for(self, batch: Batch) -> Program:
-        """The model's own program, or the one with adapters if the batch has some."""
-        if batch.adapters is None:
-            return self._program
-        assert all(slot in self._adapters for slot in set(batch.adapters.tolist()) - {-1}), "no such adapter"
-        return self._adapters.program or self._program
-
-    def _run(self, program: Program, batch: Batch, cache: KVCache, *, has_head: bool = True) -> None:
-        """Run a program over a batch on all threads."""
+    def _run(self, batch: Batch, cache: KVCache, *, has_head: bool = True) -> None:
+        """Run the program of a batch on all threads."""
         self._take(batch)
-        self._last_program = program
+        self._last = self._programs.of(batch)
         if self.slot_size:
             slots = self._step.states[: len(batch.block_tables), [SOURCE_SLOT, SLOT, SAVE_SLOT]]
             assert slots.max() < len(cache.arrays.slots), "slot outside the cache"
@@ -180,7 +179,8 @@ class TransformerModel:
         if batch.rotary_positions is not None:
             assert self._axes_step is not None, "tokens have positions on several axes in such a model alone"
             self._axes_step.take(batch.rotary_positions)
-        self._last_workspace.tasks.fill(0)
+        self._last.workspace.tasks.fill(0)
+        program = self._last.program
         self._team.run(*self._arguments(program.operations if has_head else program.without_head, cache))
 
     def _arguments(self, operations: NDArray[Any], cache: KVCache) -> tuple[Any, ...]:
@@ -188,21 +188,9 @@ class TransformerModel:
         rotary, step = self._rotary, self._step
         if self._has_axes and self._axes_step is not None:
             rotary, step = self._axes_step.rotary, self._axes_step.step
-        memory = (self._choices, self._adapters.arrays, self._last_workspace)
-        profile = self._profile if self._last_program is self._program else None
+        memory = (self._choices, self._programs.adapters.arrays, self._last.workspace)
+        profile = self._profile if self._last is self._programs.own else None
         return (operations, self._shape, self._weights, rotary, step, cache.arrays, *memory, profile)
-
-    @property
-    def _last_workspace(self) -> Workspace:
-        """The memory of the program that runs, or ran last."""
-        return self._workspace if self._last_program is self._program else self._adapted_workspace
-
-    def _rows_of(self, index: int, num_rows: int, num_columns: int) -> NDArray[np.float32]:
-        """The first rows of a buffer, (num_rows, num_columns), a view."""
-        workspace = self._last_workspace
-        width, start = self._last_program.buffers[index].width, int(workspace.starts[index])
-        rows = workspace.floats[start : start + width * num_rows].reshape(num_rows, width)
-        return rows[:, :num_columns]
 
     def _take(self, batch: Batch) -> None:
         """Copy a batch to the arrays of the threads."""
@@ -288,22 +276,11 @@ class TransformerModel:
             RowKind.LOGITS: self._max_rows,
             RowKind.CHOICES: len(choices.ids),
         }
-        workspace = self._new_workspace(self._program, max_rows)
-        adapted = self._adapters.program
-        adapted_workspace = workspace if adapted is None else self._new_workspace(adapted, max_rows)
         step = self._new_step()
         axes_step = self._new_axes_step(step)
-        self._workspace, self._adapted_workspace, self._last_program = workspace, adapted_workspace, self._program
+        self._programs.allocate(max_rows)
+        self._last = self._programs.own
         self._step, self._axes_step, self._choices = step, axes_step, choices
-
-    def _new_workspace(self, program: Program, max_rows: Mapping[RowKind, int]) -> Workspace:
-        return new_workspace(
-            program.buffers,
-            max_rows,
-            threads=self._threads,
-            scratch_size=self._scratch_size,
-            num_operations=len(program.operations),
-        )
 
     def _new_encoder(self, graph: Graph | None, layout: WeightLayout) -> PatchEncoder | None:
         if graph is None:
@@ -314,12 +291,12 @@ class TransformerModel:
             layout,
             self._weights,
             self._rotary,
-            adapters=self._adapters.arrays,
+            adapters=self._programs.adapters.arrays,
             team=self._team,
             kv_format=self.kv_format,
         )
 
-    def _new_draft_head(self, graph: Graph | None, layout: WeightLayout) -> DraftHead | None:
+    def _new_draft_head(self, graph: Graph | None, layout: WeightLayout, scratch_size: int) -> DraftHead | None:
         if graph is None:
             return None
         return DraftHead(
@@ -328,16 +305,16 @@ class TransformerModel:
             self._weights,
             self._tables,
             self._rotary,
-            adapters=self._adapters.arrays,
+            adapters=self._programs.adapters.arrays,
             team=self._team,
-            scratch_size=self._scratch_size,
+            scratch_size=scratch_size,
         )
 
     def _warm_up(self) -> None:
         """Compile the step by running one token through it on this thread."""
         self._step.sizes[:] = 1
         self._step.tiles[1] = 1
-        step_of_rank(0, 1, new_barrier(), 0, *self._arguments(self._program.operations, self.new_cache(1)))
+        step_of_rank(0, 1, new_barrier(), 0, *self._arguments(self._programs.own_program.operations, self.new_cache(1)))
 
 
 def check_runnable(config: ModelConfig, threads: int) -> None:

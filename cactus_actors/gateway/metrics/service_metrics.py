@@ -251,6 +251,7 @@ def _of_models(status: Status, totals: Totals) -> Iterator[Metric]:
 def _of_totals(totals: Totals) -> Iterator[Metric]:
     yield counter("job_attempts", "Dispatches that ended.", by_name(totals.attempts), "outcome")
     yield counter("cloud_requests", "Jobs given to the cloud.", by_name(totals.cloud_attempts), "outcome")
+    yield counter("handoff_gates_failed", "Jobs by the first gate they failed.", by_name(totals.failed_gates), "gate")
     yield counter("worker_losses", "Workers that were lost.", by_name(totals.lost_workers), "reason")
     yield counter("worker_farewells", "Workers that drained and left.", totals.farewells)
     yield counter("requests_rejected", "Refused requests, by type of error.", by_name(totals.rejected), "type")

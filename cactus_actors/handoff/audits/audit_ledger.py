@@ -38,6 +38,8 @@ class AuditLedger:
             f"{self._max_error:g}",
             f"{self._confidence:g}",
         ]
+        if settings.gate == "prompt":
+            subject.append(f"{settings.prompt_threshold:g}")
         if state is None:
             state = AuditState(subject=subject)
         elif state.subject != subject:

@@ -83,6 +83,9 @@ class CountingModel:
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         raise NotImplementedError
 
+    def tapped_states(self, num_rows: int) -> dict[int, NDArray[np.float32]]:
+        raise NotImplementedError
+
     def remove_adapter(self, slot: int) -> None:
         raise NotImplementedError
 

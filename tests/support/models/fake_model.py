@@ -53,6 +53,9 @@ class FakeModel:
     def last_hidden(self, num_rows: int) -> NDArray[np.float32]:
         raise NotImplementedError
 
+    def tapped_states(self, num_rows: int) -> dict[int, NDArray[np.float32]]:
+        raise NotImplementedError
+
     def remove_adapter(self, slot: int) -> None:
         raise NotImplementedError
 

@@ -13,6 +13,7 @@ from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.protocol.worker_messages import (
@@ -68,6 +69,7 @@ class RouterHarness:
         disk: Disk | None = None,
         unix_offset: float = 1_000_000.0,
         fits: SignalFits = NO_FITS,
+        prompt_probe: PromptProbe | None = None,
         find: Find = no_documents,
         fingerprint: str = "",
         load_limits: DeferralLimits = LOAD_LIMITS,
@@ -89,6 +91,7 @@ class RouterHarness:
                 unix_offset=None if disk is None else unix_offset,
                 tokens=self.model.tokenizer,
                 fits=fits,
+                prompt_probe=prompt_probe,
                 load_limits=load_limits,
                 max_ended_jobs=max_ended_jobs,
                 models=models,

@@ -76,6 +76,7 @@ OWN_STATE = {
     "workers/runtime/graph.py",
     "workers/runtime/patch_encoder.py",
     "workers/runtime/program.py",
+    "workers/runtime/step_programs.py",
     "workers/runtime/transformer.py",
     "workers/engine/sequence.py",
     "workers/families/qwen3_5.py",

@@ -57,7 +57,7 @@ def test_without_entries_the_configuration_is_that_of_the_only_model() -> None:
         ({"models": [{"name": "a"}, {"name": "a"}]}, "two of them have the name 'a'"),
         ({"models": [{"name": "a"}, {"name": "b", "aliases": ["a"]}]}, "two of them have the name 'a'"),
         ({"models": [{"name": "a:b"}]}, "'a:b' is no name of a model"),
-        ({"models": [{"name": "a"}], "handoff": {"probe_file": "x"}}, "probe_file and probability_file are settings"),
+        ({"models": [{"name": "a"}], "handoff": {"probe_file": "x"}}, "probe_file is a setting of each"),
     ],
 )
 def test_contradictions_are_refused(settings: dict[str, Any], words: str) -> None:
