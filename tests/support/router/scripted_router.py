@@ -154,6 +154,10 @@ class ScriptedRouter:
     def received_of(self, kind: type) -> list[ClientMessage]:
         return [message for message in [*self.received] if isinstance(message, kind)]
 
+    def submitted(self) -> list[Submit]:
+        """The jobs by their arrival, each once: a client sends a Submit again if its answer is late."""
+        return [*{message.job_id: message for message in [*self.received] if isinstance(message, Submit)}.values()]
+
     # methods that tests replace
 
     def on_submit(self, identity: bytes, submit: Submit) -> None:

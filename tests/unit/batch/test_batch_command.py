@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cactus_actors.protocol.messages import Submit
 from tests.support.router.batch_runs import names
 from tests.support.router.scripted_router import ScriptedRouter, until
 
@@ -56,7 +55,7 @@ def test_an_interrupt_prints_how_to_resume(router: ScriptedRouter, source: Path,
         env=os.environ | environment,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as running:
-        until(lambda: len(router.received_of(Submit)) == 20, 60)
+        until(lambda: len(router.submitted()) == 20)
         running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=60)
     assert running.returncode == 130

@@ -36,7 +36,7 @@ def test_paths_are_relative_to_the_prompt_file_and_errors_name_line_and_picture(
     write(source)
     progress = run(pictures=source.parent)
     assert (progress.num_succeeded, progress.num_failed) == (2, 1)
-    [first, second] = [submit.messages for submit in router.received_of(Submit) if isinstance(submit, Submit)]
+    [first, second] = [submit.messages for submit in router.submitted()]
     by_images, by_part = (first, second) if first and first[0].images else (second, first)
     assert by_images is not None
     assert by_images[0].images == [PictureFrame(0), URL]

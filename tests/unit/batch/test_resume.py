@@ -158,7 +158,7 @@ def test_resume_skips_finished_lines(run: Callable[..., BatchProgress], router: 
     router.received.clear()
     progress = run(resume=True)
     assert progress.num_resumed == len(done)
-    assert len(router.received_of(Submit)) == 20 - len(done)
+    assert len(router.submitted()) == 20 - len(done)
     answers = records(tmp_path / "out.jsonl")
     assert answers.keys() == {f"job-{number}" for number in range(20)}
     assert {name: answers[name] for name in done} == done

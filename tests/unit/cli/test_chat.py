@@ -31,11 +31,7 @@ def chat(cactus: Callable[..., typer.testing.Result]) -> Callable[..., typer.tes
 
 def asked(router: ScriptedRouter) -> list[list[tuple[str, object]]]:
     """The conversations that were sent, as roles and contents."""
-    return [
-        [(turn.role, turn.content) for turn in submit.messages or []]
-        for submit in router.received_of(Submit)
-        if isinstance(submit, Submit)
-    ]
+    return [[(turn.role, turn.content) for turn in submit.messages or []] for submit in router.submitted()]
 
 
 def test_a_system_message_applies_to_later_turns(
@@ -90,11 +86,10 @@ def test_all_turns_of_a_conversation_go_to_the_given_adapter(
         status(request_id), adapters=adapters
     )
     cactus("chat", "--lora", "poems", input="one\ntwo\n/set lora\nthree\n")
-    submits = [submit for submit in router.received_of(Submit) if isinstance(submit, Submit)]
-    assert [submit.options.lora for submit in submits] == ["poems", "poems", None]
+    assert [submit.options.lora for submit in router.submitted()] == ["poems", "poems", None]
     with pytest.raises(ModelNotFound, match="no adapter 'prose'; adapters of this service: poems, sql"):
         cactus("chat", "--lora", "prose", input="one\n")
-    assert len(router.received_of(Submit)) == 3
+    assert len(router.submitted()) == 3
 
 
 def test_the_last_question_is_asked_again(chat: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:

@@ -93,8 +93,7 @@ def test_an_adapter_is_named_by_its_option(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, name: str
 ) -> None:
     cactus("complete", "hello", "--model", "gpt-4", "--lora", name)
-    [submit] = router.received_of(Submit)
-    assert isinstance(submit, Submit)
+    [submit] = router.submitted()
     assert (submit.model, submit.options.lora) == ("gpt-4", name)
 
 
