@@ -242,6 +242,28 @@ def test_errors_of_lines_leave_the_local_answers_with_their_reasons(files: Files
     assert sum(body["cloud_handoff"] for body in files.bodies().values()) == 6
 
 
+def test_a_batch_of_another_cloud_is_not_asked_again_unless_its_journal_is_removed(
+    files: Files, endpoints: Endpoints
+) -> None:
+    journal = files.output.with_name("out.jsonl.second-pass")
+
+    def interrupt(progress: Any) -> None:
+        if any("batch_id" in line for line in journal.read_text().splitlines()):
+            raise InterruptedError
+
+    with batch_cloud() as cloud, handoff_actor(endpoints, cloud):
+        files.first_pass()
+        with pytest.raises(InterruptedError):
+            files.second_pass(interrupt)
+    with batch_cloud() as other, handoff_actor(endpoints, other):
+        other.may_end.set()
+        with pytest.raises(Unavailable, match=f"does not know the batch batch-0 .* remove {journal}"):
+            files.second_pass()
+        assert other.batches == {}
+        journal.unlink()
+        assert files.second_pass().num_completed == 6
+
+
 def test_a_failed_batch_leaves_every_local_answer(files: Files, endpoints: Endpoints) -> None:
     with batch_cloud(ending="failed") as cloud, handoff_actor(endpoints, cloud):
         cloud.may_end.set()

@@ -31,30 +31,29 @@ class Patience:
             try:
                 result = await request()
             except Overloaded as error:
-                self.on_reply()
+                self._on_reply()
                 wait_s = error.retry_after
             except (Unavailable, StorageFailure) as error:
-                if self.is_spent:
+                if self._is_spent:
                     raise
                 self._notice(error.message)
                 wait_s = error.retry_after
             else:
-                self.on_reply()
+                self._on_reply()
                 return result
             await self.pause(min(wait_s or self._limits.retry_s, MAX_RETRY_S))
-
-    @property
-    def is_spent(self) -> bool:
-        """True if there was no reply for `service_lost_s`."""
-        return time.monotonic() - self._last_reply_at > self._limits.service_lost_s
-
-    def on_reply(self) -> None:
-        self._last_reply_at = time.monotonic()
-        self._is_unavailable = False
 
     async def pause(self, seconds: float) -> None:
         """Wait, a little longer at random, so that retries of several requests spread."""
         await asyncio.sleep(seconds * random.uniform(1.0, 1.5))  # noqa: S311
+
+    @property
+    def _is_spent(self) -> bool:
+        return time.monotonic() - self._last_reply_at > self._limits.service_lost_s
+
+    def _on_reply(self) -> None:
+        self._last_reply_at = time.monotonic()
+        self._is_unavailable = False
 
     def _notice(self, reason: str) -> None:
         if not self._is_unavailable:

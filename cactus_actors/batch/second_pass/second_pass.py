@@ -165,7 +165,9 @@ class _Pass:
                     return True
                 case "over_budget":
                     self._refusal = batch.reason
-                    self._keep_all(part, batch.reason)
+                    for custom_id in part.custom_ids:
+                        self._keep(custom_id, batch.reason)
+                    self._end(part)
                     return False
                 case "refused":
                     refused_at = refused_at or time.monotonic()
@@ -185,9 +187,6 @@ class _Pass:
             self._show(batch.reason)
             if batch.state == "ended":
                 break
-            if batch.state == "absent" and part.batch_id:
-                self._keep_all(part, _missing(part, batch), "failed")
-                return
             if batch.state == "absent":
                 wanted = {name: self._lines[name] for name in part.custom_ids if name in self._lines}
                 lines = [line async for line in self._source.questions(wanted)]
@@ -216,7 +215,7 @@ class _Pass:
             if custom_id in answered:
                 continue
             if place < batch.num_questions or not batch.num_questions:
-                self._keep(custom_id, _missing(part, batch), "failed")
+                self._keep(custom_id, _missing(batch), "failed")
             else:
                 self._keep(custom_id, "budget spent")
         self._end(part)
@@ -225,12 +224,15 @@ class _Pass:
         """The answers of a batch that has ended, from that one on, as many as fit into a message."""
         while True:
             batch = await self._ask(part, answers_from=first)
-            if batch.state in ("ended", "absent"):
+            if batch.state == "ended":
                 return batch
             await self._wait(batch, FIRST_POLL_S)
 
     async def _ask(self, part: Part, **given: object) -> CloudBatch:
-        """The state of a batch; its id is on disk when this returns. Raises Unavailable for a lasting refusal."""
+        """The state of a batch; its id is on disk when this returns.
+
+        Raises Unavailable for a lasting refusal, and for a batch that the cloud does not know any more.
+        """
         ask = AskCloudBatch(mark=part.mark, created=part.created, batch_id=part.batch_id)
         ask = msgspec.structs.replace(ask, **given)
         batch = await self._patience.result(lambda: self._client.cloud_batch(ask))
@@ -238,17 +240,17 @@ class _Pass:
             self._journal.set_batch_id(part, batch.batch_id)
         if batch.state == "refused" and not batch.is_temporary:
             raise Unavailable(f"the cloud cannot be asked: {batch.reason}")
+        if batch.state == "absent" and part.batch_id:
+            raise Unavailable(
+                f"the cloud does not know the batch {part.batch_id} of the second pass: configure the cloud that was "
+                f"asked, or remove {self._journal.path} to ask again"
+            )
         return batch
 
     async def _wait(self, batch: CloudBatch, seconds: float) -> None:
         if batch.state == "refused":
             self._show(batch.reason)
         await self._patience.pause(seconds)
-
-    def _keep_all(self, part: Part, reason: str, status: HandoffStatus = "suppressed") -> None:
-        for custom_id in part.custom_ids:
-            self._keep(custom_id, reason, status)
-        self._end(part)
 
     def _keep(self, custom_id: str, reason: str, status: HandoffStatus = "suppressed") -> None:
         """Record that a line keeps its local answer."""
@@ -291,10 +293,8 @@ def _outcome(custom_id: str, answer: BatchAnswer, batch: CloudBatch, latency_ms:
     )
 
 
-def _missing(part: Part, batch: CloudBatch) -> str:
+def _missing(batch: CloudBatch) -> str:
     """The reason why a question has no answer."""
-    if batch.state == "absent":
-        return f"the cloud does not know the batch {part.batch_id} any more"
     return f"the batch ended as {batch.status}, without this answer" + (f": {batch.reason}" if batch.reason else "")
 
 
