@@ -77,9 +77,13 @@ class HandoffConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All signals, best first; `num_failed` examples have no answer and are not counted."""
+    """All signals, best first; `num_failed` examples have no answer and are not counted.
+
+    `num_truncated` answers ended at max_tokens, and count as wrong.
+    """
 
     num_answers: int
+    num_truncated: int
     num_failed: int
     accuracy: float
     second_accuracy: float | None
@@ -144,6 +148,7 @@ class Calibration:
         reports.sort(key=lambda report: -(report.auroc or 0.0))
         return cls(
             num_answers=len(places),
+            num_truncated=sum(result.finish_reason == "length" for result in results),
             num_failed=len(outcomes) - len(places),
             accuracy=sum(right) / len(right),
             second_accuracy=None if second_right is None else sum(second_right) / len(second_right),

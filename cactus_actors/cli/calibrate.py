@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 import typer
 
 from cactus_actors.cli import shared_options as shared
+from cactus_actors.cli.calibrate_cascade import print_cascade, tiers_of
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe, SignalName
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget
     from cactus_actors.calibration.bound_report import BoundReport
     from cactus_actors.calibration.bound_scores import Bound
-    from cactus_actors.calibration.cascade_report import CascadeReport
 
 DEFAULT_PRECISION = 0.95
+DEFAULT_CONFIDENCE = 0.95
 
 
 def calibrate(
@@ -43,8 +44,11 @@ def calibrate(
         typer.Option(min=0.0, max=1.0, help="Or: a bound. The share of wrong answers among those that stay."),
     ] = None,
     confidence: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="The probability with which the bound of --max-error holds.")
-    ] = 0.95,
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="The probability with which the bound of --max-error holds; 0.95 if not given."
+        ),
+    ] = None,
     signal: Annotated[
         SignalName | None,
         typer.Option(
@@ -140,20 +144,29 @@ def calibrate(
 
     if sum(target is not None for target in (precision, cloud_share, max_error)) > 1:
         raise typer.BadParameter("give one of --precision, --cloud-share and --max-error")
-    if max_error is not None and not (0.0 < max_error < 1.0 and 0.0 < confidence < 1.0):
+    level = DEFAULT_CONFIDENCE if confidence is None else confidence
+    if max_error is not None and not (0.0 < max_error < 1.0 and 0.0 < level < 1.0):
         raise typer.BadParameter("--max-error and --confidence are between 0 and 1, and neither")
+    if max_error is None and (confidence is not None or first_gate is not None):
+        raise typer.BadParameter("--confidence and --first-gate are about the bound of --max-error")
+    if max_error is None and probability is None and signal is not None:
+        raise typer.BadParameter(
+            "--signal is that of --max-error or --probability; without them every signal has a row"
+        )
     if probability is not None and signal == "probability":
         raise typer.BadParameter("--probability is fitted to another signal")
-    bound = None if max_error is None else Bound(max_error, confidence, signal, first_gate)
-    tiers = _tiers(cascade, costs, bound, [("--plot", plot), ("--probe", probe), ("--second", second)])
+    bound = None if max_error is None else Bound(max_error, level, signal, first_gate)
+    tiers = tiers_of(cascade, costs, bound, [("--plot", plot), ("--probe", probe), ("--second", second)])
     if plot is not None:
         check_plotting()
+    for path in filter(None, (plot, probe, probability, prompt_probe)):
+        _check_output(path)
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
     if bound is not None and tiers is not None:
         asked = [_Asked(endpoint, stream_endpoint, model) for model in tiers.models]
         answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
-        _print_cascade(CascadeReport.of(tiers.models, answered, tiers.costs, bound), bound, as_json=as_json)
+        print_cascade(CascadeReport.of(tiers.models, answered, tiers.costs, bound), bound, as_json=as_json)
         return
     asked = [_Asked(endpoint, stream_endpoint), *([_Asked(second)] if second else [])]
     answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
@@ -184,38 +197,6 @@ class _Asked(NamedTuple):
     endpoint: str
     stream_endpoint: str | None = None
     model: str | None = None
-
-
-class _Tiers(NamedTuple):
-    """The models of a cascade, and the cost of each and of the cloud."""
-
-    models: list[str]
-    costs: list[float]
-
-
-def _tiers(
-    cascade: str | None, costs: str | None, bound: Bound | None, others: list[tuple[str, object]]
-) -> _Tiers | None:
-    """The models of --cascade, which goes with --max-error and none of the other options; None without it."""
-    if cascade is None:
-        if costs is not None:
-            raise typer.BadParameter("--costs are those of --cascade")
-        return None
-    if bound is None:
-        raise typer.BadParameter("--cascade needs a bound: give --max-error")
-    for name, value in others:
-        if value is not None:
-            raise typer.BadParameter(f"{name} is about one model: leave out --cascade")
-    models = [name.strip() for name in cascade.split(",")]
-    if not all(models) or len(set(models)) < len(models):
-        raise typer.BadParameter("--cascade takes different names of models, with commas between them")
-    try:
-        given = [0.0] * len(models) + [1.0] if costs is None else [float(cost) for cost in costs.split(",")]
-    except ValueError:
-        raise typer.BadParameter("--costs takes numbers, with commas between them") from None
-    if len(given) != len(models) + 1 or not all(0.0 <= cost < float("inf") for cost in given):
-        raise typer.BadParameter(f"--costs takes {len(models) + 1} numbers that are not negative, the cloud's last")
-    return _Tiers(models, given)
 
 
 def _fitted(signal: SignalName | None, file: Path | None) -> tuple[FittedSignalName, ...]:
@@ -269,6 +250,16 @@ def _progress() -> Progress:
     )
 
 
+def _check_output(path: Path) -> None:
+    """Raise ConfigurationInvalid if no file can be written there, before any question is asked."""
+    from cactus_actors.protocol.errors import ConfigurationInvalid
+
+    if path.is_dir():
+        raise ConfigurationInvalid(f"{path}: Is a directory")
+    if not path.parent.is_dir():
+        raise ConfigurationInvalid(f"{path}: there is no directory {path.parent}")
+
+
 def _write_fit(noun: str, fit: Probe | Probability | PromptProbe | None, path: Path) -> None:
     import msgspec
 
@@ -306,18 +297,9 @@ def _print_bound(calibration: Calibration, report: BoundReport, bound: Bound, *,
         typer.echo(line)
 
 
-def _print_cascade(report: CascadeReport, bound: Bound, *, as_json: bool) -> None:
-    from cactus_actors.calibration.cascade_report import cascade_lines
-
-    if as_json:
-        print_json(report.to_builtins())
-        return
-    for line in cascade_lines(report, bound):
-        typer.echo(line)
-
-
 def _summary(calibration: Calibration) -> str:
     failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
     second = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
     answers = "1 answer" if calibration.num_answers == 1 else f"{calibration.num_answers} answers"
-    return f"{answers}, {calibration.accuracy:.1%} right{second}{failed}"
+    truncated = f", {calibration.num_truncated} ended at max_tokens (wrong)" if calibration.num_truncated else ""
+    return f"{answers}, {calibration.accuracy:.1%} right{second}{truncated}{failed}"

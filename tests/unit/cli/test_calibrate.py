@@ -148,8 +148,45 @@ def test_calibrate_refuses_what_is_no_cascade(
 ) -> None:
     (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
     refused = cactus("calibrate", "data.jsonl", *flags)
-    assert (refused.exit_code, message in " ".join(refused.stderr.split())) == (2, True)
+    assert (refused.exit_code, message in " ".join(refused.stderr.replace("│", "").split())) == (2, True)
     assert not router.received_of(Submit)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--confidence", "0.9"], "about the bound of --max-error"),
+        (["--precision", "0.9", "--first-gate", "0"], "about the bound of --max-error"),
+        (["--signal", "entropy"], "without them every signal has a row"),
+    ],
+)
+def test_calibrate_refuses_options_without_effect(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, tmp_path: Path, flags: list[str], message: str
+) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    refused = cactus("calibrate", "data.jsonl", *flags)
+    assert (refused.exit_code, message in " ".join(refused.stderr.replace("│", "").split())) == (2, True)
+    assert not router.received_of(Submit)
+
+
+@pytest.mark.parametrize("flag", ["--plot", "--probe", "--probability", "--prompt-probe"])
+def test_calibrate_sends_no_request_if_a_file_cannot_be_written(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, tmp_path: Path, flag: str
+) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    for path, message in ((tmp_path, "Is a directory"), (tmp_path / "none" / "file", "there is no directory")):
+        with pytest.raises(ConfigurationInvalid, match=message):
+            cactus("calibrate", "data.jsonl", flag, str(path))
+    assert not router.received_of(Submit)
+
+
+def test_calibrate_counts_the_answers_that_ended_at_max_tokens(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path
+) -> None:
+    lines = [{"question": str(number), "contains": "w4"} for number in range(20)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    summary = cactus("calibrate", "data.jsonl").stdout.splitlines()[0]
+    assert summary == "20 answers, 0.0% right, 20 ended at max_tokens (wrong)"
 
 
 def test_calibrate_sends_no_request_if_the_plot_cannot_be_drawn(
