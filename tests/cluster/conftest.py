@@ -104,6 +104,14 @@ def serve_locally(tmp_path: Path) -> Serve:
     return _serving({"placement": "local"}, tmp_path)
 
 
+@pytest.fixture(scope="module", params=["local", "ray"])
+def two_workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service with two workers on either placement. Tests may kill its actors, but must see them return."""
+    place = place_of(request, request.param)
+    with _serving(place, tmp_path_factory.mktemp("two-workers"))(workers=2) as running:
+        yield running
+
+
 def _serving(place: dict[str, Any], state_dir: Path) -> Serve:
     def serve(
         *, workers: int = 2, handoff: HandoffSettings | None = None, name: str = ""

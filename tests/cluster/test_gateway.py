@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -18,26 +17,6 @@ from cactus_actors.service.service import Service
 from tests.support.processes.open_sockets import parent_of
 from tests.support.router.scripted_router import until
 from tests.support.services.running_service import Serve
-
-
-def chat(**body: Any) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": "What is 2+2?"}], "seed": 1, **body}
-
-
-def test_http_and_zeromq_give_the_same_answer(serve: Serve) -> None:
-    with serve(workers=1) as running, httpx.Client(base_url=f"http://{running.http}") as http:
-        answer = http.post("/v1/chat/completions", json=chat(temperature=0)).json()
-        result = running.client.complete(**chat(temperature=0))
-        assert answer["choices"][0]["message"]["content"] == result.text
-        assert answer["usage"]["completion_tokens"] == result.usage.completion_tokens
-        scored = {"prompt": "Once upon", "echo": True, "max_tokens": 0, "logprobs": 2}
-        logprobs = http.post("/v1/completions", json=scored).json()["choices"][0]["logprobs"]
-        assert logprobs["token_logprobs"][0] is None
-        assert all(value <= 0 for value in logprobs["token_logprobs"][1:])
-        [vector] = http.post("/v1/embeddings", json={"input": "hello"}).json()["data"]
-        assert abs(sum(value * value for value in vector["embedding"]) - 1) < 1e-3
-        assert http.get("/health").json() == {"status": "ok"}
-        assert 'cactus_worker_slots{kind="local",worker="worker-1"}' in http.get("/metrics").text
 
 
 @pytest.mark.chaos

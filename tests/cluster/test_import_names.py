@@ -64,7 +64,7 @@ def _put(directory: Path, router: str, workers: str) -> None:
         path.write_text(MODULE)
 
 
-@pytest.fixture(params=["local", "private-ray", "cluster-ray"])
+@pytest.fixture(params=["local", "private-ray", pytest.param("cluster-ray", marks=pytest.mark.slow)])
 def placement_options(request: pytest.FixtureRequest) -> list[str]:
     if request.param == "cluster-ray":
         return ["--ray-address", request.getfixturevalue("ray_address")]

@@ -36,10 +36,12 @@ OPTIONS: dict[str, Any] = {"max_tokens": 600, "ignore_eos": True, "seed": 3}
 NUM_JOBS = 16
 ROOM = 8 * MIB
 UNFINISHED = {
-    "small frames": frame(b"", MORE) * 4_000_000,
-    "large frames": frame(bytes(60_000), MORE) * 10_000,
+    "small frames": (frame(b"", MORE), 4_000_000),
+    "large frames": (frame(bytes(60_000), MORE), 10_000),
 }
-TOO_LARGE = bytes([LONG]) + (2 * MAX_PICTURE_BYTES).to_bytes(8, "big") + bytes(2 * MAX_PICTURE_BYTES)
+"""A frame of a message without an end, and how often it is sent."""
+TOO_LARGE = bytes([LONG]) + (2 * MAX_PICTURE_BYTES).to_bytes(8, "big")
+"""The head of a frame; the bytes after it are sent, too."""
 
 
 @pytest.fixture
@@ -62,9 +64,9 @@ def test_unfinished_and_oversized_messages_use_little_memory_and_affect_no_job(
     before = client.status()
     of_edge, of_router = MemoryGrowth(edge), MemoryGrowth(router)
     job_ids = [client.submit(STORY, **OPTIONS) for _ in range(NUM_JOBS)]
-    for content in (*UNFINISHED.values(), TOO_LARGE):
+    for part, count in (*UNFINISHED.values(), (TOO_LARGE + bytes(2 * MAX_PICTURE_BYTES), 1)):
         peer = RawPeer(jobs, "DEALER")
-        sending = threading.Thread(target=peer.send, args=(content,))
+        sending = threading.Thread(target=peer.send, args=(part * count,))
         sending.start()
         while sending.is_alive():
             of_edge.look()
@@ -85,7 +87,8 @@ def test_unfinished_and_oversized_messages_use_little_memory_and_affect_no_job(
 
 def fill_edge(running: Running) -> None:
     peer = RawPeer(running.endpoints.jobs, "DEALER")
-    peer.send(UNFINISHED["small frames"])
+    part, count = UNFINISHED["small frames"]
+    peer.send(part * count)
     peer.close()
 
 

@@ -73,30 +73,29 @@ def test_messages_of_ray_do_not_reach_standard_output(
         assert [line.split(":")[0] for line in told.splitlines()] == ["stopping", "stopped"]
 
 
-def test_a_busy_port_is_a_one_line_error_with_exit_code_2(tmp_path: Path) -> None:
-    with serving(tmp_path) as (_, ready):
-        taken = dict(word.split("=", 1) for word in ready[1:])["jobs"]
-        command = [*CACTUS, "serve", "--jobs-endpoint", taken, "--state-dir", str(tmp_path / "other")]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert second.returncode == 2
-        assert second.stdout == ""
-        (line,) = second.stderr.splitlines()
-        assert taken in line
-        assert "in use" in line
-
-
 @pytest.mark.parametrize("placement", ["local", pytest.param("ray", marks=pytest.mark.slow)])
-def test_a_second_service_on_the_same_state_directory_names_the_first(tmp_path: Path, placement: str) -> None:
+def test_a_second_service_with_the_port_or_the_directory_of_the_first_is_refused(
+    tmp_path: Path, placement: str
+) -> None:
     with serving(tmp_path, "--placement", placement) as (process, ready):
         jobs = dict(word.split("=", 1) for word in ready[1:])["jobs"]
-        command = [*CACTUS, "serve", "--state-dir", str(tmp_path), "--placement", placement]
-        command += ["--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT, "--no-http"]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert (second.returncode, second.stdout) == (2, "")
-        (line,) = second.stderr.splitlines()
+        line = refusal_of(tmp_path / "other", placement, jobs)
+        assert jobs in line
+        assert "in use" in line
+        line = refusal_of(tmp_path, placement, ANY_PORT)
         assert f"process {process.pid} at {jobs}" in line
         assert "--state-dir" in line
         process.kill()
         process.wait(60)
         with serving(tmp_path, "--placement", placement) as (_, again):
             assert again[0] == "ready"
+
+
+def refusal_of(state_dir: Path, placement: str, jobs: str) -> str:
+    """The one line that a service prints that does not start."""
+    command = [*CACTUS, "serve", "--state-dir", str(state_dir), "--placement", placement, "--jobs-endpoint", jobs]
+    command += ["--stream-endpoint", ANY_PORT, "--no-http"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    (line,) = refused.stderr.splitlines()
+    return line

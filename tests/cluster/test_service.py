@@ -1,4 +1,4 @@
-"""The whole service on either placement: scaling, dying workers and routers, with real tokens."""
+"""The whole service on either placement: both protocols, scaling, dying workers and routers, with real tokens."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from cactus_actors.client import Client
@@ -20,12 +21,31 @@ from tests.support.processes.open_sockets import parent_of, pid_of_router
 from tests.support.services.running_service import (
     OPTIONS,
     STORY,
+    Running,
     Serve,
     local_workers,
     wait_until,
 )
 
 LONG = {**OPTIONS, "max_tokens": 600}
+
+
+def test_http_and_zeromq_give_the_same_answer(two_workers: Running) -> None:
+    chat = {"messages": [{"role": "user", "content": "What is 2+2?"}], "seed": 1, "temperature": 0}
+    with httpx.Client(base_url=f"http://{two_workers.http}", timeout=60) as http:
+        answer = http.post("/v1/chat/completions", json=chat).json()
+        result = two_workers.client.complete(**chat)
+        assert answer["choices"][0]["message"]["content"] == result.text
+        assert answer["usage"]["completion_tokens"] == result.usage.completion_tokens
+        scored = {"prompt": "Once upon", "echo": True, "max_tokens": 0, "logprobs": 2}
+        logprobs = http.post("/v1/completions", json=scored).json()["choices"][0]["logprobs"]
+        assert logprobs["token_logprobs"][0] is None
+        assert all(value <= 0 for value in logprobs["token_logprobs"][1:])
+        [vector] = http.post("/v1/embeddings", json={"input": "hello"}).json()["data"]
+        assert abs(sum(value * value for value in vector["embedding"]) - 1) < 1e-3
+        assert http.get("/health").json() == {"status": "ok"}
+        (worker, _) = local_workers(two_workers.client.status())
+        assert f'cactus_worker_slots{{kind="local",worker="{worker}"}}' in http.get("/metrics").text
 
 
 @pytest.mark.slow
@@ -40,29 +60,42 @@ def test_workers_spread_over_the_nodes_and_answer(serve: Serve) -> None:
         assert len(results[0].token_ids) == OPTIONS["max_tokens"]
 
 
-def test_a_killed_worker_is_replaced_and_its_stream_continues(serve: Serve) -> None:
-    with serve(workers=2) as running:
-        undisturbed = running.client.complete(prompt=STORY, **LONG)
-        before = running.client.status()
-        job_ids = [running.client.submit(prompt=STORY, **LONG) for _ in range(6)]
-        stream = running.client.stream(prompt=STORY, **LONG)
-        seen: list[int] = []
-        text = ""
-        for delta in stream:
-            assert delta.index == len(seen)
-            if not seen:
-                busiest = max(running.client.status().workers, key=lambda worker: worker.num_running)
-                os.kill(busiest.pid, signal.SIGKILL)
-            seen += delta.token_ids
-            text += delta.text
-        assert seen == undisturbed.token_ids
-        assert text == undisturbed.text
-        results = [running.client.result(job_id) for job_id in job_ids]
-        assert all(result.token_ids == undisturbed.token_ids for result in results)
-        after = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
-        assert set(local_workers(after)) != set(local_workers(before))
-        assert after.jobs.redispatched >= 1
-        assert after.jobs.failed == 0
+def test_a_killed_worker_is_replaced_and_its_stream_continues(two_workers: Running) -> None:
+    client = two_workers.client
+    undisturbed = client.complete(prompt=STORY, **LONG)
+    before = client.status()
+    job_ids = [client.submit(prompt=STORY, **LONG) for _ in range(4)]
+    stream = client.stream(prompt=STORY, **LONG)
+    seen: list[int] = []
+    text = ""
+    for delta in stream:
+        assert delta.index == len(seen)
+        if not seen:
+            busiest = max(client.status().workers, key=lambda worker: worker.num_running)
+            os.kill(busiest.pid, signal.SIGKILL)
+        seen += delta.token_ids
+        text += delta.text
+    assert seen == undisturbed.token_ids
+    assert text == undisturbed.text
+    results = [client.result(job_id) for job_id in job_ids]
+    assert all(result.token_ids == undisturbed.token_ids for result in results)
+    after = wait_until(client, lambda status: len(local_workers(status)) == 2)
+    assert set(local_workers(after)) != set(local_workers(before))
+    assert after.jobs.redispatched >= 1
+    assert after.jobs.failed == 0
+
+
+def test_the_next_router_finishes_accepted_jobs_without_a_new_submission(two_workers: Running) -> None:
+    ended, left = "1" * 32, "2" * 32
+    client, endpoints = two_workers.client, two_workers.endpoints
+    undisturbed = client.complete(prompt=STORY, job_id=ended, **OPTIONS)
+    before = client.status()
+    with Client(endpoints.jobs, endpoints.stream, timeout=60.0) as leaving:
+        leaving.submit(prompt=STORY, job_id=left, **OPTIONS)
+    os.kill(pid_of_router(endpoints.jobs), signal.SIGKILL)
+    assert client.result(left).token_ids == undisturbed.token_ids
+    assert client.result(ended) == undisturbed
+    assert client.status().epoch != before.epoch
 
 
 @pytest.mark.chaos
@@ -109,21 +142,6 @@ def test_a_dead_router_restarts_on_its_endpoints_and_clients_continue(serve: Ser
                 os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
             seen += delta.token_ids
         assert seen == undisturbed.token_ids
-        assert running.client.status().epoch != before.epoch
-
-
-def test_the_next_router_finishes_accepted_jobs_without_a_new_submission(
-    serve: Serve,
-) -> None:
-    ended, left = "1" * 32, "2" * 32
-    with serve(workers=1) as running:
-        undisturbed = running.client.complete(prompt=STORY, job_id=ended, **OPTIONS)
-        before = running.client.status()
-        with Client(running.endpoints.jobs, running.endpoints.stream, timeout=60.0) as leaving:
-            leaving.submit(prompt=STORY, job_id=left, **OPTIONS)
-        os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
-        assert running.client.result(left).token_ids == undisturbed.token_ids
-        assert running.client.result(ended) == undisturbed
         assert running.client.status().epoch != before.epoch
 
 

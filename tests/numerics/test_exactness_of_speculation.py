@@ -31,7 +31,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
     cache_blocks=st.sampled_from([12, 16, 64]),
     token_budget=st.sampled_from([3, 9, 64]),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_speculation_changes_no_token(
     model: Model, jobs: list[Dispatch], max_drafts: int, cache_blocks: int, token_budget: int
 ) -> None:

@@ -135,7 +135,7 @@ def _count_together(rank, size, signal, seen, barrier, counts, faults, data):
 
 
 def test_threads_of_a_team_see_each_others_writes_after_a_barrier():
-    barrier, counts, faults = new_barrier(), np.zeros((300, 3), np.int64), np.zeros(3, np.int64)
+    barrier, counts, faults = new_barrier(), np.zeros((100, 3), np.int64), np.zeros(3, np.int64)
     data = np.zeros(1000, np.uint8)
     _count_together(0, 1, new_barrier(), 0, barrier, counts[:, :1].copy(), faults, data)
     _count_together.compile(_count_together.signatures[0])

@@ -1,7 +1,8 @@
 """Distribution of tests over the processes of pytest-xdist; tests/conftest.py loads this as a plugin.
 
 A file stays in one process, so that its fixtures are made once. All tests of the Ray cluster share one process, so
-that there is one cluster. pytest-xdist knows tests by their node ids only, so the id tells whether a test needs Ray.
+that there is one cluster, and those of conventions another, so that the sources are parsed once. pytest-xdist knows
+tests by their node ids only, so the id tells whether a test needs Ray.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 RAY = "ray"
-FIRST = (RAY, "tests/cluster/", "tests/numerics/", "tests/wire/", "tests/gateway/", "tests/sdk/")
+CONVENTIONS = "tests/unit/conventions"
+FIRST = (RAY, CONVENTIONS, "tests/cluster/", "tests/numerics/", "tests/wire/", "tests/gateway/", "tests/sdk/")
 """Prefixes of the groups that take long. They start first, so that none runs alone at the end."""
 
 
 def group_of(node_id: str) -> str:
-    """The group of a test: its file, or `ray`. One process runs all tests of a group."""
+    """The group of a test: its file, `ray` or the folder of conventions. One process runs all tests of a group."""
     path, _, test = node_id.partition("::")
+    if path.startswith(CONVENTIONS):
+        return CONVENTIONS
     _, _, parameters = test.rstrip("]").partition("[")
     needs_ray = path.startswith("tests/cluster/") and ("/test_ray_" in path or RAY in parameters.split("-"))
     return RAY if needs_ray else path

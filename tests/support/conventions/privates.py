@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 from tests.support.conventions.sources import Source, product, sources
 
@@ -34,12 +35,14 @@ def reads_by_tests() -> list[str]:
         f"{source.path}:{line}: {name}"
         for source in sources("tests")
         if not source.path.startswith("tests/support/conventions/")
+        if (reads := [(line, name) for line, name in _reads(source) if name in owners])
         for own in [set(_definitions(source))]
-        for line, name in _reads(source)
-        if name in owners and name not in own
+        for line, name in reads
+        if name not in own
     ]
 
 
+@cache
 def _owners() -> dict[str, set[str]]:
     owners: dict[str, set[str]] = defaultdict(set)
     for source in product():
@@ -64,10 +67,10 @@ def _definitions(source: Source) -> Iterator[str]:
 
 
 def _reads(source: Source) -> Iterator[tuple[int, str]]:
-    libraries = set(_imported_libraries(source))
+    others = {"self", "cls", *_imported_libraries(source)}
     for node in ast.walk(source.tree):
         match node:
-            case ast.Attribute(value=ast.Name(id=name)) if name in {"self", "cls"} | libraries:
+            case ast.Attribute(value=ast.Name(id=name)) if name in others:
                 pass
             case ast.Attribute(attr=name) if _is_private(name):
                 yield node.lineno, name

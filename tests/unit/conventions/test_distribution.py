@@ -31,6 +31,7 @@ def test_tests_of_a_file_run_in_one_process(number: int, shared_directory: Path)
         ("tests/cluster/test_a.py::test_b[ray]", "ray"),
         ("tests/cluster/test_a.py::test_b[ray-15]", "ray"),
         ("tests/cluster/test_ray_a.py::test_b", "ray"),
+        ("tests/unit/conventions/test_a.py::test_b", "tests/unit/conventions"),
     ],
 )
 def test_the_group_of_a_test_follows_from_its_node_id(node_id: str, group: str) -> None:

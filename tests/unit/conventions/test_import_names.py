@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.support.conventions.sources import PRODUCT, Source, product, sources, tracked
+from tests.support.paths import ROOT
+
 TOP_LEVEL = {"router", "workers"}
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "cactus_actors", "router", "workers")
 
 
-def imported_modules(path: Path) -> list[str]:
+def imported_modules(source: Source) -> list[str]:
     found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+    for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
             found += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -27,14 +29,13 @@ def imported_modules(path: Path) -> list[str]:
 
 
 def test_no_file_imports_router_or_workers_from_the_top_level() -> None:
-    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
-    paths = [ROOT / name for name in listed.stdout.splitlines()]
-    assert len(paths) > 500
+    others = {path.parts[0] for path in tracked("*.py")} - {*PRODUCT, "tests"}
+    every = (*product(), *sources("tests"), *sources(*sorted(others)))
+    assert len(every) > 500
     offenders = [
-        f"{path.relative_to(ROOT)}: {module}"
-        for path in paths
-        if path.is_file()
-        for module in imported_modules(path)
+        f"{source.path}: {module}"
+        for source in every
+        for module in imported_modules(source)
         if module.partition(".")[0] in TOP_LEVEL
     ]
     assert offenders == []

@@ -28,7 +28,6 @@ TOOLS: list[dict[str, Any]] = [
     for call in (WEATHER, TIME)
 ]
 TAGGED = [name for name, markup in MARKUPS.items() if not markup.has_channels]
-PAIRS = [(reasoning, tools) for reasoning in TAGGED for tools in TOOL_MARKUPS if tools != "harmony"]
 HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant"
 
 
@@ -51,12 +50,13 @@ def check(reasoning: str, tools: str, text: str, thought: str) -> None:
     assert "".join(piece for piece in pieces if isinstance(piece, str)) == ""
 
 
-@pytest.mark.parametrize(("reasoning", "tools"), PAIRS)
-def test_calls_are_parsed_after_the_reasoning_only(reasoning: str, tools: str) -> None:
-    markup = MARKUPS[reasoning]
-    for thought in ("Both, then.", f"Shall I? {render_calls(tools, [TIME], TOOLS)} No: both."):
-        calls = render_calls(tools, [WEATHER, TIME], TOOLS)
-        check(reasoning, tools, f"{markup.opens[0]}\n{thought}\n{markup.closes[0]}\n\n{calls}", thought)
+@pytest.mark.parametrize("tools", sorted(TOOL_MARKUPS.keys() - {"harmony"}))
+def test_calls_are_parsed_after_the_reasoning_only(tools: str) -> None:
+    calls = render_calls(tools, [WEATHER, TIME], TOOLS)
+    for reasoning in TAGGED:
+        markup = MARKUPS[reasoning]
+        for thought in ("Both, then.", f"Shall I? {render_calls(tools, [TIME], TOOLS)} No: both."):
+            check(reasoning, tools, f"{markup.opens[0]}\n{thought}\n{markup.closes[0]}\n\n{calls}", thought)
 
 
 def test_calls_in_channels_are_parsed() -> None:

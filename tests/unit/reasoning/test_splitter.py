@@ -53,10 +53,10 @@ def test_reasoning_opened_by_the_prompt_is_closed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MARKUPS)
-@pytest.mark.parametrize("answer", ["", " ", "\n Hi \n", "<", "<thin", "[", "Here", "<|channel", "a <think> b"])
-def test_an_answer_without_reasoning_is_unchanged(name: str, answer: str) -> None:
-    assert split(name, answer) == ("", answer)
-    assert split(name, answer, start="answer") == ("", answer)
+def test_an_answer_without_reasoning_is_unchanged(name: str) -> None:
+    for answer in ("", " ", "\n Hi \n", "<", "<thin", "[", "Here", "<|channel", "a <think> b"):
+        assert split(name, answer) == ("", answer)
+        assert split(name, answer, start="answer") == ("", answer)
 
 
 @pytest.mark.parametrize("name", MARKUPS)

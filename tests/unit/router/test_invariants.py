@@ -301,5 +301,5 @@ class RouterMachine(RuleBasedStateMachine):
         assert self.router.core.num_queued == 0
 
 
-RouterMachine.TestCase.settings = fuzzed(250, derandomize=False, stateful_step_count=40)
+RouterMachine.TestCase.settings = fuzzed(100, derandomize=False, stateful_step_count=40)
 TestRouterMachine = RouterMachine.TestCase

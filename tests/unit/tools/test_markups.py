@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -65,9 +66,8 @@ def test_every_markup_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-@pytest.mark.parametrize("calls", [[NOW], [NOTE], [ROUTE, NOW], [NOW, NOTE, ROUTE]])
-def test_rendered_calls_are_parsed_back(markup: str, calls: list[ToolCall]) -> None:
-    for tools in (TOOLS, None):
+def test_rendered_calls_are_parsed_back(markup: str) -> None:
+    for calls, tools in itertools.product(([NOW], [NOTE], [ROUTE, NOW], [NOW, NOTE, ROUTE]), (TOOLS, None)):
         text = render_calls(markup, calls, tools)
         assert parse_calls(markup, text, tools) == ParsedText("", calls)
         assert parse_calls(markup, f"I will. {text}", tools) == ParsedText("I will.", calls)

@@ -1,0 +1,69 @@
+"""Examples of the documents work against a service: Python runs, commands and options exist."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from cactus_actors.cli.main import app
+from cactus_actors.config import ServeConfig
+from tests.support.services.running_service import Running, running_service
+from tests.support.text.documents import page
+
+QUICKSTART = page("guide/quickstart.md")
+PYTHON_BLOCKS = re.findall(r"^```python\n(.*?)^```", QUICKSTART, re.M | re.S)
+SMALL_CLIENT, *_ = re.findall(r"^```python\n(.*?)^```", page("reference/protocol.md"), re.M | re.S)
+STRUCTURED, *_ = re.findall(r"^```python\n(.*?)^```", page("reference/structured-output.md"), re.M | re.S)
+COMMANDS = sorted(set(re.findall(r"^    (cactus .*?)(?:  +#.*)?$", QUICKSTART, re.M)))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service with the embedded model; examples change nothing in it."""
+    endpoints = {"jobs_endpoint": "tcp://127.0.0.1:*", "stream_endpoint": "tcp://127.0.0.1:*", "http": ""}
+    with running_service(ServeConfig(workers=1, state_dir=tmp_path_factory.mktemp("state"), **endpoints)) as service:
+        yield service
+
+
+def run_example(code: str, service: Running) -> None:
+    ours = code.replace('"tcp://127.0.0.1:5555"', f'"{service.endpoints.jobs}", "{service.endpoints.stream}"')
+    assert ours != code
+    exec(compile(ours, "example", "exec"), {})
+
+
+def test_the_python_of_the_quickstart_runs(service: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    assert PYTHON_BLOCKS
+    for block in PYTHON_BLOCKS:
+        run_example(block, service)
+    assert "Paris" in capsys.readouterr().out
+
+
+def test_the_small_client_of_the_protocol_page_runs(service: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    code = SMALL_CLIENT.replace("tcp://127.0.0.1:5555", service.endpoints.jobs)
+    code = code.replace("tcp://127.0.0.1:5556", service.endpoints.stream)
+    exec(compile(code, "protocol.md", "exec"), {})
+    assert "Paris" in capsys.readouterr().out
+
+
+def test_the_example_of_structured_output_runs(service: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    run_example(STRUCTURED, service)
+    out = capsys.readouterr().out
+    person, end = json.JSONDecoder().raw_decode(out)  # it may be split over several lines
+    assert set(person) == {"name", "age"}
+    answer, *fruits = out[end:].split()
+    assert answer in ("yes", "no")
+    assert re.fullmatch("(- [a-z]{3,8} ?){3}", " ".join(fruits))
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_and_options_exist(line: str) -> None:
+    _, command, *words = shlex.split(line)
+    shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, [command, "--help"])
+    assert shown.exit_code == 0, shown.output
+    for option in (word for word in words if word.startswith("--")):
+        assert re.search(rf"{option}\b", shown.output), f"{option} is not an option of {command}"
