@@ -163,8 +163,11 @@ def test_replacing_workers_under_load_fails_no_job_and_changes_no_token(serve: S
         assert status.jobs.failed == status.jobs.redispatched == 0
 
 
-def test_an_unloadable_model_is_one_clear_error(place: dict[str, Any]) -> None:
-    config = ServeConfig(model="/no/such/model", jobs_endpoint="tcp://127.0.0.1:*", **place)
+def test_an_unloadable_model_is_one_clear_error(place: dict[str, Any], tmp_path: Path) -> None:
+    any_port = "tcp://127.0.0.1:*"
+    config = ServeConfig(
+        model="/no/such/model", jobs_endpoint=any_port, stream_endpoint=any_port, http="", state_dir=tmp_path, **place
+    )
     with pytest.raises(ModelFileInvalid, match="/no/such/model"):
         Service(config).start()
 

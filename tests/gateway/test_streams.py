@@ -171,7 +171,7 @@ def test_a_request_with_an_idempotency_key_outlives_its_connection(tmp_path: Pat
         assert service.worker.aborted == []
 
 
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("is_restarted", [False, True])
 @pytest.mark.parametrize("is_waited_for", [False, True])
 def test_a_stream_resumes_after_the_last_event(tmp_path: Path, n: int, is_restarted: bool, is_waited_for: bool) -> None:
