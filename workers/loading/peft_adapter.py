@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.workers.loading.adapter_modules import AdapterBuilder, AdapterModules
+from cactus_actors.workers.loading.name_patterns import NamePatterns
 from cactus_actors.workers.loading.safetensors_file import SafetensorsFile, open_safetensors
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
 from cactus_actors.workers.spec.config_keys import ConfigKeys
@@ -58,6 +59,7 @@ class PeftConfig(NamedTuple):
     is_rank_stabilised: bool
     rank_pattern: Mapping[str, Any]
     alpha_pattern: Mapping[str, Any]
+    patterns: NamePatterns
 
     @classmethod
     def read(cls, path: Path) -> PeftConfig:
@@ -79,6 +81,7 @@ class PeftConfig(NamedTuple):
             keys.boolean("use_rslora", default=False),
             _pattern(keys, "rank_pattern"),
             _pattern(keys, "alpha_pattern"),
+            NamePatterns(),
         )
 
     def rank_of(self, module: str) -> int:
@@ -101,7 +104,7 @@ class PeftConfig(NamedTuple):
         if targets is None or targets == "all-linear":
             return True
         if isinstance(targets, str):
-            return self._compiled("target_modules", targets).fullmatch(module) is not None
+            return self._is_match("target_modules", targets, module)
         if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
             raise invalid(self.keys.path, "target_modules must be a list of names or a pattern")
         return any(f".{module}".endswith(f".{target}") for target in targets)
@@ -109,14 +112,14 @@ class PeftConfig(NamedTuple):
     def _matching(self, key: str, pattern: Mapping[str, Any], module: str, default: Any) -> Any:
         """The first value of a pattern whose name is the end of the module's name, or matches it."""
         for name, value in pattern.items():
-            if self._compiled(key, rf"(.*\.)?({name})$").match(module):
+            if self._is_match(key, name, module, may_be_end=True):
                 return value
         return default
 
-    def _compiled(self, key: str, pattern: str) -> re.Pattern[str]:
+    def _is_match(self, key: str, pattern: str, module: str, *, may_be_end: bool = False) -> bool:
         try:
-            return re.compile(pattern)
-        except re.error as error:
+            return self.patterns.matches(pattern, module, may_be_end=may_be_end)
+        except ValueError as error:
             raise invalid(self.keys.path, f"{key} has the pattern {pattern!r:.100}: {error}") from None
 
     @property
