@@ -81,6 +81,7 @@ class Membership:
             elif isinstance(message, Draining):
                 self._fleets.of_worker(worker).dispatcher.workers.drain(worker)
             elif isinstance(message, Goodbye):
+                self._adapters.on_goodbye(worker)
                 self._worker_reports.on_worker_gone(worker, None, now)
 
     def grant_credit(self, identities: set[bytes]) -> None:
@@ -103,14 +104,14 @@ class Membership:
         else:
             self._refusals.pop(hello.worker_id, None)
             self._outbox.command(identity, Welcome(self._facts.epoch))
-            if hello.kind == "local":
-                self._adapters.on_welcome(identity, fleet)
         for worker in older:
             for dispatch_id in worker.assignments:
                 self._outbox.command(identity, Abort(dispatch_id))
             is_alive = (worker.worker_id, worker.hello.pid) == (hello.worker_id, hello.pid)
             self._worker_reports.on_worker_gone(worker, "reconnected" if is_alive else "died", now)
         if fleet is not None and not differences:
+            if hello.kind == "local":
+                self._adapters.on_welcome(identity, fleet)
             fleet.dispatcher.workers.add(identity, hello, now)
 
     def on_tick(self, now: float) -> None:

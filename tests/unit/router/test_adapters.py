@@ -9,7 +9,7 @@ import pytest
 from cactus_actors.config_models import AdapterSetting
 from cactus_actors.protocol.messages import AdapterLoaded, AdapterUnloaded, LoadAdapter, Submit, UnloadAdapter
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.worker_messages import AdaptersLoaded
+from cactus_actors.protocol.worker_messages import AdaptersLoaded, Goodbye
 from cactus_actors.router.state.adapter_registry import AdapterRegistry
 from cactus_actors.router.state.caller import Caller
 from tests.support.router.core_harness import STOP, RouterHarness, error_of, job_id
@@ -126,15 +126,57 @@ def test_an_adapter_that_a_worker_cannot_load_is_removed_from_all() -> None:
     assert router.core.status(router.now).adapters == []
 
 
-def test_workers_that_are_lost_are_not_waited_for() -> None:
+def test_a_load_during_which_a_worker_is_lost_fails() -> None:
     router = RouterHarness()
     first, second = router.connect("w1"), router.connect("w2")
     load(router, "haiku", "/a/haiku")
     say_loaded(router, first)
     router.lose(second)
     router.tick()
-    assert isinstance(router.replies[-1][1], AdapterLoaded)
-    assert isinstance(load(RouterHarness(), "haiku", "/a/haiku")[0], AdapterLoaded), "the first worker will load it"
+    error = error_of(router.replies[-1][1])
+    assert (error.status, error.message) == (503, "a worker ended or hung while it loaded the adapter")
+    assert first.adapters == router.connect("w3").adapters == {}
+    assert error_of(submit(router, 1, lora="haiku")).type == "model_not_found"
+
+
+def test_the_successor_of_a_worker_that_died_in_a_load_does_not_repeat_it() -> None:
+    router = RouterHarness()
+    router.connect("w1")
+    load(router, "haiku", "/a/haiku")
+    assert router.connect("w1").adapters == {}
+    assert error_of(router.replies[-1][1]).status == 503
+
+
+def test_a_worker_that_starts_during_a_load_is_waited_for() -> None:
+    router = RouterHarness()
+    first = router.connect("w1")
+    load(router, "haiku", "/a/haiku")
+    second = router.connect("w2")
+    say_loaded(router, first)
+    say_loaded(router, first)
+    assert router.replies == []
+    say_loaded(router, second)
+    assert router.replies[-1][1] == AdapterLoaded(name="haiku", num_workers=2, request_id="r")
+
+
+def test_a_worker_that_leaves_during_a_load_is_not_waited_for() -> None:
+    router = RouterHarness()
+    first, second = router.connect("w1"), router.connect("w2")
+    load(router, "haiku", "/a/haiku")
+    router.say(second, Goodbye())
+    say_loaded(router, first)
+    assert router.replies[-1][1] == AdapterLoaded(name="haiku", num_workers=1, request_id="r")
+    load(router, "sonnet", "/a/sonnet")
+    router.say(first, Goodbye())
+    router.tick()
+    assert error_of(router.replies[-1][1]).status == 503, "no worker has read it"
+
+
+def test_without_a_worker_no_adapter_is_loaded() -> None:
+    router = RouterHarness()
+    error = error_of(load(router, "haiku", "/a/haiku")[0])
+    assert (error.status, error.message) == (503, "no worker is connected that could read the adapter")
+    assert router.connect("w1").adapters == {}
 
 
 def test_a_later_load_failure_of_a_worker_is_logged() -> None:
