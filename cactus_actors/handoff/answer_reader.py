@@ -15,6 +15,8 @@ from cactus_actors.tools.call_rendering import render_calls
 # Keeps a result, and a report of several answers, within the protocol's message limit.
 MAX_ANSWER_BYTES = 512 * 1024
 MAX_DETAIL_CHARACTERS = 300
+MAX_COUNT = 10**9
+"""The most tokens that a cloud can have counted for one answer."""
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
@@ -205,12 +207,13 @@ def _protocol_error(message: str) -> CloudFailure:
     return CloudFailure("cloud_protocol_error", message)
 
 
-def usage_from(usage: TokenCounts) -> Usage:
-    """The counts in this project's form."""
+def usage_from(usage: TokenCounts) -> Usage | None:
+    """The counts in this project's form; None if one of them cannot be: negative, or larger than MAX_COUNT."""
     details, of_completion = usage.prompt_tokens_details, usage.completion_tokens_details
-    return Usage(
+    counts = Usage(
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cached_tokens=(details.cached_tokens or 0) if details else 0,
         reasoning_tokens=(of_completion.reasoning_tokens or 0) if of_completion else 0,
     )
+    return counts if all(0 <= count <= MAX_COUNT for count in msgspec.structs.astuple(counts)) else None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -24,15 +24,17 @@ _EVERYBODY = "*"
 MAX_ROWS = 100
 """Rows that are reported to the router."""
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
 
 class Spent(msgspec.Struct, kw_only=True):
     """The spending of one period by `payer`, a tenant or all together; `cost` is in the configured currency."""
 
     period: str
     payer: str
-    requests: int = 0
-    tokens: int = 0
-    cost: float = 0.0
+    requests: _Count = 0
+    tokens: _Count = 0
+    cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 
 class Amount(NamedTuple):

@@ -14,7 +14,7 @@ from cactus_actors.protocol.cloud_batches import BatchQuestion
 from cactus_actors.protocol.cloud_question import CloudQuestion
 from cactus_actors.protocol.messages import AskCloudBatch, CloudBatch
 from cactus_actors.protocol.worker_messages import AskBatch, BatchReply
-from tests.support.http.batch_cloud import BatchCloud, batch_cloud
+from tests.support.http.batch_cloud import BatchCloud, Body, answered, batch_cloud, completion
 from tests.support.router.handoff_stage import Stage, make_dispatch, open_stage
 
 MARK = "0" * 31 + "1"
@@ -139,3 +139,24 @@ async def test_what_a_running_batch_will_cost_is_no_longer_there_for_others(stag
         spent = await stage.router.until(lambda report: any(row.tokens for row in report.spent or []))
         [total] = [row for row in spent.spent or [] if row.tenant is None]
         assert (total.requests, total.tokens) == (10, 10 * 14)
+
+
+async def test_answers_whose_counts_cannot_be_cost_what_was_expected(stage: Stage, tmp_path: Path) -> None:
+    def answer(custom_id: str, body: Body) -> Body:
+        counts = {"2": {"prompt_tokens": 2**64 - 1}, "3": {"prompt_tokens": -(10**9), "completion_tokens": 1}}
+        answer = completion(body)
+        answer["usage"] = counts.get(custom_id, answer["usage"])
+        return answered(custom_id, answer)
+
+    budgets = [CloudBudget(max_tokens=100)]
+    with batch_cloud(answer=answer) as cloud:
+        cloud.may_end.set()
+        await started(stage, cloud, budgets=budgets, spending_file=str(tmp_path / "state" / "spending.json"))
+        asker = Asker(stage)
+        await asker.until("ended", questions=questions(4))
+        ended = await asker.until("ended", answers_from=0)
+        while not ended.answers:
+            ended = await asker.until("ended", answers_from=0)
+        assert [answer.usage is None for answer in ended.answers] == [False, False, True, True]
+        spent = await stage.router.until(lambda report: any(row.tokens for row in report.spent or []))
+        assert [(row.requests, row.tokens) for row in spent.spent or []] == [(4, 2 * 14 + 2 * 10)]

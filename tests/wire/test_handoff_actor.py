@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Abort, Drain, Draining, Goodbye, Hello, Report, Welcome
-from tests.support.http.fake_cloud import fake_cloud, fast, in_two_parts, resets, stalls, status
+from tests.support.http.fake_cloud import EVENTS, Connection, fake_cloud, fast, in_two_parts, resets, stalls, status
 from tests.support.router.handoff_stage import PATIENCE_S, Router, Stage, make_dispatch, open_stage
 
 
@@ -282,6 +283,30 @@ async def test_the_received_part_of_a_broken_answer_counts_as_spending(stage: St
         assert finish.error is not None
         assert (finish.usage, finish.is_estimated) == (Usage(prompt_tokens=40, completion_tokens=1), True)
         assert finish.cost == pytest.approx(41.0)
+
+
+@pytest.mark.parametrize("count", [2**64 - 1, -(10**9)])
+async def test_counts_that_cannot_be_are_estimated(stage: Stage, tmp_path: Path, count: int) -> None:
+    async def counting(connection: Connection) -> None:
+        await connection.send(EVENTS)
+        await connection.chunk("Par")
+        await connection.chunk("is", "stop")
+        usage = {"prompt_tokens": count, "completion_tokens": 2}
+        await connection.event(json.dumps({"choices": [], "usage": usage}))
+        await connection.event("[DONE]")
+
+    changes: dict[str, Any] = {"prompt_price": 1e6, "completion_price": 1e6, "budgets": [CloudBudget(max_tokens=84)]}
+    async with fake_cloud(counting) as cloud:
+        stage.start(cloud, spending_file=str(tmp_path / "state" / "spending.json"), **changes)
+        await stage.router.welcome()
+        for number in (1, 2):
+            await stage.router.send(make_dispatch(number, num_prompt_tokens=40))
+            finish = (await stage.router.finished(number)).finish
+            assert finish is not None
+            assert finish.error is None
+            assert (finish.usage, finish.is_estimated) == (Usage(prompt_tokens=40, completion_tokens=2), True)
+            assert finish.cost == pytest.approx(42.0)
+        await stage.router.until(lambda report: report.unavailable == "budget spent")
 
 
 async def test_a_cancelled_answer_counts_as_spending(stage: Stage) -> None:

@@ -242,8 +242,11 @@ class CloudBatches:
         ]
         read = await asyncio.to_thread(answers_of, contents, str if key is None else key.redact)
         answers = [self._with_cost(answer) for answer in read]
+        uncounted = sum(answer.usage is None and not answer.error for answer in answers)
+        share = uncounted / max(1, known.batch.num_questions)  # they cost what was expected
         tokens = sum(answer.usage.total_tokens for answer in answers if answer.usage is not None)
         cost = sum(answer.cost for answer in answers if answer.cost is not None)
+        tokens, cost = tokens + round(known.expected.tokens * share), cost + known.expected.cost * share
         self._settle(known, record.id, Amount(tokens=tokens, cost=cost))
         known.answers = answers
         loaded = [other for other in self._known.values() if other.answers is not None]

@@ -130,7 +130,21 @@ def test_the_report_has_a_bounded_number_of_tenants(clock: Clock) -> None:
     assert (rows[0].tenant, rows[1].tenant) == (None, f"tenant-{MAX_ROWS + 4}")
 
 
-@pytest.mark.parametrize("content", [b"", b"[", b"{}", b'[{"period":"all"}]', b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[",
+        b"{}",
+        b'[{"period":"all"}]',
+        b"\xff",
+        b'[{"period":"all","payer":"*","tokens":18446744073709551615}]',
+        b'[{"period":"all","payer":"*","tokens":1000000000000000000000000000000}]',
+        b'[{"period":"all","payer":"*","tokens":-1}]',
+        b'[{"period":"all","payer":"*","cost":-4000.0}]',
+        b'[{"period":"all","payer":"*","requests":-1}]',
+    ],
+)
 def test_an_unreadable_record_allows_no_request(clock: Clock, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "spending.json"
     path.write_bytes(content)

@@ -65,6 +65,21 @@ def test_an_answer_has_text_finish_reason_and_usage() -> None:
     assert reader.answer() == CloudAnswer("length", Usage(prompt_tokens=3, completion_tokens=2))
 
 
+@pytest.mark.parametrize("count", [-1, -(10**12), 10**9 + 1, 2**63, 2**64 - 1, 10**30])
+@pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"])
+def test_counts_that_cannot_be_are_no_usage(field: str, count: int) -> None:
+    usage: dict[str, Any] = {"prompt_tokens": 3, "completion_tokens": 2}
+    match field:
+        case "cached_tokens":
+            usage["prompt_tokens_details"] = {field: count}
+        case "reasoning_tokens":
+            usage["completion_tokens_details"] = {field: count}
+        case _:
+            usage[field] = count
+    told = json.dumps({"choices": [], "usage": usage}).encode()
+    assert read_all([chunk("Par", "stop"), told]) == CloudAnswer("stop", None)
+
+
 @pytest.mark.parametrize(
     "after",
     [[], [b"[DONE]"], [b'{"cho'], [b'{"error":{"message":"late"}}'], [chunk("more"), chunk(None, "length")]],
