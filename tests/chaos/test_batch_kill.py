@@ -143,7 +143,7 @@ def test_an_interrupted_run_cancels_its_jobs_and_prints_how_to_resume(
 ) -> None:
     router.step_s = 30.0
     command = commands.start(*arguments)
-    until(lambda: len(router.received_of(Submit)) == 3)
+    until(lambda: len(router.submitted()) == 3)
     command.send_signal(number)
     assert command.wait() == exit_code
     *_, last = commands.output.splitlines()
