@@ -93,8 +93,11 @@ class CloudRequests:
 
     @property
     def has_room(self) -> bool:
-        """True if no job waits and fewer than the most that may run at once do, so that an audit is in no one's way."""
-        return not self._waiting() and self.breaker_state() == "closed" and self.budget.has_room
+        """True if an audit is in no one's way: no job waits, and fewer than the most that may run at once do.
+
+        Through a half-open breaker too: its next probe may come hours later.
+        """
+        return not self._waiting() and self.breaker_state() != "open" and self.budget.has_room
 
     @property
     def has_updates(self) -> bool:

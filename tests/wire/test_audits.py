@@ -167,6 +167,15 @@ async def test_a_failed_audit_is_not_repeated_and_opens_no_breaker_of_handoffs(s
         assert finish.error is None
 
 
+async def test_audits_go_on_after_an_outage_without_a_handoff(stage: Stage, tmp_path: Path) -> None:
+    async with fake_cloud(status(500), fast) as cloud:
+        await start(stage, cloud, tmp_path, max_retries=0, breaker_failures=1, breaker_open_s=0.2)
+        await stage.router.send(make_dispatch(1))
+        await stage.router.finished(1)
+        await stage.router.send(make_audit())
+        assert (await audits_told(stage, 1)).outcomes["right"] == 1
+
+
 async def test_a_handoff_takes_the_slot_of_an_audit(stage: Stage, tmp_path: Path) -> None:
     async with fake_cloud(stalls, fast) as cloud:
         await start(stage, cloud, tmp_path, max_concurrent=1)

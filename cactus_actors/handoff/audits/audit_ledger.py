@@ -48,6 +48,10 @@ class AuditLedger:
         self._monitor = self._replayed()
         if state.has_drifted and self._on_drift == "tighten":
             self._tighten()
+            warn(
+                "audits showed a drift before on_drift was tighten; "
+                f"from now on thresholds are at least {self.state.min_threshold:.6g}"
+            )
 
     @property
     def next_id(self) -> int:

@@ -143,8 +143,11 @@ def test_a_record_continues_where_it_ended(tmp_path: Path) -> None:
 def test_a_drift_that_was_logged_tightens_the_threshold_when_that_is_set() -> None:
     audits, _ = ledger()
     until_drift(audits)
-    later, _ = ledger(audits.state, on_drift="tighten")
+    later, warnings = ledger(audits.state, on_drift="tighten")
     assert (later.state.step, later.state.min_threshold, later.state.has_drifted) == (1, 0.6, False)
+    [warning] = warnings
+    assert warning.endswith("from now on thresholds are at least 0.6")
+    assert ledger(later.state, on_drift="tighten")[1] == []
 
 
 @pytest.mark.parametrize(
