@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from cactus_actors.config import CloudBudget
+from cactus_actors.handoff.batches.batch_requests import LOOK_INTERVAL_S
 from cactus_actors.protocol.cloud_batches import BatchQuestion
 from cactus_actors.protocol.cloud_question import CloudQuestion
 from cactus_actors.protocol.messages import AskCloudBatch, CloudBatch
@@ -116,6 +118,17 @@ async def test_refusals_of_the_cloud_have_their_reasons(
         refused = await Asker(stage).until("refused", questions=questions(1))
         assert (refused.reason, refused.is_temporary) == (reason, is_temporary)
         assert cloud.files == {}
+
+
+async def test_a_busy_cloud_is_not_asked_before_its_time(stage: Stage) -> None:
+    with batch_cloud(refuses="GET /batches", retry_after="3600") as cloud:
+        await started(stage, cloud)
+        asker = Asker(stage)
+        await asker.until("refused")
+        for _ in range(3):
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            assert (await asker.until("refused")).is_temporary
+        assert len(cloud.requests) == 1
 
 
 async def test_what_a_running_batch_will_cost_is_no_longer_there_for_others(stage: Stage, tmp_path: Path) -> None:

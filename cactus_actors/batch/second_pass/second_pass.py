@@ -192,7 +192,7 @@ class _Pass:
                 lines = [line async for line in self._source.questions(wanted)]
                 if not await self._create(part, _questions(part, lines)):
                     return
-            pause_s = 2 * pause_s if batch.state == "running" else FIRST_POLL_S
+            pause_s = 2 * pause_s if batch.state in ("running", "refused") else FIRST_POLL_S
             await self._wait(batch, min(self._limits.poll_s, pause_s))
         async with self._reading:  # the service has the answers of a few batches in memory
             await self._record(part)

@@ -31,6 +31,7 @@ REFUSAL_SHOWN_S = 20.0
 """A refusal is the reply for this time, although the cloud is asked again."""
 UNCERTAIN_S = 10.0
 """After a creation that may have succeeded, a cloud may take this time to list the batch."""
+MAX_BACKOFF_S = 30.0
 MAX_KNOWN = 1000
 MAX_READ = 4
 """The most batches whose answers are in memory."""
@@ -53,7 +54,8 @@ class _Batch:
         self.answers: list[BatchAnswer] | None = None
         self.expected = Amount()
         self.task: asyncio.Task[None] | None = None
-        self.looked_at = self.uncertain_until = float("-inf")
+        self.looked_at = self.uncertain_until = self.retry_at = float("-inf")
+        self.num_failures = 0
         self.is_denied = False
 
     @property
@@ -160,6 +162,11 @@ class CloudBatches:
                 await self._read_answers(known, record, key)
         except CloudFailure as failure:
             known.changed(state="refused", reason=failure.message, is_temporary=failure.retriable)
+            backoff_s = min(MAX_BACKOFF_S, self._settings.retry_backoff_s * 2**known.num_failures)
+            known.retry_at = time.monotonic() + max(failure.retry_after or 0.0, backoff_s)
+            known.num_failures = min(known.num_failures + 1, 10)
+        else:
+            known.num_failures = 0
 
     async def _look(self, known: _Batch, ask: AskCloudBatch, key: CloudKey | None) -> CloudBatchRecord | None:
         """The batch at the cloud; None if there is none, or it is another's."""
@@ -261,7 +268,7 @@ class CloudBatches:
 
 def _is_due(known: _Batch, ask: AskCloudBatch, now: float) -> bool:
     """True if the cloud has more to say."""
-    has_waited = now - known.looked_at >= LOOK_INTERVAL_S
+    has_waited = now - known.looked_at >= LOOK_INTERVAL_S and now >= known.retry_at
     if known.record is not None and known.record.has_ended:
         lacks_answers = known.answers is None and ask.answers_from is not None
         return lacks_answers and (has_waited or not known.is_refused)

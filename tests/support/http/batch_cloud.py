@@ -48,6 +48,7 @@ class BatchCloud:
     may_end: threading.Event = field(default_factory=threading.Event)
     refuses: str = "(?!)"
     refusal: tuple[int, Body] = (503, {"error": {"message": "busy"}})
+    retry_after: str | None = None
     loses: str = "(?!)"
     base_url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
@@ -81,6 +82,8 @@ class BatchCloud:
         sent = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
         request.send_response(status)
         request.send_header("Content-Length", f"{len(sent)}")
+        if status == self.refusal[0] and self.retry_after is not None:
+            request.send_header("Retry-After", self.retry_after)
         request.end_headers()
         request.wfile.write(sent)
 
