@@ -134,6 +134,7 @@ class Client(_Blocking[AsyncClient]):
     restart_workers = _blocking(AsyncClient.restart_workers)
     load_adapter = _blocking(AsyncClient.load_adapter)
     unload_adapter = _blocking(AsyncClient.unload_adapter)
+    cloud_batch = _blocking(AsyncClient.cloud_batch)
 
 
 async def _started(stream: AsyncTokenStream) -> AsyncTokenStream:
