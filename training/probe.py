@@ -1,7 +1,7 @@
-"""Fit the confidence probe of cactus-sprout, and write it beside the model.
+"""Fit the confidence probe of cactus-sprout and its probe of prompts, and write them beside the model.
 
-It is fitted to questions in the held-out wordings of templates and of grammars, with a separate seed and without those
-of the evaluations: in wordings of the training set, the model is hardly ever wrong.
+They are fitted to questions in the held-out wordings of templates and of grammars, with a separate seed and without
+those of the evaluations: in wordings of the training set, the model is hardly ever wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.calibration.fitting import fitted_probe
-from cactus_actors.models.confidence_fits import PROBE_FILE
+from cactus_actors.calibration.prompt_fit import PromptFit
+from cactus_actors.models.confidence_fits import PROBE_FILE, PROMPT_PROBE_FILE
+from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.protocol.confidence import probe_features
 from training.answering import Question
 from training.chat import MODEL_DIRECTORY
@@ -55,13 +57,15 @@ def main() -> None:
         for sample, answer in zip(samples, answers, strict=True)
         if answer.entropies
     ]
+    right = [is_true for _, is_true in judged]
     features = [probe_features(answer.entropies, answer.log_probabilities) for answer, _ in judged]
-    probe = fitted_probe(features, [right for _, right in judged])
-    if probe is None:
-        raise SystemExit("there are too few wrong answers to learn from")
-    path = options.model / PROBE_FILE
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(probe)) + b"\n")
-    print(f"{len(judged)} answers, {sum(not right for _, right in judged)} of them wrong: {path}")
+    states = [answer.prompt_states for answer, _ in judged]
+    fit = PromptFit(model_fingerprint(options.model), has_second=False)
+    for name, probe in ((PROBE_FILE, fitted_probe(features, right)), (PROMPT_PROBE_FILE, fit.probe(states, right))):
+        if probe is None:
+            raise SystemExit("there are too few wrong answers to learn from")
+        (options.model / name).write_bytes(msgspec.json.format(msgspec.json.encode(probe)) + b"\n")
+        print(f"{len(judged)} answers, {len(judged) - sum(right)} of them wrong: {options.model / name}")
 
 
 if __name__ == "__main__":

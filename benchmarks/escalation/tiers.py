@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 
 from cactus_actors.calibration.fitting import cross_validated_probes
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_fits import PROBE_FILE, probe_beside
+from cactus_actors.models.confidence_fits import PROBE_FILE, PROMPT_PROBE_FILE, probe_beside
 from cactus_actors.protocol.confidence import Signal, answer_prob, entropy_confidence, min_token_prob, probe_features
 from cactus_actors.protocol.handoff_gates import DEFAULT_GATES
 from training.answering import Answer
@@ -81,11 +81,11 @@ def answered_tiers(noises: Iterable[float], threads: int) -> list[Tier]:
 
 
 def disturbed(model: Path, directory: Path, noise: float) -> Path:
-    """Write a copy of `model` to `directory`, without its probe, with Gaussian noise on every matrix.
+    """Write a copy of `model` to `directory`, without its probes, with Gaussian noise on every matrix.
 
     `noise` is in standard deviations of the matrix.
     """
-    shutil.copytree(model, directory, ignore=shutil.ignore_patterns("*.safetensors", PROBE_FILE))
+    shutil.copytree(model, directory, ignore=shutil.ignore_patterns("*.safetensors", PROBE_FILE, PROMPT_PROBE_FILE))
     draw = np.random.default_rng(0)
     tensors = {}
     content = (model / "model.safetensors").read_bytes()
