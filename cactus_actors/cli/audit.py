@@ -47,6 +47,8 @@ def audit(
 
     if sum((label is not None, ask, reset)) > 1:
         raise ConfigurationInvalid("--label, --ask and --reset exclude each other")
+    if state_dir != STATE_DIR and not state_dir.expanduser().is_dir():
+        raise ConfigurationInvalid(f"{state_dir} is no directory", param="state_dir")
     files = AuditFiles(audit_directory(state_dir.expanduser()))
     if reset:
         files.add_label(AuditLabel(is_reset=True))

@@ -25,6 +25,8 @@ def data_url(content: bytes) -> str:
 def picture_of_file(path: Path) -> bytes:
     """The content of a file; raises MediaInvalid or MediaTooLarge."""
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise MediaInvalid(f"{path}: no regular file")
         with path.open("rb") as file:
             content = file.read(MAX_PICTURE_BYTES + 1)
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
@@ -72,8 +74,6 @@ def _read(picture: Any, directory: Path) -> bytes | None:
         return None
     else:
         path = directory / picture
-    if path.exists() and not path.is_file():
-        raise MediaInvalid(f"{path}: no regular file")
     return picture_of_file(path)
 
 
@@ -97,6 +97,8 @@ class _Pictures:
         path, changed = f"messages[{place}]", dict(message)
         if isinstance(images := message.get("images"), list | tuple):
             changed["images"] = [self.replaced(image, f"{path}.images[{at}]") for at, image in enumerate(images)]
+        elif isinstance(images, bytes | bytearray | memoryview | os.PathLike):
+            raise InvalidRequest("images must be a list of pictures, not one", param=f"{path}.images")
         if isinstance(parts := message.get("content"), list | tuple):
             changed["content"] = [self._of_part(part, f"{path}.content[{at}]") for at, part in enumerate(parts)]
         return changed

@@ -15,6 +15,8 @@ from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 CLOUD_KEY_VARIABLE = "CACTUS_CLOUD_KEY"
+MAX_KEY_LENGTH = 16 * 1024
+"""The key is sent in a header, which servers limit further."""
 HOME_VARIABLE = "CACTUS_HOME"
 _DEFAULTS = HandoffSettings()
 _SETTINGS_OF_ROUTER = (
@@ -46,6 +48,8 @@ class CloudKey:
     def __init__(self, secret: str) -> None:
         if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
             raise ConfigurationInvalid("a cloud key is printable ASCII without spaces")
+        if len(secret) > MAX_KEY_LENGTH:
+            raise ConfigurationInvalid(f"a cloud key has at most {MAX_KEY_LENGTH} characters, this has {len(secret)}")
         self._secret = secret
 
     def reveal(self) -> str:

@@ -55,8 +55,12 @@ class AdapterBuilder:
     modules: AdapterModules
     weights: dict[str, LowRank]
 
-    def add(self, module: str, parts: list[str], down: NDArray[np.float32], up: NDArray[np.float32]) -> None:
-        """Add what an adapter has for `module`: (rank, inputs), and (outputs, rank) with its scale."""
+    def add(
+        self, module: str, parts: list[str], down: NDArray[np.float32], up: NDArray[np.float32], scale: float
+    ) -> None:
+        """Add what an adapter has for `module`: (rank, inputs), and (outputs, rank), which is scaled."""
+        with np.errstate(over="ignore", invalid="ignore"):  # too large for float32: refused below
+            up = up * np.float32(scale)
         for name in parts:
             if name not in self.modules.shapes:
                 raise invalid(self.path, f"{module!r} {self._why_not(name)}")

@@ -43,7 +43,7 @@ def read_gguf_adapter(path: Path, modules: AdapterModules) -> AdapterWeights:
         scale = alpha / len(down) if alpha else 1.0
         if module in modules.shapes and (len(up), *down.shape[1:]) == modules.shapes[module]:
             down, up = _as_in_hugging_face(module, down, up, modules)
-        builder.add(module, [module], down, up * np.float32(scale))
+        builder.add(module, [module], down, up, scale)
     return builder.result()
 
 

@@ -74,10 +74,12 @@ class PeftConfig(NamedTuple):
         keys.require_one_of("init_lora_weights", *INITIAL_VALUES)
         for key in sorted(keys.values.keys() - READ - UNUSED):
             keys.require(not keys.get(key), key, "none")  # of a newer version: it may change the formula
+        alpha = keys.number("lora_alpha", "alpha", 8)
+        keys.require(alpha != 0, "lora_alpha", "numbers with an effect")
         return cls(
             keys,
             keys.integer("r", "rank", 8),
-            keys.number("lora_alpha", "alpha", 8),
+            alpha,
             keys.boolean("use_rslora", default=False),
             _pattern(keys, "rank_pattern"),
             _pattern(keys, "alpha_pattern"),
@@ -145,7 +147,7 @@ def read_peft(directory: Path, modules: AdapterModules) -> AdapterWeights:
         rank = config.rank_of(module)
         if len(down) != rank:
             raise invalid(file.path, f"{module!r} has the rank {len(down)}, {CONFIG_NAME} says {rank}")
-        builder.add(module, modules.parts_of(module), down, up * np.float32(config.scale_of(module)))
+        builder.add(module, modules.parts_of(module), down, up, config.scale_of(module))
     if config.is_for_all_layers:
         for name in modules.shapes.keys() - builder.weights.keys() - modules.routers:
             if config.has_target(name):

@@ -170,6 +170,9 @@ def _known_fields(
     for name, neutral in _NEUTRAL.items():
         if body.get(name) not in neutral:
             raise NotSupported(f"{name} is not supported here", param=name)
+    if body.get("images") not in (None, []):
+        place = "a message" if kind is _Chat else "prompt.multimodal_data"
+        raise InvalidRequest(f"images of a request belong in {place}", param="images")
     known = {*Options.__struct_fields__, *kind.__struct_fields__, *_NEUTRAL, *but}
     ignored = tuple(name for name in body if name not in known)
     if ignored and strict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -304,6 +305,15 @@ def test_unsupported_features_are_refused_and_not_ignored(fields: dict[str, Any]
     with pytest.raises(NotSupported) as caught:
         chat(**fields)
     assert caught.value.param == next(iter(fields))
+
+
+def test_pictures_outside_of_messages_and_prompts_are_refused() -> None:
+    for ask, place in ((chat, "a message"), (partial(completion, prompt="Hi"), r"prompt\.multimodal_data")):
+        ask(images=[])
+        ask(images=None)
+        with pytest.raises(InvalidRequest, match=f"belong in {place}") as caught:
+            ask(images=["data:;base64,AAAA"])
+        assert caught.value.param == "images"
 
 
 def test_prompts_with_tools_and_echoes_with_raw_tokens_are_refused() -> None:

@@ -61,6 +61,11 @@ def test_without_audits_there_is_a_hint(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_state_directory_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match="nowhere is no directory"):
+        run(tmp_path / "nowhere")
+
+
 def test_answers_are_listed(files: AuditFiles, tmp_path: Path) -> None:
     summary, headings, *rows = run(tmp_path).output.splitlines()
     assert summary == "2 audits judged: 2 right, 0 wrong; 3 answers to be judged"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cactus_actors.client.picture_files import with_given_pictures, with_read_pictures
+from cactus_actors.client.picture_files import picture_of_file, with_given_pictures, with_read_pictures
 from cactus_actors.client.submit import encoded, make_submit
-from cactus_actors.protocol.errors import MediaInvalid, MediaTooLarge
+from cactus_actors.protocol.errors import InvalidRequest, MediaInvalid, MediaTooLarge
 from cactus_actors.protocol.pictures import MAX_PICTURE_BYTES, MAX_REQUEST_PICTURE_BYTES, PictureFrame
 
 CONTENT = b"\x89PNG"
@@ -26,6 +27,19 @@ def picture(tmp_path: Path) -> Path:
 
 def asking(*images: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": "What is it?", "images": list(images)}]
+
+
+def test_a_pipe_is_no_picture(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(MediaInvalid, match="no regular file"):
+        picture_of_file(tmp_path / "pipe.png")
+
+
+def test_one_picture_is_no_list_of_pictures() -> None:
+    for picture in (Path("a.png"), b"content"):
+        with pytest.raises(InvalidRequest, match="must be a list of pictures") as caught:
+            with_given_pictures([{"role": "user", "content": "Hi", "images": picture}])
+        assert caught.value.param == "messages[0].images"
 
 
 def test_without_frames_pictures_are_sent_inside_the_request_and_texts_are_the_services(picture: Path) -> None:

@@ -66,6 +66,11 @@ def test_a_broken_file_is_refused_without_quoting_it(home: dict[str, str], conte
     assert SECRET not in str(caught.value)
 
 
+def test_a_key_that_no_header_holds_is_refused() -> None:
+    with pytest.raises(ConfigurationInvalid, match="at most 16384 characters"):
+        CloudKey("k" * 20_000)
+
+
 def test_a_link_is_not_followed(home: dict[str, str], tmp_path: Path) -> None:
     path = store_cloud_key(CloudKey(SECRET), home)
     path.rename(tmp_path / "elsewhere")

@@ -214,6 +214,13 @@ def test_an_unloaded_name_can_be_loaded_from_other_files() -> None:
     assert [worker.adapters[key] for key in keys] == ["/a/sql", "/a/better"]
 
 
+def test_no_adapter_has_a_name_of_its_model() -> None:
+    router = RouterHarness(alias="letters")
+    router.connect()
+    error = error_of(load(router, "letters", "/a/haiku")[0])
+    assert (error.status, error.message) == (400, "'letters' is the name of the model itself")
+
+
 @pytest.mark.parametrize(
     ("name", "path", "words"),
     [("a b", "/a", "no name of an adapter"), ("", "/a", "no name"), ("a:b", "/a", "no name"), ("a", "b", "absolute")],
