@@ -15,8 +15,10 @@ from cactus_actors.config_handoff import HandoffSettings as HandoffSettings
 from cactus_actors.config_handoff import SpendingPeriod as SpendingPeriod
 from cactus_actors.config_models import (
     DEFAULT_MODEL,
+    NO_CASCADE,
     AdapterSetting,
     CacheFormat,
+    CascadeSettings,
     Drafts,
     ModelEntry,
     RoutedModel,
@@ -39,13 +41,6 @@ DEFAULT_HTTP = "127.0.0.1:8080"
 DEFAULT_STATE_DIR = Path("~/.cactus")
 HEARTBEAT_S = 1.0
 WORKER_TIMEOUT_S = 3.0
-
-
-def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
-    """The format of keys and values with weights of that format."""
-    if chosen != "auto":
-        return chosen
-    return "float32" if weights == "float32" else "float16"
 
 
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +101,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     alias: str | None = None
     adapters: Annotated[list[AdapterSetting], about("The adapters of `lora`, with absolute paths.")] = []
     models: Annotated[list[RoutedModel], about("The models of a service that has several.")] = []
+    cascade: CascadeSettings = NO_CASCADE
 
     @property
     def desired_by_model(self) -> dict[str, int]:
@@ -150,6 +146,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     model: str = DEFAULT_MODEL
     overrides: ModelOverrides = NO_OVERRIDES
     models: list[RoutedModel] = []
+    cascade: CascadeSettings = NO_CASCADE
     listen: str = DEFAULT_HTTP
     alias: str | None = None
     key_digests: list[str] = []
@@ -264,6 +261,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Drafts, about("Draft tokens from the text, or with mtp:N from the model's head (MTP); they change no token.")
     ] = 0
     handoff: HandoffSettings = HandoffSettings()
+    cascade: CascadeSettings = NO_CASCADE
     http: Annotated[str, about("HOST:PORT of the HTTP gateway; empty for none.")] = DEFAULT_HTTP
     api_key_file: Annotated[
         Path | None,

@@ -17,6 +17,15 @@ CacheFormat = Literal["auto", "float32", "float16", "int8"]
 
 Drafts = Annotated[int, Meta(ge=0, le=64)] | Literal["mtp", "mtp:1", "mtp:2", "mtp:3", "mtp:4", "mtp:5", "mtp:6"]
 DEFAULT_MODEL = "cactus-sprout"
+CLOUD = "cloud"
+"""The last tier of a cascade that ends in the cloud."""
+
+
+def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
+    """The format of keys and values with weights of that format."""
+    if chosen != "auto":
+        return chosen
+    return "float32" if weights == "float32" else "float16"
 
 
 class AdapterSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +63,42 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     probe_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
     probability_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
     prompt_probe_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
+
+
+class CascadeTier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of `[[cascade.tiers]]`: a model that answers, or hands the request on to the next one."""
+
+    model: Annotated[str, about("The name of an entry of `[[models]]`; the last one may be cloud.")]
+    threshold: Annotated[
+        float, Meta(ge=0, le=1), about("Answers of a lower confidence signal are handed on; 0 for the last tier.")
+    ] = 0.0
+
+
+class CascadeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The section `[cascade]`: models in the order in which they are asked."""
+
+    name: Annotated[str, about("The name that requests use for the cascade, as a model.")] = "cascade"
+    tiers: Annotated[list[CascadeTier], about("The models; without any there is no cascade.")] = []
+
+    @property
+    def models(self) -> list[str]:
+        """The models of the service that it asks."""
+        return [tier.model for tier in self.tiers if tier.model != CLOUD]
+
+    @property
+    def ends_in_cloud(self) -> bool:
+        return bool(self.tiers) and self.tiers[-1].model == CLOUD
+
+    def is_named_by(self, model: str | None) -> bool:
+        """True if a request's `model` is the cascade."""
+        return bool(self.tiers) and model == self.name
+
+    def threshold_of(self, model: str) -> float:
+        """The threshold of the tier with this model."""
+        return next(tier.threshold for tier in self.tiers if tier.model == model)
+
+
+NO_CASCADE = CascadeSettings()
 
 
 class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):

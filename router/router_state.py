@@ -78,8 +78,11 @@ class RouterState:
         self.results = ResultStore(settings.max_result_bytes, facts.epoch, has_journal=self.has_journal)
         self.kept_pictures = KeptPictures(settings.max_journal_picture_bytes)
         self.fleets = ModelFleets(
-            ModelFleet(served, settings, facts.epoch, self.outbox, self.counters)
-            for served in options.models or [_only_model(settings, facts, options)]
+            (
+                ModelFleet(served, settings, facts.epoch, self.outbox, self.counters)
+                for served in options.models or [_only_model(settings, facts, options)]
+            ),
+            settings.cascade,
         )
         self.num_restarts_requested = 0
         self.is_draining = False

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cactus_actors.config import WorkerSettings, cache_format
+from cactus_actors.config import WorkerSettings
+from cactus_actors.config_models import cache_format
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.mmproj_path import find_mmproj

@@ -21,6 +21,8 @@ class ServedTexts:
         if settings.models:
             self.by_name = {it.name: load_text_model(resolve_model(it.model), it.overrides) for it in settings.models}
             self._names = {alias: it.name for it in settings.models for alias in it.aliases}
+            if settings.cascade.tiers:  # its prompts are those of the first tier
+                self.by_name[settings.cascade.name] = self.by_name[settings.cascade.models[0]]
         else:
             text = text_model or load_text_model(resolve_model(settings.model), settings.overrides)
             self.by_name = {settings.alias or text.name: text}

@@ -81,6 +81,20 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     gate_inputs: GateInputs | UnsetType = UNSET
 
 
+class HandoffTier(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that a cascade asked, with its time and its tokens.
+
+    `confidence` is that at the `gate` that it failed, or of the whole answer if it failed none; the cloud's is unknown.
+    """
+
+    model: str
+    confidence: float | None = None
+    threshold: float = 0.0
+    gate: str | None = None
+    latency_ms: float = 0.0
+    usage: Usage = Usage()
+
+
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     """The decision about the cloud, and its reason.
 
@@ -88,12 +102,13 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     on the prompt, and the threshold then the one of that gate.
 
     The other fields are set only if a request was sent to the cloud. `model` is the answering model, if it is the
-    cloud's. `cost`, in `currency`, is set if prices are configured; tokens that the cloud did not count
-    are estimated (`usage_is_estimated`). Beside a cloud's answer, `local_model`, `local_usage`,
+    cloud's or that of a cascade. `cost`, in `currency`, is set if prices are configured; tokens that the cloud did not
+    count are estimated (`usage_is_estimated`). Beside a cloud's answer, `local_model`, `local_usage`,
     `local_confidence` and `local_measures` are those of the local one that it replaced. Beside the error of a
     cloud's answer that broke off, `local_text` is the local answer, and `local_finish_reason` how that ended.
     Beside a local answer, `cloud_usage` is the cloud's count for an answer that no client got. `batch_id` names the
-    cloud's batch, if the question was asked in one.
+    cloud's batch, if the question was asked in one. `path` has the models that a cascade asked, the
+    last of which answered.
     """
 
     status: HandoffStatus = "none"
@@ -115,6 +130,7 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     local_text: str | UnsetType = UNSET
     local_finish_reason: FinishReason | UnsetType = UNSET
     batch_id: str | UnsetType = UNSET
+    path: list[HandoffTier] | UnsetType = UNSET
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True):

@@ -90,7 +90,8 @@ class AdapterStatus(msgspec.Struct, frozen=True, kw_only=True):
 class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One of several models: its names, its text side, and the desired number of its workers.
 
-    `waiting` jobs are in its queue, `running` ones at its workers. `totals` are present if the request asked for them.
+    `waiting` jobs are in its queue, `running` ones at its workers; `handed_on` ones went to the next tier of a cascade.
+    `totals` are present if the request asked for them.
     """
 
     name: str
@@ -102,4 +103,5 @@ class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
     desired_workers: int
     waiting: int
     running: int
+    handed_on: int = 0
     totals: ModelTotals | None = None

@@ -8,15 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.config import (
-    GatewaySettings,
-    HandoffSettings,
-    RouterSettings,
-    ServeConfig,
-    WorkerSettings,
-    cache_format,
-)
-from cactus_actors.config_models import AdapterSetting, RoutedModel
+from cactus_actors.config import GatewaySettings, HandoffSettings, RouterSettings, ServeConfig, WorkerSettings
+from cactus_actors.config_models import AdapterSetting, RoutedModel, cache_format
 from cactus_actors.gateway.http.api_keys import accounts_of
 from cactus_actors.handoff.audits.audit_files import audit_directory
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
@@ -134,6 +127,7 @@ class ActorSettings:
         return RouterSettings(
             model=first.model,
             overrides=overrides_of(first.config, first.mmproj),
+            cascade=self.config.cascade,
             models=[msgspec.structs.replace(it, desired_workers=desired_workers[it.name]) for it in self._routed],
             pictures=pictures_of(self.config),
             jobs_endpoint=jobs,
@@ -210,6 +204,7 @@ class ActorSettings:
             model=first.model,
             overrides=overrides_of(first.config, first.mmproj),
             models=self._routed,
+            cascade=self.config.cascade,
             listen=listen,
             alias=config.alias,
             tls_cert=None if config.tls_cert is None else str(config.tls_cert.expanduser().absolute()),

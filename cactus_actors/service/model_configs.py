@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.config_models import ModelEntry
+from cactus_actors.config_models import CLOUD, ModelEntry
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -33,6 +33,8 @@ class NamedConfig(NamedTuple):
 
 def model_configs(config: ServeConfig) -> list[NamedConfig]:
     """The configurations of all models, the default one first; raises ConfigurationInvalid."""
+    if config.cascade.tiers:
+        _check_cascade(config)
     if not config.models:
         return [NamedConfig("", (), config)]
     defaults = ServeConfig()
@@ -56,6 +58,22 @@ def _check_names(config: ServeConfig) -> None:
         if name in seen:
             raise ConfigurationInvalid(f"models: two of them have the name {name!r}", param="models")
         seen.add(name)
+
+
+def _check_cascade(config: ServeConfig) -> None:
+    cascade, names = config.cascade, [entry.name for entry in config.models]
+    last = len(cascade.tiers) - 1
+    for place, tier in enumerate(cascade.tiers):
+        if tier.model not in names and not (tier.model == CLOUD and place == last):
+            known = ", ".join([*names, f"{CLOUD} at the end"])
+            raise ConfigurationInvalid(f"cascade.tiers: no model {tier.model!r}; there are {known}", param="cascade")
+        if (tier.threshold == 0.0) != (place == last):
+            needs = "no threshold: it is the last tier" if place == last else "a threshold above 0"
+            raise ConfigurationInvalid(f"cascade.tiers: {tier.model} needs {needs}", param="cascade")
+    if len(set(cascade.models)) < len(cascade.models):
+        raise ConfigurationInvalid("cascade.tiers: a model is in them twice", param="cascade")
+    if not last or not is_adapter_name(cascade.name) or cascade.name in _names(config):
+        raise ConfigurationInvalid("cascade: two tiers at least, and a name that no model has", param="cascade")
 
 
 def _names(config: ServeConfig) -> Iterator[str]:

@@ -9,7 +9,7 @@ import msgspec
 
 from cactus_actors.config import CloudBudget, GatewaySettings, HandoffSettings, ServeConfig
 from cactus_actors.config_fields import ConfigField, config_fields
-from cactus_actors.config_models import ModelEntry
+from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
 from docs.generate.layout import item, page, paragraphs
 
 INTRODUCTION = """\
@@ -85,6 +85,12 @@ SECTIONS: list[tuple[str, type[msgspec.Struct], str]] = [
         HandoffSettings,
         "The cloud for jobs of low confidence; see [handoff](../guide/handoff.md).",
     ),
+    (
+        "`[cascade]`",
+        CascadeSettings,
+        "Models that are asked one after the other; see [cascades](../guide/cascades.md).",
+    ),
+    ("`[[cascade.tiers]]`", CascadeTier, ""),
     ("`[[handoff.budgets]]`, `[[handoff.audit_budgets]]`", CloudBudget, ""),
 ]
 _UNITS = [(1024**3, "GiB"), (1024**2, "MiB"), (86400, "days")]
@@ -122,6 +128,8 @@ def _text(field: ConfigField) -> str:
 
 
 def _default(name: str, value: Any) -> str:
+    if value is msgspec.NODEFAULT:
+        return "required"
     if value in (None, []):
         return "not set"
     if isinstance(value, bool):

@@ -55,7 +55,7 @@ connection, `reconnected` without its dispatches.""",
     ),
     "Streams": (r"cactus_(subscribed_.*|stream_.*|late_.*)", ""),
     "Cloud": (
-        r"cactus_(handoff.*|cloud_.*|audit.*)",
+        r"cactus_(handoff.*|model_handed_on|cloud_.*|audit.*)",
         """\
 `cloud_spent_*` is what all tenants spent in each period that has a budget, or since the handoff actor started
 ([handoff](../guide/handoff.md#budgets)). `audit*` are of [answers that stay](../guide/handoff.md#audits); they are

@@ -14,6 +14,7 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.results import (
     Alternative,
     Handoff,
+    HandoffTier,
     IncompleteCall,
     Measures,
     Source,
@@ -64,6 +65,7 @@ RESULT_TYPES = (
     Timings,
     Measures,
     Handoff,
+    HandoffTier,
     ToolCall,
     IncompleteCall,
     TokenLogprob,

@@ -84,7 +84,7 @@ class Admission:
             return
         if self._state.is_draining:
             raise Unavailable("the service is draining", retry_after=5.0)
-        fleet = self._state.fleets.requested(submit.model)
+        fleet, is_cascade = self._state.fleets.requested(submit.model), self._is_cascade(submit)
         adapter = fleet.adapters.key_of(submit.model, submit.options.lora)
         submission = Submission(
             digest,
@@ -97,6 +97,7 @@ class Admission:
             submit.keyed,
             adapter,
             fleet.name,
+            is_cascade,
         )
         pending = self._pending(submit, content, submission)
         pending.pictures = pictures
@@ -130,6 +131,7 @@ class Admission:
             submit.keyed,
             adapter,
             fleet.name,
+            self._is_cascade(submit),
         )
         pending = self._pending(submit, _canonical(submit), submission)
         pending.record, pending.refusal = record, refusal
@@ -274,7 +276,7 @@ class Admission:
                 frames=tuple(picture.content for picture in pending.pictures),
                 kept=tuple(reference.digest for reference in kept),
                 tenant=pending.tenant,
-                model=pending.submission.model,
+                model=state.settings.cascade.name if pending.submission.is_cascade else pending.submission.model,
             )
         )
 
@@ -307,6 +309,13 @@ class Admission:
         work = forecast.work_of_request(len(content), submit.options)
         pending.reservation = replace(pending.reservation, work=work)
         return pending
+
+    def _is_cascade(self, submit: Submit) -> bool:
+        """True for a request to the cascade; raises InvalidRequest if it also names an adapter."""
+        is_cascade = self._state.settings.cascade.is_named_by(submit.model)
+        if is_cascade and submit.options.lora:
+            raise InvalidRequest("an adapter belongs to one model, not to a cascade", param="lora")
+        return is_cascade
 
     def _release_reservation(self, job_id: str) -> Job | None:
         """End the reservation of a job that the journal has handled; returns the job, unless it has ended."""

@@ -66,6 +66,7 @@ def _has_stayed(job: Job, result: Result) -> bool:
     """True for a whole answer that passed the gates of a job that the service's signal might have handed off."""
     return (
         job.is_gated
+        and not job.submission.is_cascade
         and not job.prepared.policy.compares_entropy
         and job.handoff.gate_failure is None
         and job.prepared.policy.allow_cloud

@@ -1,4 +1,4 @@
-"""Hands jobs of low confidence to the cloud, while the local run continues as the fallback."""
+"""Hands jobs of low confidence to the next model of a cascade, or to the cloud, with the local run as the fallback."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cactus_actors.router.cascade.cloud_share import CloudShare
 from cactus_actors.router.cascade.confidence_gates import early_gate_failure, final_gate_failure, unavailable_decision
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
+from cactus_actors.router.lifecycle.tiers import Tiers
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, GateFailure, HandoffDecision
 from cactus_actors.router.state.job import Job
@@ -28,7 +29,8 @@ class Escalations:
     the stream is held back until the cloud has sent a chunk or failed.
     """
 
-    def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher) -> None:
+    def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher, tiers: Tiers) -> None:
+        self._tiers = tiers
         settings = state.settings
         self._jobs = state.jobs
         self._fleets = state.fleets
@@ -51,7 +53,8 @@ class Escalations:
 
         The local run of a job that is handed off there stops, unless it `is_complete`, until the cloud has failed.
         """
-        self._share.on_job()
+        if not job.tiers:
+            self._share.on_job()
         value = job.local.prompt_value
         if value is None or job.prepared.policy.compares_entropy or not self._gates.fails_at_prompt(value):
             return
@@ -74,13 +77,14 @@ class Escalations:
                 handoff.decision = _late_decision(job)
             else:
                 self._escalate(job, gate_failure, now)
+                return
 
     def escalate_at_end(self, job: Job, now: float) -> bool:
-        """Apply the last gate to a local run without an error; True if the job now waits for the cloud."""
+        """Apply the last gate to a local run without an error; True if the job now waits for another model."""
         gate_failure = final_gate_failure(self._signal_of(job), job.local.log.confidence_samples, job.threshold)
         if gate_failure is None or job.cloud is not None:
             return False
-        if job.publication.is_seen or not job.prepared.policy.allow_cloud:
+        if job.publication.is_seen or not job.may_be_handed_off:
             if job.handoff.gate_failure is None:
                 self._record(job, gate_failure)
             job.handoff.decision = job.handoff.decision or _late_decision(job)
@@ -170,6 +174,8 @@ class Escalations:
 
     def _escalate(self, job: Job, gate_failure: GateFailure, now: float) -> bool:
         self._record(job, gate_failure)
+        if self._tiers.hand_on(job, gate_failure, now):
+            return True
         # Every handoff passes here, whichever gate failed.
         decision = self._refusal() if job.prepared.policy.allow_cloud else _late_decision(job)
         if decision is None and self._share.is_spent:
@@ -248,6 +254,6 @@ class Escalations:
 
 
 def _late_decision(job: Job) -> HandoffDecision:
-    if not job.prepared.policy.allow_cloud:
+    if not job.may_be_handed_off:
         return HandoffDecision("suppressed", job.prepared.cloud_refusal or NOT_ALLOWED)
     return HandoffDecision("recommended", "the stream was committed before the confidence fell")

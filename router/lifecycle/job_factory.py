@@ -8,9 +8,10 @@ from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.exact_integers import text_if_inexact
 from cactus_actors.protocol.messages import Accepted
 from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.job import Job, share_owner
 from cactus_actors.router.state.local_run import LocalAnswer
-from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.prepared_request import PreparedRequest, PreparedTier
 from cactus_actors.router.state.queue_load import load_of_request
 from cactus_actors.router.state.reservation import Reservation
 from cactus_actors.router.state.submission import PendingSubmit
@@ -32,7 +33,8 @@ class JobFactory:
 
     def job(self, pending: PendingSubmit, prepared: PreparedRequest) -> Job:
         """A job that is not admitted yet."""
-        state, prepared, fleet = self._state, self.granted(pending, prepared), self._state.fleets.of(pending)
+        state, fleet = self._state, self._state.fleets.of(pending)
+        prepared, tiers = self._tiers(pending, prepared)
         submission, params = pending.submission, prepared.params
         self._num_made += 1
         job = Job(
@@ -57,19 +59,40 @@ class JobFactory:
                 seed_text=text_if_inexact(params.seed),
             ),
             self._num_made,
-            LocalAnswer(
-                TokenLog(
-                    fleet.served.tokens if params.num_logprobs >= 0 else None,
-                    prepared.prompt_ids if params.prompt_logprobs else None,
-                )
-            ),
+            local_answer(fleet, prepared, is_cascade=submission.is_cascade),
             pending.requesters,
         )
-        if job.is_gated and not job.prepared.policy.compares_entropy:
+        if tiers:
+            job.tiers, job.publication.is_released = tiers, False
+        if job.is_gated and not (job.prepared.policy.compares_entropy or submission.is_cascade):
             job.threshold, job.threshold_step = max(job.threshold, state.min_threshold), state.threshold_step
-        if _is_judged_by_prompt(job):
+        if is_judged_by_prompt(job):
             job.prompt_probe = fleet.served.prompt_probe
         return job
+
+    def _tiers(self, pending: PendingSubmit, prepared: PreparedRequest) -> tuple[PreparedRequest, list[PreparedTier]]:
+        """The request for its model and, in a cascade, for the later ones, each with the threshold of its tier."""
+        if not pending.submission.is_cascade:
+            return self.granted(pending, prepared), []
+        all_tiers = [PreparedTier(pending.submission.model, prepared), *prepared.tiers]
+        last = all_tiers[-1]
+        first, *others = (self._of_cascade(pending, tier, is_last=tier is last) for tier in all_tiers)
+        return first.prepared, others
+
+    def _of_cascade(self, pending: PendingSubmit, tier: PreparedTier, *, is_last: bool) -> PreparedTier:
+        cascade, prepared = self._state.settings.cascade, self.granted(pending, tier.prepared)
+        policy, refusal = prepared.policy, prepared.cloud_refusal
+        if not cascade.ends_in_cloud:
+            refusal = "the cascade does not end in the cloud"
+        threshold = cascade.threshold_of(tier.model)
+        policy = msgspec.structs.replace(
+            policy,
+            allow_cloud=policy.allow_cloud and cascade.ends_in_cloud,
+            cloud_handoff_threshold=0.0 if is_last and not cascade.ends_in_cloud else threshold,
+            compares_entropy=False,
+        )
+        prepared = msgspec.structs.replace(prepared, policy=policy, cloud_refusal=refusal, tiers=[])
+        return PreparedTier(tier.model, prepared)
 
     def granted(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
         """The request with its tenant's cache salt, its key's right to the cloud, and its time limit."""
@@ -94,8 +117,20 @@ class JobFactory:
         return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes, cloud_refusal=cloud_refusal)
 
 
-def _is_judged_by_prompt(job: Job) -> bool:
+def is_judged_by_prompt(job: Job) -> bool:
     """True if the value of the prompt is compared, or returned; a probe is that of the model without adapters."""
     policy = job.prepared.policy
     is_compared = job.is_gated and not policy.compares_entropy
     return (is_compared or policy.returns_gate_inputs) and not job.submission.adapter
+
+
+def local_answer(fleet: ModelFleet, prepared: PreparedRequest, *, is_cascade: bool = False) -> LocalAnswer:
+    """The answer of a model to a request, before its first token; the stream of a cascade names the model."""
+    params = prepared.params
+    log = TokenLog(
+        fleet.served.tokens if params.num_logprobs >= 0 else None,
+        prepared.prompt_ids if params.prompt_logprobs else None,
+    )
+    if is_cascade:
+        log.model = fleet.name
+    return LocalAnswer(log)

@@ -9,6 +9,7 @@ from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.job_result import ended_state, make_result
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
+from cactus_actors.router.lifecycle.tiers import Tiers
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.job import Job
@@ -20,9 +21,15 @@ class JobFinisher:
     """Ends live jobs."""
 
     def __init__(
-        self, state: RouterState, streams: Streams, journal_writer: JournalWriter, audit_sampler: AuditSampler
+        self,
+        state: RouterState,
+        streams: Streams,
+        journal_writer: JournalWriter,
+        audit_sampler: AuditSampler,
+        tiers: Tiers,
     ) -> None:
         self._state = state
+        self._tiers = tiers
         self._fleets = state.fleets
         self._outbox = state.outbox
         self._streams = streams
@@ -52,6 +59,8 @@ class JobFinisher:
             gates=self._state.settings.handoff_gates,
             fingerprint=fleet.served.fingerprint,
         )
+        if job.submission.is_cascade:
+            result = self._tiers.with_path(job, result, now)
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.submission.is_keyed)
         self._state.jobs.end(job, ended, result.handoff.status)

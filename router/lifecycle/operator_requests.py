@@ -108,6 +108,7 @@ def _model_status(fleet: ModelFleet, *, with_totals: bool) -> ModelStatus:
         desired_workers=fleet.desired_workers,
         waiting=fleet.dispatcher.num_waiting,
         running=sum(len(worker.assignments) for worker in workers if worker.is_local),
+        handed_on=fleet.counters.num_handed_on,
         totals=fleet.counters.totals() if with_totals else None,
     )
 

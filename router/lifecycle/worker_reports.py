@@ -143,8 +143,14 @@ class WorkerReports:
             job.local.cached_tokens = delta.cached_tokens
         if job.is_gated and num_new and not num_before:
             self._escalations.on_first_tokens(job, now, is_complete=delta.finish is not None)
-        if job.is_gated and (num_of_answer := len(log.confidence_samples.entropies) - num_measured):
+        if (
+            job.is_gated
+            and job.local.log is log
+            and (num_of_answer := len(log.confidence_samples.entropies) - num_measured)
+        ):
             self._escalations.check_gates(job, num_of_answer, now)
+        if job.local.log is not log:
+            return  # another model has the job
         self._advance(job, now)
         if delta.finish is not None:
             self._fleets.of(job).dispatcher.workers.release(assignment)

@@ -19,9 +19,12 @@ import msgspec
 
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.results import Source
 from cactus_actors.router.preparation.documents import Documents, Find, no_documents, prepare_with_documents
 from cactus_actors.router.preparation.picture_cache import MAX_BYTES, PictureCache
 from cactus_actors.router.preparation.picture_contents import PictureContents
+from cactus_actors.router.preparation.prepared_tiers import prepare_tiers
 from cactus_actors.router.preparation.preparer_frames import (
     PreparerReady,
     PreparerReply,
@@ -87,9 +90,15 @@ def main() -> None:
     cache = PictureCache()
 
     def prepare_one(request: PreparerRequest, frames: Sequence[bytes]) -> PreparedRequest:
-        contents = PictureContents(reader, frames, keeps=settings.keeps_pictures, cache=cache, tenant=request.tenant)
+        def prepare_for(name: str, submit: Submit, sources: Sequence[Source] | None) -> PreparedRequest:
+            keeps, tenant = settings.keeps_pictures, request.tenant
+            contents = PictureContents(reader, frames, keeps=keeps, cache=cache, tenant=tenant)
+            return prepare_with_documents(submit, sources, models[name], finds[name], contents)
+
         name, submit = request.model, request.submit
-        prepared = prepare_with_documents(submit, request.sources, models[name], finds[name], contents)
+        if settings.cascade.is_named_by(name):
+            return prepare_tiers(settings.cascade.models, submit, request.sources, prepare_for)
+        prepared = prepare_for(name, submit, request.sources)
         return msgspec.structs.replace(prepared, model=name) if name and submit.model is None else prepared
 
     warnings.filterwarnings("ignore", module="PIL")  # about pictures of clients, who get an error or none

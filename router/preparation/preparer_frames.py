@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cactus_actors.config_models import CascadeSettings
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
@@ -26,12 +27,13 @@ class PreparerModel(msgspec.Struct, frozen=True):
 
 
 class PreparerSettings(msgspec.Struct, frozen=True):
-    """The models and the corpus of a child, and sources of pictures.
+    """The models, the cascade and the corpus of a child, and sources of pictures.
 
     With `keeps_pictures` the child returns the pictures that it read.
     """
 
     models: list[PreparerModel]
+    cascade: CascadeSettings
     corpus: str | None
     pictures: PictureAccess = DATA_URLS_ALONE
     keeps_pictures: bool = False
@@ -54,7 +56,7 @@ class EncodedRequest(msgspec.Struct, frozen=True, array_like=True):
 class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
     """A request to prepare, and its documents if they were chosen before; `num_frames` pictures follow it.
 
-    `model` is the name of its model among several.
+    `model` is the name of its model among several, or that of the cascade.
     """
 
     submit: Submit

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from cactus_actors.config_models import NO_CASCADE, CascadeSettings
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
@@ -57,6 +58,7 @@ class PreparerProcess:
     def __init__(
         self,
         *models: PreparerModel,
+        cascade: CascadeSettings = NO_CASCADE,
         corpus: Path | None = None,
         limit_s: float = LIMIT_S,
         cpu_s: float = CPU_S,
@@ -64,7 +66,7 @@ class PreparerProcess:
         keeps_pictures: bool = False,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
-        settings = PreparerSettings(list(models), corpus_path, pictures, keeps_pictures)
+        settings = PreparerSettings(list(models), cascade, corpus_path, pictures, keeps_pictures)
         self._argument = msgspec.json.encode(settings).decode()
         self._limit_s = limit_s
         self._cpu_s = cpu_s

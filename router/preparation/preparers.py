@@ -25,6 +25,7 @@ def preparers_of(
         return PreparerProcess(
             PreparerModel(str(first.path), first.overrides, first.name),
             *(PreparerModel(str(it.path), it.overrides, it.name) for it in others),
+            cascade=settings.cascade,
             corpus=corpus,
             pictures=settings.pictures,
             keeps_pictures=keeps_pictures,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.config_models import NO_CASCADE, CascadeSettings
 from cactus_actors.protocol.errors import ModelNotFound
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.router.effects import Outbox
@@ -43,7 +44,8 @@ class ModelFleet:
 class ModelFleets:
     """The fleets of all models, the default one first. Cloud workers are in the worker table of the first."""
 
-    def __init__(self, fleets: Iterable[ModelFleet]) -> None:
+    def __init__(self, fleets: Iterable[ModelFleet], cascade: CascadeSettings = NO_CASCADE) -> None:
+        self._cascade = cascade
         self._by_name: dict[str, ModelFleet] = {fleet.name: fleet for fleet in fleets}
         self.first = next(iter(self._by_name.values()))
         self._by_served_name: dict[str, ModelFleet] = {}
@@ -58,8 +60,8 @@ class ModelFleets:
 
     @property
     def names(self) -> str:
-        """The names of the models, for messages."""
-        return ", ".join(self._by_name)
+        """The names that requests may use, without aliases, for messages."""
+        return ", ".join([*self._by_name, *([self._cascade.name] if self._cascade.tiers else [])])
 
     @property
     def cloud(self) -> Dispatcher:
@@ -120,14 +122,16 @@ class ModelFleets:
         fleet = self.first if name is None and len(self) == 1 else self._by_served_name.get(name or "")
         if fleet is None:
             wanted = "name a model" if name is None else f"no model {name[:MAX_SHOWN]!r}"
-            raise ModelNotFound(f"{wanted}; models of this service: {self.names}", param=param)
+            raise ModelNotFound(f"{wanted}; models of this service: {', '.join(self._by_name)}", param=param)
         return fleet
 
     def requested(self, model: str | None) -> ModelFleet:
-        """The fleet of a request's `model`: a name, an alias, or an adapter of one; raises ModelNotFound.
+        """The fleet of a request's `model`: a name, an alias, an adapter of one, or the cascade; raises ModelNotFound.
 
         A service of one model has it for any name.
         """
+        if self._cascade.is_named_by(model):
+            return self._by_name[self._cascade.models[0]]
         if model is None or len(self) == 1:
             return self.first
         fleet = self._by_served_name.get(model)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.prompt_probe import PromptProbe
+from cactus_actors.protocol.results import HandoffTier
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, HandoffState
 from cactus_actors.router.state.job_cost import cost_of
 from cactus_actors.router.state.local_run import Attempts, LocalAnswer
-from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.prepared_request import PreparedRequest, PreparedTier
 from cactus_actors.router.state.submission import SubmittedRequest
 from cactus_actors.router.state.token_log import TokenLog
 
@@ -46,7 +47,8 @@ class Job(SubmittedRequest):
     The clients in `attached` are sent its end. `arrival_index` counts jobs; `virtual_start` is its user's turn in
     the queue. A job that is not `is_admitted` waits for the journal: its clients know nothing of it, and it is
     in no queue. An `is_gated` job may be handed off if its confidence is below its `threshold`, which was tightened
-    `threshold_step` times. The `prompt_probe` judges the prompt of a job that has a gate there.
+    `threshold_step` times. The `prompt_probe` judges the prompt of a job that has a gate there. `tiers` are the models
+    of a cascade that are left, `passed` those that were not sure; the present one has it since `tier_began_at`.
     """
 
     prepared: PreparedRequest
@@ -64,13 +66,34 @@ class Job(SubmittedRequest):
     threshold: float = field(init=False)
     threshold_step: int = field(default=0, init=False)
     prompt_probe: PromptProbe | None = field(default=None, init=False)
+    tiers: list[PreparedTier] = field(default_factory=list, init=False)
+    passed: list[HandoffTier] = field(default_factory=list, init=False)
+    tier_began_at: float = field(init=False)
 
     def __post_init__(self) -> None:
-        policy = self.prepared.policy
-        self.threshold = policy.cloud_handoff_threshold
-        self.is_gated = policy.cloud_handoff_threshold > 0
-        is_released = policy.cloud_handoff_threshold == 0 or not policy.allow_cloud
-        self.publication = Publication(self.submission.encoding, is_released)
+        self.tier_began_at = self.submission.arrived_at
+        self.threshold = self.prepared.policy.cloud_handoff_threshold
+        self.is_gated = self.threshold > 0
+        self.publication = Publication(self.submission.encoding, not self._is_held_back)
+
+    def begin_tier(self, prepared: PreparedRequest, local: LocalAnswer, work: float, now: float) -> None:
+        """Begin anew with another model, before any item of the stream was shown."""
+        self.prepared, self.local, self.tier_began_at = prepared, local, now
+        self.reservation = replace(self.reservation, work=work)
+        self.handoff = HandoffState()
+        self.attempts.lost_workers, self.attempts.is_retry = [], False
+        self.threshold = prepared.policy.cloud_handoff_threshold
+        self.is_gated = self.threshold > 0
+        self.publication.restart(is_released=not self._is_held_back)
+
+    @property
+    def may_be_handed_off(self) -> bool:
+        """True if there is another model for it: a later one of its cascade, or the cloud."""
+        return bool(self.tiers) or self.prepared.policy.allow_cloud
+
+    @property
+    def _is_held_back(self) -> bool:
+        return self.is_gated and self.may_be_handed_off
 
     @property
     def state(self) -> JobState:

@@ -24,7 +24,8 @@ class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     `cloud_refusal` is the reason why the job cannot go to a cloud; the policy then forbids it, too. `ends_context`:
     `max_tokens` was limited by the context, and the API reports that (`model_length`). `sources` are the documents in
     the prompt, `pictures` its pictures, whose placeholders are at `picture_spans`. `self_contained` is the request for
-    a journal, if pictures were read for it; it is dropped when the job is accepted.
+    a journal, if pictures were read for it; it is dropped when the job is accepted. `tiers` are the later models of a
+    cascade, with the request prepared for each.
     """
 
     prompt_ids: list[int]
@@ -47,8 +48,16 @@ class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     pictures: list[PreparedPicture] = []
     picture_spans: tuple[PictureSpan, ...] = ()
     self_contained: SelfContainedRequest | None = None
+    tiers: list[PreparedTier] = []
 
     @property
     def readable_tools(self) -> list[dict[str, Any]]:
         """The tools that the answer may call."""
         return self.tools or self.request.tools or []
+
+
+class PreparedTier(msgspec.Struct, frozen=True, array_like=True):
+    """A request as it is prepared for the model of that name."""
+
+    model: str
+    prepared: PreparedRequest

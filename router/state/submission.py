@@ -19,7 +19,8 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
 
     `encoding` is that of its stream. `account` is the API key that pays for it, empty without one; `grants` are
     those of its key or account. An `is_keyed` request has a job id that follows from an idempotency key. `adapter` is
-    the key of its adapter, or empty; `model` is the name of the model that runs it, empty in a service of one.
+    the key of its adapter, or empty; `model` is the name of the model that runs it, empty in a service of one;
+    that of an `is_cascade` job may change.
     """
 
     digest: bytes
@@ -32,6 +33,7 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
     is_keyed: bool = False
     adapter: str = ""
     model: str = ""
+    is_cascade: bool = False
 
 
 @dataclass(slots=True, eq=False)

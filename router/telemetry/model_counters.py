@@ -29,6 +29,7 @@ class ModelCounters:
         self._max_tokens = Histogram(TOKENS)
         self._prompt_tokens_done = 0
         self.num_generated_tokens = 0
+        self.num_handed_on = 0
         self._ended: Counter[FinishReason] = Counter(dict.fromkeys(get_args(FinishReason), 0))
 
     def on_ended(self, report: JobReport) -> None:

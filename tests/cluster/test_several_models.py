@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.config_models import ModelEntry
+from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
 from cactus_actors.protocol.errors import ModelNotFound
 from cactus_actors.protocol.messages import Status
 from tests.support.models.letter_tokenizer import write_letter_tokenizer
@@ -37,6 +37,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             ModelEntry(name="cactus-sprout", aliases=["small"]),
             ModelEntry(name="tiny", path=str(tiny), aliases=["big"], weights="float32"),
         ],
+        cascade=CascadeSettings(
+            name="both", tiers=[CascadeTier(model="cactus-sprout", threshold=1.0), CascadeTier(model="tiny")]
+        ),
         cache_tokens=4096,
         jobs_endpoint="tcp://127.0.0.1:*",
         stream_endpoint="tcp://127.0.0.1:*",
@@ -59,14 +62,14 @@ def test_each_request_is_answered_by_the_model_that_it_names(running: Running) -
     assert client.complete(prompt="Once", **OPTIONS).model == "cactus-sprout"
     assert small.token_ids != tiny.token_ids
     assert small.usage.prompt_tokens != 0
-    with pytest.raises(ModelNotFound, match="models of this service: cactus-sprout, tiny"):
+    with pytest.raises(ModelNotFound, match="models of this service: cactus-sprout, tiny, both"):
         client.complete(prompt="Once", model="medium", **OPTIONS)
 
 
 def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) -> None:
     with httpx.Client(base_url=f"http://{running.http}", timeout=60) as http:
         cards = http.get("/v1/models").json()["data"]
-        assert [card["id"] for card in cards] == ["cactus-sprout", "tiny"]
+        assert [card["id"] for card in cards] == ["cactus-sprout", "tiny", "both"]
         assert http.get("/v1/models/big").json()["id"] == "tiny"
         ids = {
             name: http.post("/tokenize", json={"content": "a story", "model": name}).json()["tokens"]
@@ -81,13 +84,35 @@ def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) 
         for path, body in (("/tokenize", {"content": "a"}), ("/v1/completions", {"prompt": "a"})):
             refused = http.post(path, json={**body, "model": "medium"})
             assert refused.status_code == 404
-            assert "cactus-sprout, tiny" in refused.json()["error"]["message"]
+            assert "cactus-sprout, tiny, both" in refused.json()["error"]["message"]
         metrics = http.get("/metrics").text
         for model in ("cactus-sprout", "tiny"):
             assert f'cactus_request_success_total{{finished_reason="length",model_name="{model}"}}' in metrics or (
                 f'cactus_request_success_total{{model_name="{model}",finished_reason="length"}}' in metrics
             )
             assert f'cactus_model_workers_desired{{model_name="{model}"}} 1.0' in metrics
+
+
+def test_a_cascade_hands_on_what_its_first_model_is_not_sure_of(running: Running) -> None:
+    client = running.client
+    alone = client.complete(prompt="Once", model="tiny", **OPTIONS)
+    result = client.complete(prompt="Once", model="both", **OPTIONS)
+    assert (result.model, result.token_ids, result.usage) == ("tiny", alone.token_ids, alone.usage)
+    assert isinstance(result.handoff.path, list)
+    assert [(tier.model, tier.gate) for tier in result.handoff.path] == [
+        ("cactus-sprout", "first token"),
+        ("tiny", None),
+    ]
+    stream = client.stream(prompt="Once", model="both", **OPTIONS)
+    deltas = list(stream)
+    assert "".join(delta.text for delta in deltas) == alone.text
+    assert {delta.model for delta in deltas} == {"tiny"}
+    body = {"model": "both", "prompt": "Once", "max_tokens": 8, "seed": 5}
+    answer = httpx.post(f"http://{running.http}/v1/completions", json=body, timeout=60).json()
+    assert (answer["model"], [tier["model"] for tier in answer["handoff"]["path"]]) == (
+        "tiny",
+        ["cactus-sprout", "tiny"],
+    )
 
 
 def test_a_model_is_scaled_and_a_killed_worker_is_replaced_within_it(running: Running) -> None:
@@ -112,6 +137,7 @@ def test_jobs_of_both_models_survive_a_killed_router(running: Running) -> None:
     client = running.client
     undisturbed = {name: client.complete(prompt="Once", model=name, **LONG).token_ids for name in ("small", "tiny")}
     jobs = {name: client.submit(prompt="Once", model=name, **LONG) for name in ("small", "tiny")}
+    undisturbed["both"], jobs["both"] = undisturbed["tiny"], client.submit(prompt="Once", model="both", **LONG)
     before = client.status()
     os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
     for name, job_id in jobs.items():

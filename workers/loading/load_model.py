@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.config import cache_format
-from cactus_actors.config_models import CacheFormat, WeightFormat
+from cactus_actors.config_models import CacheFormat, WeightFormat, cache_format
 
 if TYPE_CHECKING:
     from cactus_actors.workers.engine.model import Model

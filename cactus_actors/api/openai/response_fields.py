@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from cactus_actors.api.openai.body_request import BodyRequest
 from cactus_actors.protocol.results import Result, ToolCall, Usage
@@ -31,8 +32,9 @@ def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def model_of(request: BodyRequest, result: Result) -> str:
-    """The answering model: the cloud's, or the served one by the request's name for it."""
-    return result.model if result.cloud_handoff else request.model or result.model
+    """The answering model: the cloud's or that of a cascade, or the served one by the request's name for it."""
+    is_cascade = result.handoff.path is not UNSET
+    return result.model if result.cloud_handoff or is_cascade else request.model or result.model
 
 
 def finish_reason_of(request: BodyRequest, result: Result) -> str:

@@ -167,6 +167,8 @@ def _of_jobs(status: Status) -> Iterator[Metric]:
         running, waiting = ({it.name: getattr(it, state) for it in status.models} for state in ("running", "waiting"))
     for state, numbers in (("running", running), ("waiting", waiting)):
         yield gauge(f"num_requests_{state}", f"Jobs {state}.", by_name(numbers), "model_name")
+    handed_on = by_name({it.name: it.handed_on for it in status.models})
+    yield counter("model_handed_on", "Jobs handed on to the next tier of a cascade.", handed_on, "model_name")
     desired = {it.name: it.desired_workers for it in status.models} or {status.model: status.desired_workers}
     yield gauge("model_workers_desired", "Desired number of workers of the model.", by_name(desired), "model_name")
 

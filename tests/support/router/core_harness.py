@@ -14,7 +14,7 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.prompt_probe import PromptProbe
-from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.results import Result, Source
 from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.protocol.worker_messages import (
     Abort,
@@ -41,12 +41,14 @@ from cactus_actors.router.effects import (
 )
 from cactus_actors.router.preparation.documents import Find, no_documents, prepare_with_documents
 from cactus_actors.router.preparation.picture_contents import PictureContents
+from cactus_actors.router.preparation.prepared_tiers import prepare_tiers
 from cactus_actors.router.router_state import LOAD_LIMITS, RouterOptions
 from cactus_actors.router.state.caller import ANONYMOUS, Caller
 from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import WriteEnded
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.router.state.service_facts import ServiceFacts
 from tests.support.router.letter_model import LetterModel
@@ -288,10 +290,15 @@ class RouterHarness:
         try:
             frames = request.frames or (self.disk.load(request.kept) if self.disk else ())
             contents = PictureContents(frames=frames, keeps=self.disk is not None)
-            submit = decode_submit(request.content)
+            submit, cascade = decode_submit(request.content), self.core.state.settings.cascade
+            if cascade.is_named_by(request.model):
+                return prepare_tiers(cascade.models, submit, request.sources, self._prepared_for)
             return prepare_with_documents(submit, request.sources, self.model, self._find, contents)
         except CactusError as error:
             return error
+
+    def _prepared_for(self, _: str, submit: Submit, sources: Sequence[Source] | None) -> PreparedRequest:
+        return prepare_with_documents(submit, sources, self.model, self._find)
 
     def _deliver(self, identity: bytes, message: Any) -> None:
         if isinstance(message, Dispatch):

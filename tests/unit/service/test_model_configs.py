@@ -70,3 +70,34 @@ def test_contradictions_are_refused(settings: dict[str, Any], words: str) -> Non
 def test_an_entry_is_read_strictly(entry: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationInvalid, match="models"):
         make_config({"models": [entry]})
+
+
+TWO = [{"name": "a"}, {"name": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("tiers", "words"),
+    [
+        ([{"model": "a", "threshold": 0.5}, {"model": "c"}], "no model 'c'; there are a, b, cloud at the end"),
+        ([{"model": "cloud", "threshold": 0.5}, {"model": "a"}], "no model 'cloud'"),
+        ([{"model": "a"}, {"model": "b"}], "a needs a threshold above 0"),
+        ([{"model": "a", "threshold": 0.5}, {"model": "b", "threshold": 0.5}], "b needs no threshold"),
+        ([{"model": "a", "threshold": 0.5}, {"model": "a"}], "a model is in them twice"),
+        ([{"model": "a"}], "two tiers at least"),
+    ],
+)
+def test_tiers_of_a_cascade_are_checked(tiers: list[dict[str, Any]], words: str) -> None:
+    with pytest.raises(ConfigurationInvalid) as caught:
+        model_configs(make_config({"models": TWO, "cascade": {"tiers": tiers}}))
+    assert words in caught.value.message
+
+
+def test_a_cascade_has_a_name_of_its_own_and_may_end_in_the_cloud() -> None:
+    tiers = [{"model": "a", "threshold": 0.5}, {"model": "cloud"}]
+    config = make_config({"models": TWO, "cascade": {"tiers": tiers}})
+    assert len(model_configs(config)) == 2
+    assert (config.cascade.models, config.cascade.ends_in_cloud) == (["a"], True)
+    with pytest.raises(ConfigurationInvalid, match="a name that no model has"):
+        model_configs(make_config({"models": TWO, "cascade": {"name": "b", "tiers": tiers}}))
+    with pytest.raises(ConfigurationInvalid, match="no model 'a'"):
+        model_configs(make_config({"cascade": {"tiers": tiers}}))
