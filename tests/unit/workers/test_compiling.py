@@ -15,6 +15,7 @@ import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.kernels.compile_cache import compile_lock, sources_hash
+from cactus_actors.workers.loading.compile_events import log_other_compilation
 
 LIMIT_S = 300.0
 LOAD = """
@@ -119,6 +120,15 @@ def test_compiled_code_of_other_sources_is_removed(tmp_path: Path) -> None:
     with compile_lock(kept_in(tmp_path)):
         pass
     assert set(tmp_path.iterdir()) == {*kept, tmp_path / "compiling.lock"}
+
+
+def test_a_compilation_of_another_process_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for directory in (tmp_path / "missing", tmp_path):
+        log_other_compilation(directory)
+    with compile_lock(kept_in(tmp_path)):
+        log_other_compilation(tmp_path)
+    log_other_compilation(tmp_path)
+    assert caplog.messages == [f"the model waits for another process that compiles kernels into {tmp_path}"]
 
 
 def test_the_garbage_collector_is_disabled_during_compilation(tmp_path: Path) -> None:
