@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cactus_actors.config import ServeConfig
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.models.mmproj_path import find_mmproj
-from cactus_actors.protocol.errors import CactusError, ModelFileInvalid
+from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES
 from cactus_actors.service.actor_settings import ServiceModel, adapters_of, has_draft_head, overrides_of
 from cactus_actors.service.model_check import check_model
@@ -26,7 +26,9 @@ class ModelSource(NamedTuple):
 def find_service_model(named: NamedConfig, announce: Callable[[str], None]) -> ServiceModel:
     """A model of the service with its files; raises the errors of `find_model`, which name it among several."""
     try:
+        _check_adapter_names(named.config, {named.name, *named.aliases, named.config.alias})
         source = find_model(named.config, announce)
+        _check_adapter_names(named.config, set() if named.name else {source.name})
     except CactusError as error:
         if named.name:
             raise type(error)(f"model {named.name}: {error.message}", param=error.param) from None
@@ -39,6 +41,12 @@ def find_service_model(named: NamedConfig, announce: Callable[[str], None]) -> S
         mmproj=source.mmproj,
         own_name=source.name,
     )
+
+
+def _check_adapter_names(config: ServeConfig, taken: set[str | None]) -> None:
+    for adapter in adapters_of(config):
+        if adapter.name in taken:
+            raise ConfigurationInvalid(f"the adapter {adapter.name!r} has the name of its model", param="lora")
 
 
 def find_model(config: ServeConfig, announce: Callable[[str], None]) -> ModelSource:

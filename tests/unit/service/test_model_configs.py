@@ -10,6 +10,7 @@ import pytest
 from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.service.model_configs import model_configs
+from cactus_actors.service.model_source import find_service_model
 
 FILE = """
 workers = 2
@@ -101,3 +102,12 @@ def test_a_cascade_has_a_name_of_its_own_and_may_end_in_the_cloud() -> None:
         model_configs(make_config({"models": TWO, "cascade": {"name": "b", "tiers": tiers}}))
     with pytest.raises(ConfigurationInvalid, match="no model 'a'"):
         model_configs(make_config({"cascade": {"tiers": tiers}}))
+
+
+@pytest.mark.parametrize("settings", [{"alias": "poems"}, {"models": [{"name": "poems", "lora": ["poems=/a"]}]}])
+def test_no_adapter_has_a_name_of_its_model(settings: dict[str, Any]) -> None:
+    lora = {} if "models" in settings else {"lora": ["poems=/a"]}
+    [named] = model_configs(make_config(settings | lora))
+    with pytest.raises(ConfigurationInvalid, match="the adapter 'poems' has the name of its model") as caught:
+        find_service_model(named, lambda _: None)
+    assert caught.value.param == "lora"
