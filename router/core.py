@@ -32,7 +32,7 @@ from cactus_actors.router.lifecycle.membership import Membership
 from cactus_actors.router.lifecycle.revocation import revoke
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.lifecycle.subscribers import Subscribers
-from cactus_actors.router.lifecycle.tiers import Tiers
+from cactus_actors.router.lifecycle.tiers import TierSwitch
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterOptions, RouterState
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey
@@ -56,7 +56,7 @@ class RouterCore:
         self._fleets = state.fleets
         self._streams = Streams(state)
         self._journal_writer = JournalWriter(state)
-        audit_sampler, tiers = AuditSampler(state), Tiers(state)
+        audit_sampler, tiers = AuditSampler(state), TierSwitch(state)
         self._finisher = JobFinisher(state, self._streams, self._journal_writer, audit_sampler, tiers)
         self._admission = Admission(state, self._streams, self._journal_writer)
         self._escalations = Escalations(state, self._streams, self._finisher, tiers)

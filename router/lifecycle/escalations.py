@@ -10,7 +10,7 @@ from cactus_actors.router.cascade.cloud_share import CloudShare
 from cactus_actors.router.cascade.confidence_gates import early_gate_failure, final_gate_failure, unavailable_decision
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
-from cactus_actors.router.lifecycle.tiers import Tiers
+from cactus_actors.router.lifecycle.tiers import TierSwitch
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, GateFailure, HandoffDecision
 from cactus_actors.router.state.job import Job
@@ -29,7 +29,7 @@ class Escalations:
     the stream is held back until the cloud has sent a chunk or failed.
     """
 
-    def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher, tiers: Tiers) -> None:
+    def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher, tiers: TierSwitch) -> None:
         self._tiers = tiers
         settings = state.settings
         self._jobs = state.jobs

@@ -9,7 +9,7 @@ from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.job_result import ended_state, make_result
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
-from cactus_actors.router.lifecycle.tiers import Tiers
+from cactus_actors.router.lifecycle.tiers import TierSwitch
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.job import Job
@@ -26,7 +26,7 @@ class JobFinisher:
         streams: Streams,
         journal_writer: JournalWriter,
         audit_sampler: AuditSampler,
-        tiers: Tiers,
+        tiers: TierSwitch,
     ) -> None:
         self._state = state
         self._tiers = tiers

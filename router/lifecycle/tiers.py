@@ -13,7 +13,7 @@ from cactus_actors.router.state.cloud_attempt import GateFailure
 from cactus_actors.router.state.job import Job
 
 
-class Tiers:
+class TierSwitch:
     """A job that fails a gate moves to the queue of the next model, where it begins anew with that model's prompt.
 
     Nothing of it was shown to a client before. The answer so far is dropped, and the record of it kept for the result.
