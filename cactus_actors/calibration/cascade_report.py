@@ -118,6 +118,13 @@ def cascade_lines(report: CascadeReport, bound: Bound) -> Iterator[str]:
     yield f"{report.num_tested} questions; the others chose which thresholds to test."
     if any(tier.threshold is None for tier in report.tiers):
         yield "A model without a threshold answers nothing: leave it out."
+    yield "In cactus.toml:"
     if report.first_gate_tokens is not None:
-        yield "In cactus.toml, with the thresholds:"
         yield from configuration_lines(report.signal, report.first_gate_tokens)
+    yield "  [cascade]"
+    yield "  tiers = ["
+    for tier in report.tiers:
+        if tier.threshold is not None:
+            yield f'    {{ model = "{tier.model}", threshold = {tier.threshold!r} }},'
+    yield '    { model = "cloud" },'
+    yield "  ]"

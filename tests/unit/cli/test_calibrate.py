@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,6 +127,9 @@ def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
     assert {submit.model for submit in router.received_of(Submit)} == {"small", "large"}
     table = cactus("calibrate", "data.jsonl", *flags).stdout.splitlines()
     assert [line.split()[0] for line in table[2:6]] == ["model", "small", "large", "handed"]
+    tiers = tomllib.loads("\n".join(table[table.index("In cactus.toml:") + 1 :]))["cascade"]["tiers"]
+    assert [tier["model"] for tier in tiers] == ["small", "large", "cloud"]
+    assert [tier["threshold"] for tier in tiers[:2]] == [tier["threshold"] for tier in report["tiers"]]
     none = cactus("calibrate", "data.jsonl", "--max-error", "0.001", *flags[2:]).stdout
     assert none.startswith("No thresholds have a bound of 0.1%")
 
