@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.escalation.tiers import PROBE, answered_tiers
-from cactus_actors.calibration.granting import critical_sizes, grant
+from cactus_actors.calibration.granting import allowed_errors, critical_sizes, grant
 
 CONFIDENCE = 0.95
 NUM_LABELS = (200, 500, 1000)
@@ -109,7 +109,7 @@ def calibrate_often(population: Population, num_labels: int, num_calibrations: i
     kept = 0.0
     max_error, oracle = population.max_error, population.kept_by_oracle()
     critical = critical_sizes(num_labels, max_error, 1.0 - CONFIDENCE)
-    allowed = np.searchsorted(critical, np.arange(1, num_labels + 1), side="right") - 1
+    allowed = allowed_errors(critical, np.arange(1, num_labels + 1))
     passed = np.zeros(num_labels)
     for _ in range(num_calibrations):
         scores, right = population.sample(draw, num_labels)

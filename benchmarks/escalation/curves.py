@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.escalation.tiers import PROBE, SIGNALS, Bools, Floats, Tier, answered_tiers
+from benchmarks.escalation.tiers import PROBE, SIGNALS, Bools, Floats, Tier, answered_tiers, errors_after
 from cactus_actors.calibration.cascade_granting import combinations, outcome_of
 from cactus_actors.calibration.probability_fit import calibration_error, cross_validated_fits
 from cactus_actors.calibration.thresholds import area_under_curve
@@ -147,14 +147,9 @@ def print_tables(tiers: Sequence[Tier]) -> None:
     for share in SHARES:
         cells = []
         for name in (*SIGNALS, PROBE):
-            num = round(share * len(weak.right))
-            stays = np.argsort(weak.scores[name], kind="stable")[num:]
-            right = weak.right[stays].sum()
-            gone = np.setdiff1d(np.arange(len(weak.right)), stays)
-            cells.append(f"{right / len(stays):.1%} / {(right + strong.right[gone].sum()) / len(weak.right):.1%}")
-        print(
-            f"{share:4.0%}  " + "  ".join(f"{name} {cell}" for name, cell in zip((*SIGNALS, PROBE), cells, strict=True))
-        )
+            of_those, of_all = errors_after(share, weak.scores[name], weak.right, strong.right)
+            cells.append(f"{name} {1.0 - of_those:.1%} / {1.0 - of_all:.1%}")
+        print(f"{share:4.0%}  " + "  ".join(cells))
 
 
 def _calibration_error(tier: Tier) -> float:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.escalation.tiers import SIGNALS, Bools, Floats, asked_questions, disturbed
+from benchmarks.escalation.tiers import SIGNALS, Bools, Floats, asked_questions, disturbed, errors_after
 from cactus_actors.calibration.prompt_fit import PromptFit
 from cactus_actors.calibration.thresholds import area_under_curve
 from cactus_actors.models.catalog import resolve_model
@@ -109,13 +109,9 @@ def lines(own: Answered, second: Bools | None, probe: PromptProbe) -> list[str]:
     for name, scores in own.scores(probe).items():
         area = area_under_curve(scores.tolist(), own.right.tolist())
         cells = [f"{name:16} {area or 0.0:.3f}"]
-        order = np.argsort(scores, kind="stable")
         for share in SHARES:
-            num = round(share * len(order))
-            gone, stays = order[:num], order[num:]
-            wrong = (~own.right[stays]).sum()
-            of_all = wrong + (0 if second is None else (~second[gone]).sum())
-            cells.append(f"{wrong / len(stays):6.1%} / {of_all / len(order):5.1%}")
+            of_those, of_all = errors_after(share, scores, own.right, second)
+            cells.append(f"{of_those:6.1%} / {of_all:5.1%}")
         found.append("  ".join(cells))
     return found
 

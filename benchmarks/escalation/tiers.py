@@ -80,6 +80,18 @@ def answered_tiers(noises: Iterable[float], threads: int) -> list[Tier]:
     return tiers
 
 
+def errors_after(share: float, scores: Floats, right: Bools, second: Bools | None) -> tuple[float, float]:
+    """The shares of wrong answers among those that stay, and of all, if this share of least confidence is handed off.
+
+    second: (questions,), whether the second model is right; without it, it always is.
+    """
+    order = np.argsort(scores, kind="stable")
+    gone, stays = np.split(order, [round(share * len(order))])
+    wrong = int((~right[stays]).sum())
+    of_all = wrong + (0 if second is None else int((~second[gone]).sum()))
+    return wrong / len(stays), of_all / len(order)
+
+
 def disturbed(model: Path, directory: Path, noise: float) -> Path:
     """Write a copy of `model` to `directory`, without its probes, with Gaussian noise on every matrix.
 

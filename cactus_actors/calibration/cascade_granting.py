@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cactus_actors.calibration.granting import check_shares, critical_sizes
+from cactus_actors.calibration.granting import allowed_errors, check_shares, critical_sizes
 
 DESIGN_SHARE = 0.3
 """The share of the questions that orders the combinations."""
@@ -91,8 +91,8 @@ def grant_cascade(
     nothing = CascadeGrant(None, (0.0,) * values.shape[1], float(sum(costs)), len(test), 0, 0)
     if not num_design:
         return nothing
-    level = 1.0 - confidence
-    allowed = _allowed_errors(len(values), max_error, level)
+    critical = critical_sizes(len(test), max_error, 1.0 - confidence)
+    allowed = allowed_errors(critical, np.arange(len(test) + 1))
     granted: CascadeOutcome | None = None
     for thresholds in _sequence(values[design], right[design], costs, max_error):
         outcome = outcome_of(values[test], right[test], costs, thresholds)
@@ -150,11 +150,6 @@ def outcome_of(values: Floats, right: Bools, costs: Sequence[float], thresholds:
         waiting &= ~answered
     cost += costs[-1] * int(waiting.sum())
     return CascadeOutcome(thresholds, tuple(num_answered), num_wrong, cost / len(values))
-
-
-def _allowed_errors(num: int, max_error: float, level: float) -> npt.NDArray[np.int64]:
-    """Entry k is the number of wrong answers with which k kept ones pass the exact test, -1 if none do."""
-    return np.searchsorted(critical_sizes(num, max_error, level), np.arange(num + 1), side="right") - 1
 
 
 def _checked(

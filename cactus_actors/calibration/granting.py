@@ -134,6 +134,11 @@ def critical_sizes(num_answers: int, max_error: float, level: float) -> Counts:
     return np.array(sizes, np.int64)
 
 
+def allowed_errors(critical: Counts, sizes: Counts) -> Counts:
+    """The most wrong answers with which each size passes the test of `critical_sizes`; -1 if it never does."""
+    return np.searchsorted(critical, sizes, side="right") - 1
+
+
 def check_shares(max_error: float, confidence: float) -> None:
     """Raise ValueError unless both are between 0 and 1."""
     for name, share in (("max_error", max_error), ("confidence", confidence)):
@@ -181,8 +186,7 @@ def _last_granted(sizes: Counts, num_wrong: Counts, max_error: float, level: flo
         return None
     first = min(int(max_error * total / ERRORS_PER_SKIPPED_TEST), len(critical) - 1)
     tested = np.unique(np.append(np.searchsorted(sizes, critical[first:]), len(sizes) - 1))
-    allowed = np.searchsorted(critical, sizes[tested], side="right") - 1
-    failed = np.flatnonzero(num_wrong[tested] > allowed)
+    failed = np.flatnonzero(num_wrong[tested] > allowed_errors(critical, sizes[tested]))
     num_granted = int(failed[0]) if len(failed) else len(tested)
     return int(tested[num_granted - 1]) if num_granted else None
 

@@ -18,6 +18,18 @@ from cactus_actors.protocol.results import Measures
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
 
+def answer_with_entropy(monkeypatch: pytest.MonkeyPatch, entropy_of: Callable[[ScriptedJob], float]) -> None:
+    """Let answers end by themselves, with measures that follow from the entropy that `entropy_of` gives each."""
+    finish = ScriptedJob.finish
+
+    def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:
+        entropy = entropy_of(job)
+        measures = Measures(mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy)
+        return finish(job, finish_reason="stop", measures=measures, **changes)
+
+    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+
+
 def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     cactus: Callable[..., typer.testing.Result],
     router: ScriptedRouter,
@@ -25,15 +37,7 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Questions 0 to 59; answers below 20 are unsure and wrong."""
-    finish = ScriptedJob.finish
-
-    def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:
-        number = int(job.texts[0])
-        entropy = 0.9 if number < 20 else 0.01 * number
-        measures = Measures(mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy)
-        return finish(job, finish_reason="stop", measures=measures, **changes)
-
-    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+    answer_with_entropy(monkeypatch, lambda job: 0.9 if int(job.texts[0]) < 20 else 0.01 * int(job.texts[0]))
     lines = [{"question": str(number), "contains": "w4" if number >= 20 else "w9"} for number in range(60)]
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
     flags = [
@@ -73,13 +77,7 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
 def test_calibrate_grants_a_bound_for_all_or_for_groups(
     cactus: Callable[..., typer.testing.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = ScriptedJob.finish
-
-    def finish_with_measures(job: ScriptedJob, **changes: object) -> object:
-        measures = Measures(mean_logprob=-0.1, min_token_prob=0.5, entropy_mean=0.1, entropy_max=0.1)
-        return finish(job, finish_reason="stop", measures=measures, **changes)
-
-    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+    answer_with_entropy(monkeypatch, lambda _: 0.1)
     lines = [{"question": str(number), "contains": "w4", "group": "ab"[number % 2]} for number in range(20, 140)]
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
     flags = ["--max-error", "0.05", "--signal", "min_token_prob"]
@@ -101,17 +99,14 @@ def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of 400 questions the small model knows the last 200, and is sure of these; the large one knows the last 300."""
-    finish = ScriptedJob.finish
 
-    def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:
+    def entropy_of(job: ScriptedJob) -> float:
         knows = int(job.texts[0]) >= {"small": 200, "large": 100}[job.submit.model or ""]
         if not knows:
             job.texts[1] = " nothing"
-        entropy = (0.1 if knows else 0.7) + int(job.texts[0]) / 10_000
-        measures = Measures(mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy)
-        return finish(job, finish_reason="stop", measures=measures, **changes)
+        return (0.1 if knows else 0.7) + int(job.texts[0]) / 10_000
 
-    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+    answer_with_entropy(monkeypatch, entropy_of)
     lines = [{"question": str(number), "contains": "w1"} for number in range(400)]
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
     flags = ["--max-error", "0.05", "--signal", "entropy", "--cascade", "small, large", "--costs", "0.1,0.2,1"]
