@@ -5,8 +5,9 @@ from cactus_actors.batch.batch_runner import run_batch
 from cactus_actors.batch.failure_reasons import Reason, reasons_of
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.prompt_lines import PromptLine
-from cactus_actors.batch.second_pass.cloud_answers import SecondPassReport
-from cactus_actors.batch.second_pass.second_pass import SecondPassProgress, run_second_pass
+from cactus_actors.batch.second_pass.pass_outcomes import SecondPassReport
+from cactus_actors.batch.second_pass.pass_record import SecondPassProgress
+from cactus_actors.batch.second_pass.second_pass import run_second_pass
 from cactus_actors.batch.standard_input import keep_input
 
 __all__ = [

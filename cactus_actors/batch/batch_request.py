@@ -47,9 +47,10 @@ class BatchRequest:
 
     `options` fill in missing options of lines; `form` None is detected; `raw` bypasses the chat template for plain
     lines; `system` precedes conversations without a system message. `resume` continues a run, `retry_failed` runs
-    its failed lines again. Before a `second_pass` no line is handed off, and a finished run is left as it is. Without
-    `one_model` a resumed run may use another model. `account` is that of its jobs. Relative paths of pictures are below
-    the directory `pictures` of this machine; without it the service reads them.
+    its failed lines again. Before a `second_pass` no line is handed off, and a finished run is left as it is; it is by
+    the cloud, or by `second_pass_model`, a model of the service. Without `one_model` a resumed run may use another
+    model. `account` is that of its jobs. Relative paths of pictures are below the directory `pictures` of this machine;
+    without it the service reads them.
     """
 
     source: Path
@@ -63,6 +64,7 @@ class BatchRequest:
     retry_failed: bool = False
     overwrite: bool = False
     second_pass: bool = False
+    second_pass_model: str | None = None
     one_model: bool = True
     account: str = ""
     pictures: Path | None = None

@@ -20,6 +20,7 @@ from cactus_actors.batch.line_runner import LineRunner
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.prompt_file import Format, PromptFile
 from cactus_actors.batch.prompt_lines import PromptLine
+from cactus_actors.batch.second_model import second_model
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.results import Result
 
@@ -76,6 +77,8 @@ async def run_batch(
                 "or start again with --overwrite"
             )
         status = await client.status()  # before anything is written
+        if request.second_pass_model is not None:
+            second_model(request.second_pass_model, status)
         if request.one_model:
             wanted = msgspec.structs.replace(wanted, model=status.model_names)
         if begun is None or not is_unfinished or request.overwrite:

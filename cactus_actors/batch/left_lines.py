@@ -18,11 +18,12 @@ _UNDONE = frozenset({"recommended", "failed", "suppressed"})
 
 
 class LeftLine(NamedTuple):
-    """A line whose answer failed a gate: its job in the first pass, and its number of tokens there."""
+    """A line whose answer failed a gate: its job in the first pass, its number of tokens there, and its `model`."""
 
     job_id: str
     is_chat: bool
     completion_tokens: int
+    model: str
 
 
 class _Handoff(msgspec.Struct, frozen=True):
@@ -36,6 +37,7 @@ class _Usage(msgspec.Struct, frozen=True):
 
 class _Body(msgspec.Struct, frozen=True):
     object: str = ""
+    model: str = ""
     handoff: _Handoff = _Handoff()
     usage: _Usage = _Usage()
 
@@ -82,5 +84,7 @@ def left_lines(output: Path) -> dict[str, LeftLine]:
                 body = line.response.body
                 if body.handoff.status in _UNDONE and body.handoff.confidence is not None:
                     is_chat = body.object == "chat.completion"
-                    lines[line.custom_id] = LeftLine(line.response.request_id, is_chat, body.usage.completion_tokens)
+                    lines[line.custom_id] = LeftLine(
+                        line.response.request_id, is_chat, body.usage.completion_tokens, body.model
+                    )
     return lines

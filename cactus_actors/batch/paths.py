@@ -41,24 +41,24 @@ class BatchPaths:
         return self.errors.with_name(f"{self.errors.name}.partial")
 
     @property
-    def cloud_journal(self) -> Path:
-        """The batches of an unfinished second pass."""
+    def pass_journal(self) -> Path:
+        """The journal of an unfinished second pass."""
         return self.output.with_name(f"{self.output.name}.second-pass")
 
     @property
-    def cloud_answers(self) -> Path:
-        """The answers of the cloud so far."""
+    def pass_answers(self) -> Path:
+        """The answers of the second pass so far."""
         return self.output.with_name(f"{self.output.name}.second-pass-answers")
 
     @property
     def merged_output(self) -> Path:
-        """The results with the answers of the cloud, until they replace the output."""
+        """The results with the answers of the second pass, until they replace the output."""
         return self.output.with_name(f"{self.output.name}.second-pass-results")
 
     @property
     def of_second_pass(self) -> tuple[Path, ...]:
         """The files of an unfinished second pass, in the order in which they are removed."""
-        return self.merged_output, self.cloud_journal, self.cloud_answers
+        return self.merged_output, self.pass_journal, self.pass_answers
 
     def check(self) -> None:
         """Raise OutputRefused if the output cannot be written or is not a result file."""

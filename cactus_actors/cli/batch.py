@@ -53,6 +53,10 @@ def batch(
             "--second-pass", help="Hand off nothing until the end; then ask the cloud in batches, at half the price."
         ),
     ] = False,
+    second_pass_model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A second pass by this model of the service, instead of the cloud."),
+    ] = None,
     max_in_flight: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs in the service at once.")] = 64,
     form: Annotated[
         Format | None, typer.Option("--format", help="Format of the input; by default from suffix and content.")
@@ -96,6 +100,10 @@ def batch(
     asked the lines that would have been handed off (--cloud-handoff-threshold), and its answers replace theirs in
     OUT. That may take a day. An interrupted second pass is continued by --resume; a finished run may have one, too.
 
+    With --second-pass-model, a larger model of the same service ([[models]] of its configuration) answers these lines
+    instead, as jobs of the run's priority, and nothing is sent to a cloud. Lines of which it is not sure either are
+    left to a next second pass, by another model or by the cloud.
+
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
     not usable, has no prompt or has changed, 69 if the service became unavailable, 74 if a write failed, 130 if
     interrupted (143 by SIGTERM, 129 by SIGHUP). The same command with --resume continues.
@@ -103,6 +111,8 @@ def batch(
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
 
     Example: cactus batch prompts.jsonl -o results.jsonl --cloud-handoff-threshold 0.8 --second-pass
+
+    Example: cactus batch prompts.jsonl -o results.jsonl --cloud-handoff-threshold 0.8 --second-pass-model qwen
 
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
@@ -128,7 +138,8 @@ def batch(
         resume=resume,
         retry_failed=retry_failed,
         overwrite=overwrite,
-        second_pass=second_pass,
+        second_pass=second_pass or second_pass_model is not None,
+        second_pass_model=second_pass_model,
         pictures=pictures,
     )
     run = _Run(request, endpoint, stream_endpoint, key_file)
@@ -230,7 +241,9 @@ def _report(
         }
         if second_pass is not None:
             report["second_pass"] = {
+                "model": request.second_pass_model,
                 "completed": second_pass.num_completed,
+                "unsure": second_pass.num_unsure,
                 "failed": second_pass.num_failed,
                 "suppressed": second_pass.num_suppressed,
                 "cost": second_pass.cost,
@@ -242,17 +255,20 @@ def _report(
     earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""
     typer.echo(f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}")
     if second_pass is not None:
-        typer.echo(_second_pass_in_words(second_pass))
+        typer.echo(_second_pass_in_words(second_pass, request.second_pass_model))
     if progress.num_failed:
         show_reasons(reasons_of(paths.errors))
 
 
-def _second_pass_in_words(report: SecondPassReport) -> str:
+def _second_pass_in_words(report: SecondPassReport, model: str | None) -> str:
+    who = model or "the cloud"
     kept = report.num_failed + report.num_suppressed
     if not report.num_completed + kept:
-        return "second pass: no line was left for the cloud"
+        return f"second pass: no line was left for {who}"
     cost = "" if report.cost is None else f" for {report.cost:.6g} {report.currency}"
-    text = f"second pass: the cloud answered {counted(report.num_completed, 'line')}{cost}"
-    if not kept:
-        return text
-    return f"{text}; {counted(kept, 'line')} kept the local answer, `handoff.reason` says why"
+    text = f"second pass: {who} answered {counted(report.num_completed, 'line')}{cost}"
+    if report.num_unsure:
+        text += f", and was not sure of {report.num_unsure} of them"
+    if kept:
+        text += f"; {counted(kept, 'line')} kept the first answer, `handoff.reason` says why"
+    return text

@@ -107,8 +107,8 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     `local_confidence` and `local_measures` are those of the local one that it replaced. Beside the error of a
     cloud's answer that broke off, `local_text` is the local answer, and `local_finish_reason` how that ended.
     Beside a local answer, `cloud_usage` is the cloud's count for an answer that no client got. `batch_id` names the
-    cloud's batch, if the question was asked in one. `path` has the models that a cascade asked, the
-    last of which answered.
+    cloud's batch, if the question was asked in one. `path` has the models that a cascade, or a second pass over a
+    prompt file, asked; the last of them answered.
     """
 
     status: HandoffStatus = "none"

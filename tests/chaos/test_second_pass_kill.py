@@ -1,4 +1,4 @@
-"""A second pass over a prompt file that is killed at every change of a file: the cloud is asked each line once."""
+"""A second pass over a prompt file that is killed at every change of a file: each line is asked once."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cactus_actors.protocol.messages import Finished
 from cactus_actors.protocol.results import NOT_ALLOWED, Handoff
 from tests.support.processes.forked_commands import ForkedCommands
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
+from tests.support.router.two_models import TwoModels
 
 NUM_LINES = 5
 UNSURE = Handoff(status="suppressed", reason=NOT_ALLOWED, confidence=0.1, threshold=0.5)
@@ -69,3 +70,35 @@ def test_a_second_pass_killed_at_any_change_of_a_file_asks_each_line_once(
         if killed == 0:
             break
     assert limit > 2 * NUM_LINES
+
+
+@pytest.mark.chaos
+def test_a_second_pass_by_a_model_killed_at_any_change_of_a_file_has_one_job_for_each_line(
+    commands: ForkedCommands, tmp_path: Path
+) -> None:
+    source, output = tmp_path / "prompts.jsonl", tmp_path / "out.jsonl"
+    lines = [{"prompt": f"prompt {number}", "cloud_handoff_threshold": 0.5} for number in range(NUM_LINES)]
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with TwoModels(step_s=0.001) as router:
+        arguments = ["batch", str(source), "-o", str(output), "--max-in-flight", "1"]
+        arguments += ["--endpoint", router.endpoint, "--stream-endpoint", router.stream_endpoint]
+        second = [*arguments, "--second-pass-model", "large"]
+        assert commands.run(*arguments) == 0, commands.output
+        finished = {path: path.read_bytes() for path in tmp_path.glob("out*")}
+        merged: bytes | None = None
+        for limit in range(1, 100):
+            for path, content in finished.items():
+                path.write_bytes(content)
+            killed = commands.run(*second, dies_at=limit)
+            if killed != 0:
+                assert killed == -signal.SIGKILL, commands.output
+                assert commands.run(*second) == 0, commands.output
+            merged = merged or output.read_bytes()
+            assert output.read_bytes() == merged
+            assert set(tmp_path.iterdir()) == {source, *finished}
+            if killed == 0:
+                break
+        assert limit > NUM_LINES
+        answers = [submit.prompt for submit in router.submitted() if submit.model == "large"]
+        assert answers == [f"prompt {number}" for number in range(1, NUM_LINES)]
+        assert b'"PROMPT 1' in merged

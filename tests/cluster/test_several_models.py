@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -13,6 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
+from cactus_actors.batch import BatchRequest, SecondPassReport, run_batch, run_second_pass
+from cactus_actors.client import AsyncClient
 from cactus_actors.config import ServeConfig
 from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
 from cactus_actors.protocol.errors import ModelNotFound
@@ -113,6 +116,30 @@ def test_a_cascade_hands_on_what_its_first_model_is_not_sure_of(running: Running
         "tiny",
         ["cactus-sprout", "tiny"],
     )
+
+
+def test_a_second_pass_is_answered_by_the_other_model(running: Running, tmp_path: Path) -> None:
+    lines = [
+        {"prompt": "Once", "custom_id": "unsure", "cloud_handoff_threshold": 1.0, **OPTIONS},
+        {"prompt": "Once", "custom_id": "sure", **OPTIONS},
+    ]
+    source = tmp_path / "prompts.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    output = tmp_path / "out.jsonl"
+    request = BatchRequest(source=source, output=output, second_pass=True, second_pass_model="big")
+
+    async def both_passes() -> SecondPassReport:
+        async with AsyncClient(running.endpoints.jobs, running.endpoints.stream, timeout=60.0) as client:
+            await run_batch(request, client)
+            return await run_second_pass(request, client)
+
+    assert asyncio.run(both_passes()).num_completed == 1
+    bodies = {line["custom_id"]: line["response"]["body"] for line in map(json.loads, output.read_text().splitlines())}
+    texts = {name: running.client.complete(prompt="Once", model=name, **OPTIONS).text for name in ("small", "tiny")}
+    assert bodies["sure"]["choices"][0]["text"] == texts["small"]
+    assert (bodies["unsure"]["choices"][0]["text"], bodies["unsure"]["model"]) == (texts["tiny"], "tiny")
+    path = bodies["unsure"]["handoff"]["path"]
+    assert [(tier["model"], tier["gate"]) for tier in path] == [("cactus-sprout", "second pass"), ("tiny", None)]
 
 
 def test_a_model_is_scaled_and_a_killed_worker_is_replaced_within_it(running: Running) -> None:

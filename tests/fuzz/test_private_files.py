@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.batch.result_file import ResultFile
-from cactus_actors.batch.second_pass.cloud_journal import CloudJournal
+from cactus_actors.batch.second_pass.pass_journal import PassJournal
 from cactus_actors.gateway.files.batch_record import BatchRecord
 from cactus_actors.gateway.files.record_files import RecordFiles
 from cactus_actors.gateway.http.api_keys import read_keys
@@ -222,12 +222,12 @@ def test_changed_journals_of_a_second_pass_are_read_or_refused(folder: Path, dat
     part = {"mark": "m", "created": 1.5, "custom_ids": ["a", "b"], "batch_id": "b", "is_done": True}
     path.write_bytes(b'{"run_id":"r"}\n' + data.draw(changed_json(part)) + b"\n")
 
-    def read() -> CloudJournal:
-        journal = CloudJournal(path, "r")
+    def read() -> PassJournal:
+        journal = PassJournal(path, "r")
         journal.close()
         return journal
 
-    assert isinstance(answer(read, names=[str(path)]), CloudJournal | OutputRefused)
+    assert isinstance(answer(read, names=[str(path)]), PassJournal | OutputRefused)
 
 
 @fuzzed(8)

@@ -389,7 +389,9 @@ def test_the_command_reports_both_passes(files: Files, endpoints: Endpoints, mon
         assert "prompts.jsonl: second pass: 0 of 6 lines" in first.stderr
         later = runner.invoke(app, [*command, "--json"])
     assert json.loads(later.stdout)["second_pass"] == {
+        "model": None,
         "completed": 0,
+        "unsure": 0,
         "failed": 0,
         "suppressed": 0,
         "cost": None,

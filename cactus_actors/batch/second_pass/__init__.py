@@ -1,1 +1,1 @@
-"""The second pass over a finished run: the cloud is asked in batches what the local model was unsure of."""
+"""The second pass over a finished run: a larger model is asked what the first one was unsure of."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ from msgspec import UNSET
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.left_lines import LeftLine
 from cactus_actors.batch.prompt_file import Format, PromptFile
-from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
+from cactus_actors.batch.prompt_lines import PromptLine
+from cactus_actors.batch.second_pass.left_jobs import first_job, wanted_lines
 from cactus_actors.batch.second_pass.patience import Patience
 from cactus_actors.client import AsyncClient
 from cactus_actors.client.submit import EncodedSubmit, encoded, new_job_id
@@ -44,16 +45,10 @@ class QuestionSource:
     async def questions(self, lines: Mapping[str, LeftLine]) -> AsyncIterator[LineQuestion]:
         """The questions of these lines, in the order of the input."""
         with PromptFile(self._request.source) as file:
-            wanted = self._wanted(file, lines)
+            wanted = wanted_lines(file, self._form, lines)
             while some := await asyncio.to_thread(lambda: list(islice(wanted, self._request.max_in_flight))):
                 for question in await asyncio.gather(*(self._question(line, left) for line, left in some)):
                     yield question
-
-    def _wanted(self, file: PromptFile, lines: Mapping[str, LeftLine]) -> Iterator[tuple[PromptLine, LeftLine]]:
-        for raw in file.lines():
-            line = decode_line(raw, self._form)
-            if (left := lines.get(line.custom_id)) is not None:
-                yield line, left
 
     async def _question(self, line: PromptLine, left: LeftLine) -> LineQuestion:
         try:
@@ -67,15 +62,7 @@ class QuestionSource:
 
     def _submit(self, line: PromptLine, left: LeftLine) -> EncodedSubmit:
         """The job of the first pass, with its seed, as a request for its question alone."""
-        request = request_of_line(
-            line,
-            lambda *_: left.job_id,
-            self._request.options,
-            None,
-            as_chat=line.is_plain and left.is_chat,
-            system=self._request.system,
-            pictures=self._request.pictures,
-        )
+        request = first_job(self._request, line, left)
         submit = msgspec.structs.replace(
             request.submits[0], job_id=new_job_id(), task="cloud_question", account=self._request.account
         )

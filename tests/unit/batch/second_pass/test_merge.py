@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from cactus_actors.batch import BatchPaths, BatchProgress
-from cactus_actors.batch.second_pass.cloud_answers import CloudOutcome, merge
+from cactus_actors.batch.second_pass.pass_outcomes import PassOutcome, merge
 from cactus_actors.protocol.cloud_batches import BatchAnswer
 from cactus_actors.protocol.results import Usage
 from tests.support.router.batch_runs import FINISHED, names, records
@@ -20,10 +20,10 @@ ANSWER = BatchAnswer(place=0, text="Paris", usage=Usage(prompt_tokens=9, complet
 GIVEN = {"batch_id": "b", "provider": "cloud/big", "model": "big", "currency": "EUR", "latency_ms": 5.0}
 
 
-def outcome(custom_id: str, error: str = "") -> CloudOutcome:
+def outcome(custom_id: str, error: str = "") -> PassOutcome:
     answer = msgspec.structs.replace(ANSWER, text="", error=error) if error else ANSWER
     status = "failed" if error else "completed"
-    return CloudOutcome(
+    return PassOutcome(
         custom_id=custom_id,
         status=status,
         reason=error or "second pass",
@@ -38,9 +38,9 @@ def paths(run: Callable[..., BatchProgress], source: Path, tmp_path: Path) -> Ba
     assert run().num_succeeded == 20
     paths = BatchPaths.of(source, tmp_path / "out.jsonl")
     outcomes = [outcome("job-3"), outcome("job-4", "too hot"), outcome("job-17")]
-    outcomes.append(CloudOutcome(custom_id="job-5", status="suppressed", reason="budget spent"))
-    paths.cloud_answers.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes))
-    paths.cloud_journal.write_bytes(b'{"run_id":"run"}\n')
+    outcomes.append(PassOutcome(custom_id="job-5", status="suppressed", reason="budget spent"))
+    paths.pass_answers.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes))
+    paths.pass_journal.write_bytes(b'{"run_id":"run"}\n')
     return paths
 
 
@@ -85,7 +85,7 @@ def killed_after(calls: int) -> dict[str, Callable[..., Any]]:
 
 
 def test_a_kill_is_repaired_by_merging_again(paths: BatchPaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = {path: path.read_bytes() for path in (paths.output, paths.cloud_answers, paths.cloud_journal)}
+    begun = {path: path.read_bytes() for path in (paths.output, paths.pass_answers, paths.pass_journal)}
     merge(paths)
     merged = paths.output.read_bytes()
     for calls in range(1, 5):
@@ -96,17 +96,17 @@ def test_a_kill_is_repaired_by_merging_again(paths: BatchPaths, monkeypatch: pyt
                 patch.setattr(Path, name, method)
             with pytest.raises(Killed):
                 merge(paths)
-        paths.cloud_answers.touch()
+        paths.pass_answers.touch()
         merge(paths)
         assert paths.output.read_bytes() == merged
         assert not any(path.exists() for path in paths.of_second_pass)
 
 
 def test_a_line_with_an_answer_of_the_cloud_stays(paths: BatchPaths) -> None:
-    answers = paths.cloud_answers.read_bytes()
+    answers = paths.pass_answers.read_bytes()
     merge(paths)
     merged = paths.output.read_bytes()
-    paths.cloud_answers.write_bytes(answers)
+    paths.pass_answers.write_bytes(answers)
     merge(paths)
     assert paths.output.read_bytes() == merged
     assert all(json.loads(line)["error"] is None for line in merged.splitlines())

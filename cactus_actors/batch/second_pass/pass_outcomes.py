@@ -12,18 +12,23 @@ from cactus_actors.api.openai import BodyRequest, completion_body
 from cactus_actors.batch.batch_errors import naming_file
 from cactus_actors.batch.paths import BatchPaths, sync_directory
 from cactus_actors.batch.result_file import result_lines
+from cactus_actors.batch.second_pass.model_answers import answered_by_model, read_usage
 from cactus_actors.protocol.cloud_batches import BatchAnswer
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Handoff, HandoffStatus, Measures, Result, Timings, Usage
 
 
-class CloudOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the second pass brought for a line: the cloud's answer if `completed`, else the reason why it has none."""
+class PassOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the second pass brought for a line: an answer if `completed`, else the reason why it has none.
+
+    The answer is the cloud's, or the `body` that a model of the service answered with.
+    """
 
     custom_id: str
     status: HandoffStatus
     reason: str
     answer: BatchAnswer | None = None
+    body: dict[str, Any] | None = None
     batch_id: str = ""
     provider: str = ""
     model: str = ""
@@ -33,16 +38,21 @@ class CloudOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 @dataclass
 class SecondPassReport:
-    """Counts of lines, and the cost in `currency`, if prices are configured."""
+    """Counts of lines, and the cost in `currency`, if prices are configured.
+
+    Of the answers of a model, `num_unsure` failed a gate as well.
+    """
 
     num_completed: int = 0
+    num_unsure: int = 0
     num_failed: int = 0
     num_suppressed: int = 0
     cost: float | None = None
     currency: str = ""
 
-    def add(self, outcome: CloudOutcome) -> None:
+    def add(self, outcome: PassOutcome) -> None:
         self.num_completed += outcome.status == "completed"
+        self.num_unsure += outcome.body is not None and outcome.body["handoff"]["status"] != "none"
         self.num_failed += outcome.status == "failed"
         self.num_suppressed += outcome.status == "suppressed"
         if outcome.answer is not None and outcome.answer.cost is not None:
@@ -57,7 +67,7 @@ def merge(paths: BatchPaths) -> SecondPassReport:
     """
     report = SecondPassReport()
     with naming_file(paths.output):
-        with paths.cloud_answers.open("rb") as outcomes:
+        with paths.pass_answers.open("rb") as outcomes:
             offsets = {line.key: line.offset for line in result_lines(outcomes)}
             if offsets:
                 _write_merged(paths, outcomes.fileno(), offsets, report)
@@ -76,7 +86,7 @@ def _write_merged(paths: BatchPaths, outcomes: int, offsets: dict[int, int], rep
                     merged.write(line.content)
                     continue
                 file.seek(offset)
-                outcome = msgspec.json.decode(file.readline(), type=CloudOutcome)
+                outcome = msgspec.json.decode(file.readline(), type=PassOutcome)
                 report.add(outcome)
                 merged.write(with_outcome(line.content, outcome))
         merged.flush()
@@ -85,13 +95,16 @@ def _write_merged(paths: BatchPaths, outcomes: int, offsets: dict[int, int], rep
     sync_directory(paths.output.parent)
 
 
-def with_outcome(content: bytes, outcome: CloudOutcome) -> bytes:
-    """The line of the output with the outcome of the second pass; a line that has one of the cloud stays."""
+def with_outcome(content: bytes, outcome: PassOutcome) -> bytes:
+    """The line of the output with the outcome of the second pass; a line that has its answer stays."""
     line: dict[str, Any] = msgspec.json.decode(content)
     response = line["response"]
     body = response["body"]
     if body["cloud_handoff"]:
         return content
+    if outcome.body is not None:
+        response["body"] = answered_by_model(body, outcome.body)
+        return msgspec.json.encode(line) + b"\n"
     handoff = msgspec.structs.replace(
         msgspec.convert(body["handoff"], Handoff), status=outcome.status, reason=outcome.reason
     )
@@ -112,10 +125,10 @@ def with_outcome(content: bytes, outcome: CloudOutcome) -> bytes:
 
 
 def _answered(
-    body: dict[str, Any], handoff: Handoff, answer: BatchAnswer, outcome: CloudOutcome, job_id: str
+    body: dict[str, Any], handoff: Handoff, answer: BatchAnswer, outcome: PassOutcome, job_id: str
 ) -> dict[str, Any]:
     """The body with the cloud's answer, as if the job had been handed off when it ran."""
-    local_usage = _usage_of(body["usage"])
+    local_usage = read_usage(body["usage"])
     handoff = msgspec.structs.replace(
         handoff,
         model=outcome.model,
@@ -140,12 +153,3 @@ def _answered(
     is_chat = body["object"] == "chat.completion"
     request = BodyRequest(endpoint="chat" if is_chat else "completion", submits=[Submit(job_id=job_id)])
     return body | completion_body(request, [result], completion_id=body["id"], created=body["created"])
-
-
-def _usage_of(usage: dict[str, Any]) -> Usage:
-    return Usage(
-        prompt_tokens=usage["prompt_tokens"],
-        completion_tokens=usage["completion_tokens"],
-        cached_tokens=usage["prompt_tokens_details"]["cached_tokens"],
-        reasoning_tokens=usage["completion_tokens_details"]["reasoning_tokens"],
-    )

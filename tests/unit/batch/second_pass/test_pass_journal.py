@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.batch.batch_errors import OutputLocked, OutputRefused
-from cactus_actors.batch.second_pass.cloud_journal import CloudJournal, Part
+from cactus_actors.batch.second_pass.pass_journal import Part, PassJournal
 
 
 def parts(path: Path, run_id: str = "run") -> list[Part]:
-    journal = CloudJournal(path, run_id)
+    journal = PassJournal(path, run_id)
     journal.close()
     return list(journal.parts.values())
 
 
 def test_a_kill_leaves_the_old_or_the_new_state(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    journal = CloudJournal(path, "run")
+    journal = PassJournal(path, "run")
     sizes, states = [path.stat().st_size], [[]]  # type: list[int], list[list[Part]]
 
     def record() -> None:
@@ -42,9 +42,9 @@ def test_a_kill_leaves_the_old_or_the_new_state(tmp_path: Path) -> None:
 
 def test_a_torn_line_is_replaced_by_the_next_one(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    CloudJournal(path, "run").close()
+    PassJournal(path, "run").close()
     path.write_bytes(path.read_bytes() + b'{"mark":"torn')
-    journal = CloudJournal(path, "run")
+    journal = PassJournal(path, "run")
     part = journal.begin(["a"])
     journal.close()
     assert parts(path) == [part]
@@ -52,15 +52,15 @@ def test_a_torn_line_is_replaced_by_the_next_one(tmp_path: Path) -> None:
 
 def test_journals_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    journal = CloudJournal(path, "run")
+    journal = PassJournal(path, "run")
     with pytest.raises(OutputLocked):
-        CloudJournal(path, "run")
+        PassJournal(path, "run")
     journal.begin(["a"])
     journal.close()
     with pytest.raises(OutputRefused, match="of another run"):
-        CloudJournal(path, "other")
+        PassJournal(path, "other")
     content = path.read_bytes()
     for damaged in (content.replace(b"mark", b"nark"), content + b"{}\n", content + b'{"mark":"unknown"}\n'):
         path.write_bytes(damaged)
         with pytest.raises(OutputRefused, match="is damaged"):
-            CloudJournal(path, "run")
+            PassJournal(path, "run")

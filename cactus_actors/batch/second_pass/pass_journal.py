@@ -1,4 +1,4 @@
-"""The journal of a second pass: the batches that the cloud is asked for, before it is asked."""
+"""The journal of a second pass: who is asked, and the batches that the cloud is asked for, before it is asked."""
 
 from __future__ import annotations
 
@@ -28,23 +28,25 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     is_done: bool = False
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True):
+class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     run_id: str
+    model: str = ""
 
 
-class CloudJournal:
+class PassJournal:
     """Lines are only appended, and on disk when a method returns; a later line of a part changes it.
 
-    An incomplete last line is ignored. Raises OutputRefused for a journal of another run, and OutputFailed.
+    `model` is the model of the service that is asked, "" for the cloud. An incomplete last line is ignored. Raises
+    OutputRefused for a journal of another run or of another model, and OutputFailed.
     """
 
-    def __init__(self, path: Path, run_id: str) -> None:
+    def __init__(self, path: Path, run_id: str, model: str = "") -> None:
         self.path = path
         self.parts: dict[str, Part] = {}
         with naming_file(path):
             self._descriptor = open_locked(path)
         try:
-            self._read(run_id)
+            self._read(_Header(run_id, model))
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -69,17 +71,16 @@ class CloudJournal:
     def close(self) -> None:
         os.close(self._descriptor)
 
-    def _read(self, run_id: str) -> None:
+    def _read(self, wanted: _Header) -> None:
         with naming_file(self.path):
             content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         self._size = content.rfind(b"\n") + 1
         lines = content[: self._size].splitlines()
         if not lines:
-            self._add(_Header(run_id))
+            self._add(wanted)
             return
         try:
-            if msgspec.json.decode(lines[0], type=_Header).run_id != run_id:
-                raise OutputRefused(f"{self.path}: is of another run; remove it, or start again with --overwrite")
+            self._check(msgspec.json.decode(lines[0], type=_Header), wanted)
             for line in lines[1:]:
                 self._take(msgspec.json.decode(line, type=Part))
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
@@ -87,6 +88,16 @@ class CloudJournal:
                 f"{self.path}: is damaged; restore it, or start again with --overwrite: "
                 "it names the batches that the cloud was asked for"
             ) from None
+
+    def _check(self, found: _Header, wanted: _Header) -> None:
+        if found.run_id != wanted.run_id:
+            raise OutputRefused(f"{self.path}: is of another run; remove it, or start again with --overwrite")
+        if found.model != wanted.model:
+            option = f"--second-pass-model {found.model}" if found.model else "--second-pass"
+            raise OutputRefused(
+                f"{self.path}: a second pass by {found.model or 'the cloud'} is unfinished; finish it with {option}, "
+                "or remove the file"
+            )
 
     def _take(self, record: Part) -> None:
         if record.custom_ids:

@@ -1,0 +1,38 @@
+"""The model of a service that answers what another one was unsure of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.similar_name import similar_name
+
+OPTION = "--second-pass-model"
+
+
+class SecondModel(NamedTuple):
+    """The name of a model of the service, and all its names: those of answers that are its own."""
+
+    name: str
+    names: frozenset[str]
+
+    def has_answered(self, model: str) -> bool:
+        """True for the `model` of an answer of this model."""
+        return model in self.names
+
+
+def second_model(name: str, status: Status) -> SecondModel:
+    """The model of that name or alias; raises InvalidRequest."""
+    if not status.models:
+        raise InvalidRequest(
+            f"{OPTION}: the service has one model; a second pass by another one needs [[models]]", param=OPTION
+        )
+    for model in status.models:
+        names = frozenset({model.name, *model.aliases})
+        if name in names:
+            return SecondModel(model.name, names)
+    hint = similar_name(name, [model.name for model in status.models])
+    raise InvalidRequest(
+        f"{OPTION}: no model {name[:80]!r}; models of this service: {status.model_names}{hint}", param=OPTION
+    )
