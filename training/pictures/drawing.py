@@ -23,7 +23,7 @@ def draw(scene: Scene, rng: Random, noise: float = 1.0) -> Image.Image:
     canvas = ImageDraw.Draw(picture)
     outline = rng.choice((None, None, None, None, (0, 0, 0), (60, 60, 60)))
     for item in scene.items:
-        _draw_item(canvas, item, scene, scale, outline)
+        draw_item(canvas, item, scene, fill=item.shade, scale=scale, outline=outline)
     if scene.text:
         _draw_text(canvas, scene, scale, rng)
     if scale > 1:
@@ -31,18 +31,27 @@ def draw(scene: Scene, rng: Random, noise: float = 1.0) -> Image.Image:
     return _spoilt(picture, rng) if rng.random() < 0.66 * noise else picture
 
 
-def _draw_item(canvas: ImageDraw.ImageDraw, item: Item, scene: Scene, scale: int, outline: RGB | None) -> None:
+def draw_item(
+    canvas: ImageDraw.ImageDraw,
+    item: Item,
+    scene: Scene,
+    *,
+    fill: RGB | int,
+    scale: int = 1,
+    outline: RGB | None = None,
+) -> None:
+    """Draw a shape of the scene on a canvas of `scale` times its size."""
     side = min(scene.width, scene.height) * scale
     x, y, radius = item.x * side, item.y * side, item.radius * side
     width = max(1, side // 80)
     if item.kind == "ring":
         thickness = max(2, round(radius * 0.38))
-        canvas.ellipse((x - radius, y - radius, x + radius, y + radius), outline=item.shade, width=thickness)
+        canvas.ellipse((x - radius, y - radius, x + radius, y + radius), outline=fill, width=thickness)
         return
     turn = math.radians(item.angle)
     cos, sin = math.cos(turn) * radius, math.sin(turn) * radius
     points = [(x + a * cos - b * sin, y + a * sin + b * cos) for a, b in outline_of(item)]
-    canvas.polygon(points, fill=item.shade, outline=outline, width=width if outline else 1)
+    canvas.polygon(points, fill=fill, outline=outline, width=width if outline else 1)
 
 
 def outline_of(item: Item) -> list[Point]:

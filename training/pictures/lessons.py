@@ -16,7 +16,7 @@ from training.pictures.questions import ASKS, Question, ask, ask_of, without_pic
 from training.pictures.scene import KINDS, PLURALS, Scene, shapes, text_scene
 from training.pictures.wordings import WORDINGS
 
-TEXT_SHARE = 0.3
+TEXT_SHARE = 0.15
 MAX_QUESTIONS = 6
 _PLAIN_SHARE = 0.03
 """Of lessons without a picture."""

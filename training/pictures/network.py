@@ -12,8 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.model import Decoder, Shape, rope_tables
+from training.model import Decoder, Shape, attend, rope_tables
 from training.pictures.cells import NUM_COLOURS, NUM_KINDS
+
+HEADS = ("kind_of_cell", "colour_of_cell", "kind_of_patch", "colour_of_patch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class VisionShape:
     @property
     def patches_per_side(self) -> int:
         return self.image_size // self.patch_size
+
+    @property
+    def num_patches(self) -> int:
+        return self.patches_per_side**2
 
     @property
     def num_tokens(self) -> int:
@@ -74,9 +80,7 @@ class VisionAttention(nn.Module):
         def heads(projected: Tensor) -> Tensor:
             return projected.view(pictures, patches, self.num_heads, -1).transpose(1, 2)
 
-        mixed = functional.scaled_dot_product_attention(
-            heads(self.q_proj(x)), heads(self.k_proj(x)), heads(self.v_proj(x))
-        )
+        mixed = attend(heads(self.q_proj(x)), heads(self.k_proj(x)), heads(self.v_proj(x)), torch.zeros(()))
         return self.out_proj(mixed.transpose(1, 2).reshape(pictures, patches, width))
 
 
@@ -116,7 +120,8 @@ class Encoder(nn.Module):
         merged = vision.hidden_size * vision.scale_factor**2
         self.proj = nn.Linear(merged, shape.text.hidden_size, bias=False)
 
-    def forward(self, pictures: Tensor) -> Tensor:
+    def forward(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """The embeddings, and the state of each patch (pictures, patches, hidden) that they are made from."""
         shape, number = self.shape, len(pictures)
         side, size = shape.patches_per_side, shape.patch_size
         patches = pictures.view(number, 3, side, size, side, size).permute(0, 2, 4, 1, 3, 5)
@@ -126,39 +131,47 @@ class Encoder(nn.Module):
         x = self.post_layernorm(x)
         scale = shape.scale_factor
         grid = x.view(number, side // scale, scale, side // scale, scale, -1).transpose(2, 3)
-        return self.proj(grid.reshape(number, shape.num_tokens, -1))
+        return self.proj(grid.reshape(number, shape.num_tokens, -1)), x
 
 
 class PictureNetwork(nn.Module):
     """The encoder and the decoder; `image_id` is the token whose embeddings the picture's replace.
 
-    The two heads tell a cell's kind and colour from its embedding. Only the training uses them.
+    The image tokens of every row begin at `picture_start`: with all shapes fixed, the compiler can fuse the layers.
+
+    The heads tell the kind and the colour of a cell from its embedding, and of a patch from its state. Only the
+    training uses them.
     """
 
-    def __init__(self, shape: PictureShape, image_id: int) -> None:
+    def __init__(self, shape: PictureShape, image_id: int, picture_start: int) -> None:
         super().__init__()
         self.shape = shape
         self.image_id = image_id
+        self.picture_start = picture_start
         self.encoder = Encoder(shape)
         self.decoder = Decoder(shape.text)
         self.kind_of_cell = nn.Linear(shape.text.hidden_size, NUM_KINDS)
         self.colour_of_cell = nn.Linear(shape.text.hidden_size, NUM_COLOURS)
+        self.kind_of_patch = nn.Linear(shape.vision.hidden_size, NUM_KINDS)
+        self.colour_of_patch = nn.Linear(shape.vision.hidden_size, NUM_COLOURS)
 
-    def forward(self, pictures: Tensor, tokens: Tensor, positions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Normalised hidden states (rows, tokens, hidden), and the pictures' embeddings (pictures, tokens, hidden).
+    def forward(
+        self, pictures: Tensor, tokens: Tensor, positions: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Normalised hidden states (rows, tokens, hidden), and the encoder's embeddings and states of patches.
 
-        The first rows have a picture each, in their order, and the image token as often as a picture has embeddings.
-        positions (rows, tokens); mask (rows, 1, tokens, tokens) is added to the scores.
+        Each row has a picture; a row without image tokens does not see it. positions (rows, tokens); mask (rows, 1,
+        tokens, tokens) is added to the scores.
         """
-        embedded = self.encoder(pictures)
+        embedded, patches = self.encoder(pictures)
         x = self.decoder.embed_tokens(tokens)
-        is_picture = (tokens == self.image_id)[: len(pictures)]
-        with_pictures = x[: len(pictures)].masked_scatter(is_picture[..., None], embedded.to(x.dtype))
-        x = torch.cat((with_pictures, x[len(pictures) :]))
+        after = tokens.shape[1] - self.picture_start - embedded.shape[1]
+        in_place = functional.pad(embedded, (0, 0, self.picture_start, after)).to(x.dtype)
+        x = torch.where((tokens == self.image_id)[..., None], in_place, x)
         cos, sin = rope_tables(self.shape.text, positions.reshape(-1))
         cos, sin = (table.view(*positions.shape, -1)[:, None] for table in (cos, sin))
         hidden, _ = self.decoder.continued(x, cos, sin, mask)
-        return hidden, embedded
+        return hidden, embedded, patches
 
 
 @torch.no_grad()
@@ -178,7 +191,7 @@ def exported(state: dict[str, Tensor], shape: VisionShape) -> dict[str, Tensor]:
     tensors: dict[str, Tensor] = {}
     for name, value in state.items():
         module, _, rest = name.partition(".")
-        if module in ("kind_of_cell", "colour_of_cell"):
+        if module in HEADS:
             continue
         if module == "decoder":
             tensors[f"model.text_model.{rest}"] = value

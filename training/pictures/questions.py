@@ -218,11 +218,11 @@ def without_picture(rng: Random, held_out: bool) -> Question:
 
 
 ASKS: Mapping[str, tuple[float, Ask]] = {
-    "colour": (2.2, colour),
-    "shape": (2.2, shape),
-    "count": (3.0, count),
+    "colour": (2.5, colour),
+    "shape": (2.8, shape),
+    "count": (3.5, count),
     "presence": (0.8, presence),
-    "description": (1.2, description),
+    "description": (1.0, description),
     "colours": (0.4, colours),
     "place": (0.7, place),
     "relation": (0.7, relation),

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from cactus_actors.vision.idefics3 import Idefics3Pictures
 from cactus_actors.vision.picture_config import PictureConfig
-from training.pictures.cells import cell_labels
+from training.pictures.cells import cell_labels, patch_labels
 from training.pictures.lessons import Lesson
 from training.pictures.network import VisionShape
 from training.vocabulary import END_OF_TEXT, TURN_END, TURN_START, train_tokenizer
@@ -24,19 +24,23 @@ PROMPT_WEIGHT = 0.1
 PREFIX = 0
 """The document of the tokens that all questions of a row see."""
 PADDING = -1
+_OPENING = f"{TURN_START}user\n"
+_BEFORE_IMAGE = AROUND_IMAGE + WHOLE_IMAGE
 
 
 @dataclass(frozen=True, slots=True)
 class PictureRows:
-    """Rows of one lesson each; those with pictures come first.
+    """Rows of one lesson each.
 
-    pictures (pictures, 3, side, side) bytes; labels (pictures, 2, embeddings), see `cell_labels`; tokens, positions,
-    documents (rows, length); weights (rows, length), the loss weight of predicting the token AFTER this one. Tokens see
-    the PREFIX and their own document.
+    pictures (rows, 3, side, side) bytes, black for a lesson without one; cells (rows, 2, embeddings) and patches
+    (rows, 2, patches), see `cell_labels` and `patch_labels`; tokens, positions, documents (rows, length); weights
+    (rows, length), the loss weight of predicting the token AFTER this one. Tokens see the PREFIX and their own
+    document.
     """
 
     pictures: npt.NDArray[np.uint8]
-    labels: npt.NDArray[np.int64]
+    cells: npt.NDArray[np.int64]
+    patches: npt.NDArray[np.int64]
     tokens: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
     documents: npt.NDArray[np.int64]
@@ -57,29 +61,29 @@ class RowMaker:
         assert token_id is not None, f"the tokenizer has no {token}"
         return int(token_id)
 
+    @property
+    def picture_start(self) -> int:
+        """The place in a row of its first image token."""
+        return len(self._ids(_OPENING + _BEFORE_IMAGE))
+
     def rows(self, lessons: Iterator[Lesson], num_rows: int) -> PictureRows:
         """The next lessons in `num_rows` rows."""
         chosen = [next(lessons) for _ in range(num_rows)]
-        chosen.sort(key=lambda lesson: lesson.picture is None)
-        side = self._shape.image_size
+        shape = self._shape
         tokens = np.full((num_rows, ROW_LENGTH), self.id_of(END_OF_TEXT), np.int64)
         documents = np.full((num_rows, ROW_LENGTH), PADDING, np.int64)
         positions = np.zeros((num_rows, ROW_LENGTH), np.int64)
         weights = np.zeros((num_rows, ROW_LENGTH), np.float32)
-        shown = [(lesson.picture, lesson.scene) for lesson in chosen if lesson.picture is not None]
-        pictures = [self._pixels(picture) for picture, _ in shown]
-        cells_per_side = self._shape.tokens_per_side
-        labels = [cell_labels(scene, cells_per_side) for _, scene in shown if scene is not None]
+        pictures = np.zeros((num_rows, 3, shape.image_size, shape.image_size), np.uint8)
+        cells = np.zeros((num_rows, 2, shape.num_tokens), np.int64)
+        patches = np.zeros((num_rows, 2, shape.num_patches), np.int64)
         for row, lesson in enumerate(chosen):
             self._write(lesson, tokens[row], positions[row], documents[row], weights[row])
-        return PictureRows(
-            np.stack(pictures) if pictures else np.zeros((0, 3, side, side), np.uint8),
-            np.stack(labels) if labels else np.zeros((0, 2, cells_per_side**2), np.int64),
-            tokens,
-            positions,
-            documents,
-            weights,
-        )
+            if lesson.picture is not None and lesson.scene is not None:
+                pictures[row] = self._pixels(lesson.picture)
+                cells[row] = cell_labels(lesson.scene, shape.tokens_per_side)
+                patches[row] = patch_labels(lesson.scene, shape.patches_per_side)
+        return PictureRows(pictures, cells, patches, tokens, positions, documents, weights)
 
     def _pixels(self, picture: Image.Image) -> npt.NDArray[np.uint8]:
         """(3, side, side)."""
@@ -94,15 +98,15 @@ class RowMaker:
         documents: npt.NDArray[np.int64],
         weights: npt.NDArray[np.float32],
     ) -> None:
-        text = f"{TURN_START}user\n"
+        text = _OPENING
         if lesson.picture is not None:
-            text += AROUND_IMAGE + WHOLE_IMAGE + IMAGE * self._shape.num_tokens + AROUND_IMAGE
+            text += _BEFORE_IMAGE + IMAGE * self._shape.num_tokens + AROUND_IMAGE
         prefix = self._ids(text)
         end = len(prefix)
         tokens[:end], documents[:end], positions[:end] = prefix, PREFIX, np.arange(end)
         place, position = end, end
         for number, question in enumerate(lesson.questions):
-            opening = f"{TURN_START}user\n" if lesson.is_chat and number else ""
+            opening = _OPENING if lesson.is_chat and number else ""
             prompt = self._ids(f"{opening}{question.text}{TURN_END}\n{TURN_START}assistant\n")
             answer = self._ids(f"{question.answer}{TURN_END}")
             ids = [*prompt, *answer, *self._ids("\n")]

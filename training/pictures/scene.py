@@ -89,7 +89,7 @@ def shapes(rng: Random, held_out: bool = False, count: int | None = None) -> Sce
         if centres is not None:
             break
     items = [
-        Item(kind, colour, tone, x, y, radius, _angle(kind, rng), rng.uniform(1.5, 2.1))
+        Item(kind, colour, tone, x, y, radius, _angle(kind, rng), rng.uniform(1.65, 2.3))
         for (kind, colour, tone), radius, (x, y) in zip(looks, radii, centres, strict=True)
     ]
     return Scene(width, height, background, ground, tuple(sorted(items, key=lambda item: item.x)))
@@ -113,7 +113,7 @@ def _size(rng: Random) -> tuple[int, int]:
     side = rng.choice((96, 120, 128, 160, 200, 224, 256))
     if rng.random() < 0.6:
         return side, side
-    ratio = rng.uniform(1.0, 1.6)
+    ratio = rng.uniform(1.0, 1.4)
     return (round(side * ratio), side) if rng.random() < 0.6 else (side, round(side * ratio))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from training.chat import PICTURE_MODEL_DIRECTORY
@@ -26,24 +26,29 @@ BATCH_ROWS = 48
 BATCHES_OF_SHARD = 20
 NUM_TEXTS = 4000
 FORBIDDEN = -1e4
-# The weight of the loss of the cells' labels, and in it the weight of an empty cell.
+# The weights of the losses of the cells' and the patches' labels, and in them the weight of an empty place.
 LABEL_WEIGHT = 0.3
 EMPTY_WEIGHT = 0.1
+PATCH_WEIGHT = 0.2
+# The number of a batch's tokens that enter the loss: the answers first, then random tokens of questions.
+NUM_PREDICTED = 2560
 
 
 class PictureTrainer:
     def __init__(self, directory: Path, minutes: float) -> None:
         shape = PictureShape()
         self.maker = RowMaker(self._tokenizer(directory), shape.vision)
-        self.network = PictureNetwork(shape, self.maker.id_of(IMAGE))
+        self.network = PictureNetwork(shape, self.maker.id_of(IMAGE), self.maker.picture_start)
         initialise(self.network, SEED)
         self.run = Run(directory, minutes, self.network)
+        self.rng = np.random.default_rng(SEED)
+        self.loss = torch.compile(self._loss, dynamic=False)
 
     def train_shard(self) -> str:
         started = time.monotonic()
         samples = lessons(SEED, self.run.progress.shard, self.run.done)
         batches = (self.maker.rows(samples, BATCH_ROWS) for _ in range(BATCHES_OF_SHARD))
-        losses = [self.run.step(self._loss(rows)) for rows in batches]
+        losses = [self._step(rows) for rows in batches]
         speed = BATCH_ROWS * BATCHES_OF_SHARD / (time.monotonic() - started)
         return f"loss {np.mean(losses):.4f}  {speed:5.1f} pictures/s"
 
@@ -54,31 +59,46 @@ class PictureTrainer:
             picture_tokenizer(all_wordings(SEED, NUM_TEXTS), size).save(str(path))
         return Tokenizer.from_file(str(path))
 
-    def _loss(self, rows: PictureRows) -> Tensor:
-        tokens = torch.from_numpy(rows.tokens)
-        pictures = torch.from_numpy(rows.pictures).float() / 127.5 - 1
-        [places] = np.nonzero(rows.weights.reshape(-1))
-        targets = torch.from_numpy(np.roll(rows.tokens.reshape(-1), -1)[places])
-        weights = torch.from_numpy(rows.weights.reshape(-1)[places])
+    def _step(self, rows: PictureRows) -> float:
+        flat = rows.weights.reshape(-1)
+        places = np.argsort(-flat - 0.01 * self.rng.random(flat.size))[:NUM_PREDICTED]
+        targets = np.roll(rows.tokens.reshape(-1), -1)[places]
+        arrays = (rows.pictures, rows.tokens, rows.positions, places, targets, flat[places], rows.cells, rows.patches)
+        return self.run.step(self.loss(mask_of(rows), *map(torch.from_numpy, arrays)))
+
+    def _loss(
+        self,
+        mask: Tensor,
+        pictures: Tensor,
+        tokens: Tensor,
+        positions: Tensor,
+        places: Tensor,
+        targets: Tensor,
+        weights: Tensor,
+        cells: Tensor,
+        patches: Tensor,
+    ) -> Tensor:
+        network = self.network
         with torch.autocast("cpu", torch.bfloat16):
-            hidden, embedded = self.network(pictures, tokens, torch.from_numpy(rows.positions), mask_of(rows))
-            chosen = hidden.reshape(-1, hidden.shape[-1])[torch.from_numpy(places)]
-            logits = functional.linear(chosen, self.network.decoder.embed_tokens.weight)
+            hidden, embedded, states = network(pictures.float() / 127.5 - 1, tokens, positions, mask)
+            chosen = hidden.reshape(-1, hidden.shape[-1])[places]
+            logits = functional.linear(chosen, network.decoder.embed_tokens.weight)
         losses = functional.cross_entropy(logits.float(), targets, reduction="none")
         answers = (losses * weights).sum() / weights.sum()
-        return answers + LABEL_WEIGHT * self._label_loss(embedded, torch.from_numpy(rows.labels))
+        of_cells = _label_loss(embedded, cells, network.kind_of_cell, network.colour_of_cell)
+        of_patches = _label_loss(states, patches, network.kind_of_patch, network.colour_of_patch)
+        return answers + LABEL_WEIGHT * of_cells + PATCH_WEIGHT * of_patches
 
-    def _label_loss(self, embedded: Tensor, labels: Tensor) -> Tensor:
-        """The loss of the cells' kinds and colours: a picture teaches the encoder more in this way than by answers."""
-        loss = torch.zeros(())
-        for head, of_cells in zip(
-            (self.network.kind_of_cell, self.network.colour_of_cell), labels.unbind(1), strict=True
-        ):
-            logits = head(embedded.float()).flatten(0, 1)
-            weights = torch.ones(logits.shape[1])
-            weights[0] = EMPTY_WEIGHT
-            loss = loss + functional.cross_entropy(logits, of_cells.reshape(-1), weights)
-        return loss
+
+def _label_loss(states: Tensor, labels: Tensor, kind: nn.Linear, colour: nn.Linear) -> Tensor:
+    """The loss of the labels (rows, 2, places): a picture teaches the encoder more in this way than by answers."""
+    loss = torch.zeros(())
+    for head, wanted in zip((kind, colour), labels.unbind(1), strict=True):
+        logits = head(states.float()).flatten(0, 1)
+        weights = torch.ones(logits.shape[1])
+        weights[0] = EMPTY_WEIGHT
+        loss = loss + functional.cross_entropy(logits, wanted.reshape(-1), weights)
+    return loss
 
 
 def mask_of(rows: PictureRows) -> Tensor:

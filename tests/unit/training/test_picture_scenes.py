@@ -10,7 +10,7 @@ import pytest
 
 from training.corpus.hedges import is_hedge
 from training.corpus.wording.grammar import normalised
-from training.pictures.cells import cell_labels
+from training.pictures.cells import cell_labels, patch_labels
 from training.pictures.colours import COLOURS, RANGES, distance, shade
 from training.pictures.drawing import draw, outline_of
 from training.pictures.lessons import evaluation_set, lessons
@@ -146,3 +146,12 @@ def test_labels_name_the_shape_whose_centre_is_in_the_cell(width: int, height: i
     assert {(row, column) for row, column in zip(*np.nonzero(kinds), strict=True)} == {(0, 0), (4, 3)}
     assert (kinds[0, 0], colours[0, 0]) == (KINDS.index("square") + 1, COLOURS.index("blue") + 1)
     assert (kinds[4, 3], colours[4, 3]) == (KINDS.index("circle") + 1, COLOURS.index("red") + 1)
+
+
+def test_labels_of_patches_name_the_shape_that_covers_them() -> None:
+    items = (item("square", "blue", 0.25, 0.5), item("ring", "red", 0.75, 0.5))
+    kinds, colours = patch_labels(Scene(200, 200, "white", WHITE, items), 10).reshape(2, 10, 10)
+    assert (kinds[5, 2], colours[5, 2]) == (KINDS.index("square") + 1, COLOURS.index("blue") + 1)
+    assert set(kinds[:, :5].flat) == {0, KINDS.index("square") + 1}
+    assert set(kinds[:, 5:].flat) == {0, KINDS.index("ring") + 1}
+    assert not patch_labels(Scene(200, 200, "white", WHITE), 10).any()
