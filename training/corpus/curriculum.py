@@ -9,12 +9,13 @@ from random import Random
 from training.corpus import longchats, tools
 from training.corpus.cores import arithmetic, followups, instructions, talk
 from training.corpus.cores.core import Core
-from training.corpus.cores.relations import FACT_KINDS, fact_core
+from training.corpus.cores.relations import FACT_KINDS, fact_core, several_facts
 from training.corpus.cores.stories import story
 from training.corpus.cores.unknown import KIND as UNKNOWN
 from training.corpus.cores.unknown import unknown
 from training.corpus.sample import Sample, assistant, exchange, user
 from training.corpus.wording.combination import joined
+from training.corpus.wording.contexts import rejecting
 from training.corpus.wording.grammar import normalised
 from training.corpus.wording.message import message
 from training.corpus.wording.noise import noisy
@@ -46,7 +47,11 @@ CORES: Mapping[str, MakeCore] = {
     UNKNOWN: unknown,
 }
 # Questions that may stand beside others in one message: their answers are sentences.
-_COMBINED = (*FACT_KINDS, *FACT_KINDS, *arithmetic.MAKERS)
+_COMBINED = (*FACT_KINDS, *FACT_KINDS, *arithmetic.MAKERS, *arithmetic.MAKERS, "rhyme")
+_SHORTENED_RATE = 0.25
+# How often a question stands beside another one that is rejected, and of what kind the other is.
+_REJECTION_RATE = 0.06
+_REJECTING = (*FACT_KINDS, *arithmetic.MAKERS, "list", "rhyme", "count", "repeat", "uppercase")
 _UNKNOWN_AMONG_SEVERAL = 0.06
 SYSTEM_MESSAGES = tuple(
     {"role": "system", "content": content}
@@ -64,7 +69,7 @@ SYSTEM_MESSAGES = tuple(
 def shares(progress: float) -> dict[str, float]:
     """The share of each kind when this share (0 to 1) of the training is done."""
     return {
-        "small talk": 0.045,
+        "small talk": 0.035,
         "capitals": 0.065,
         "continents": 0.025,
         "colours": 0.022,
@@ -73,21 +78,21 @@ def shares(progress: float) -> dict[str, float]:
         "opposites": 0.045,
         "plurals": 0.012,
         "days and months": 0.035,
-        "units": 0.022,
-        "general knowledge": 0.035,
+        "units": 0.03,
+        "general knowledge": 0.04,
         "sums": 0.065,
         "differences": 0.055,
         "products": 0.035,
         "comparisons": 0.012,
-        "list": 0.014,
-        "repeat": 0.045,
-        "count": 0.016,
+        "list": 0.025,
+        "repeat": 0.04,
+        "count": 0.025,
         "rhyme": 0.015,
         "uppercase": 0.028,
         "stories": 0.025,
-        UNKNOWN: 0.09,
-        SEVERAL: 0.06,
-        followups.KIND: 0.06,
+        UNKNOWN: 0.1,
+        SEVERAL: 0.1,
+        followups.KIND: 0.07,
         "tool calls": 0.16,
         "tool results": 0.012,
         "no tool needed": 0.015,
@@ -111,15 +116,28 @@ def worded(make: MakeCore, rng: Random, strength: float, held_out: bool = False)
     if held_out:
         is_new_core, is_new_frame = rng.choice(((True, False), (False, True), (True, True)))
     core = make(rng, is_new_core)
+    if not held_out and rng.random() < _REJECTION_RATE * strength:
+        core = rejected_another(core, rng)
     if held_out and core.kind == "sums" and not is_new_core:
         # Terms of sums are held out too, so only such sums are evaluated.
         core, is_new_frame = make(rng, True), True
     return exchange(core.kind, message(core, rng, strength, is_new_frame), core.answer)
 
 
+def rejected_another(core: Core, rng: Random) -> Core:
+    """The core beside a question that is not to be answered, so that the answer stays; small talk stays alone."""
+    if core.kind not in _REJECTING and core.kind != UNKNOWN:
+        return core
+    other = CORES[core.kind if core.kind in _COMBINED and rng.random() < 0.5 else rng.choice(_COMBINED)](rng, False)
+    return replace(core, text=rejecting(core.text, other.text, rng, only_before=core.is_literal))
+
+
 def several(rng: Random, strength: float, held_out: bool = False) -> Sample:
     """Two or three questions in one message, all answered in their order."""
     new = rng.choice(("joint", "core")) if held_out else ""
+    if not new and rng.random() < _SHORTENED_RATE:
+        shortened = replace(several_facts(rng), kind=SEVERAL)
+        return exchange(SEVERAL, message(shortened, rng, strength), shortened.answer)
     cores = [_combined(rng, held_out, new == "core" and place == 0) for place in range(rng.choice((2, 2, 2, 3)))]
     texts = [noisy(core.text, rng, 0.3 * strength, core.entities, (), core.is_literal) for core in cores]
     core = Core(

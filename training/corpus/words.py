@@ -47,6 +47,11 @@ COMMON = word_list(
     goat horse mouse snake eagle whale shark train plane wagon wheel engine bottle basket hammer ladder
     mirror pillow blanket button jacket helmet cactus desert island market temple"""
 )
+COLOUR_WORDS = word_list("red blue green yellow white black brown grey pink orange purple turquoise beige golden")
+COUNTED = word_list(
+    """apples pears eggs books pens stamps coins chairs plates cups cards balls stickers marbles flowers candles bottles
+    tickets letters cookies shells buttons"""
+)
 _ONSETS = word_list("b br c ch cr d dr f fl g gr h j k kl l m n p pl qu r s sh sk st t tr v w y z")
 _VOWELS = word_list("a e i o u ai ea ee io oo ou")
 _CODAS = (

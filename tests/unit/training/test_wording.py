@@ -6,17 +6,20 @@ from random import Random
 
 import pytest
 
-from training.corpus.cores import arithmetic
+from training.corpus.cores import arithmetic, contrasts
 from training.corpus.cores.lexicon import LEXICON
 from training.corpus.cores.relation import Relation
-from training.corpus.cores.relations import FACT_KINDS, RELATIONS, fact_core
-from training.corpus.curriculum import CORES, several, training_samples
+from training.corpus.cores.relations import FACT_KINDS, RELATIONS, fact_core, several_facts
+from training.corpus.curriculum import CORES, rejected_another, several, training_samples
 from training.corpus.hedges import is_hedge
 from training.corpus.tables.numbers import in_words
 from training.corpus.wording.combination import joined
+from training.corpus.wording.contexts import in_context, in_manner, rejecting
 from training.corpus.wording.grammar import Grammar, normalised, parse
-from training.corpus.wording.noise import noisy, typo
+from training.corpus.wording.message import Surround
+from training.corpus.wording.noise import noisy
 from training.corpus.wording.reserved import RESERVED
+from training.corpus.wording.spelling import misspelt, typo
 
 SEVEN = Random(7)
 
@@ -121,3 +124,53 @@ def test_known_and_unknown_things_have_the_same_sentence_frames() -> None:
         words = str(sample.prompt[-1]["content"]).split()
         texts[is_hedge(sample.wanted)].add(" ".join(words[:3]).lower())
     assert len(texts[True] & texts[False]) > 100
+
+
+@pytest.mark.parametrize("surround", [in_context, in_manner])
+@pytest.mark.parametrize("held_out", [False, True])
+def test_talk_around_a_question_keeps_it_and_fills_its_placeholders(surround: Surround, held_out: bool) -> None:
+    for _ in range(300):
+        text = surround("Zzz is 2 + 2?", SEVEN, held_out, False)
+        assert "Zzz is 2 + 2?" in text
+        assert not set("{}[]|") & set(text)
+        assert surround("Zzz: a", SEVEN, held_out, True).endswith("Zzz: a")
+
+
+def test_a_rejected_question_changes_no_answer() -> None:
+    for kind in CORES:
+        for _ in range(60):
+            core = CORES[kind](SEVEN, False)
+            other = rejected_another(core, SEVEN)
+            assert other.answer == core.answer
+            assert not set("{}[]|") & set(other.text)
+    for _ in range(100):
+        assert rejecting("Repeat: a b", "Who?", SEVEN, only_before=True).endswith("epeat: a b")
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_the_answer_of_a_contrast_is_about_what_is_asked_for(held_out: bool) -> None:
+    relation = next(relation for relation in RELATIONS if relation.kind == "capitals")
+    for _ in range(200):
+        core = contrasts.contrast(SEVEN, relation, (relation,), held_out)
+        assert core.answer in map(relation.say, relation.pairs)
+        assert not set("{}[]|") & set(core.text)
+
+
+def test_a_mention_names_the_thing_that_the_pronoun_means() -> None:
+    for kind in ("capitals", "elements", "opposites", "general knowledge"):
+        core = contrasts.mention(SEVEN, kind)
+        assert core is not None
+        assert " ".join(core.entities) in core.text
+
+
+def test_shortened_questions_are_answered_one_by_one() -> None:
+    for _ in range(300):
+        core = several_facts(SEVEN)
+        assert core.answer.count(".") >= 2
+        assert not set("{}[]|") & set(core.text)
+
+
+def test_misspelt_words_stay_short_and_differ_mostly() -> None:
+    spelt = [misspelt("capital", SEVEN) for _ in range(200)]
+    assert all(3 <= len(word) <= 9 for word in spelt)
+    assert sum(word != "capital" for word in spelt) > 150

@@ -18,7 +18,7 @@ UNKNOWN = "unknown"
 # The share of questions of a relation about something that is not in its table.
 STRANGER_RATE = 0.16
 OTHER_NAME_RATE = 0.25
-CORRECTION_RATE = 0.07
+CORRECTION_RATE = 0.1
 # The placeholders that name an x; others are parts of it, which cannot be corrected by themselves.
 NAME_FORMS = frozenset(("x", "bare", "adj", "a", "xs", "the", "quoted", "single"))
 CORRECTIONS = Grammar.read(
@@ -99,11 +99,21 @@ class Relation:
             name = rng.choice(self.other_names[chosen])
         return Core(self.kind, self._ask(rng, held_out, chosen, name), self.say(chosen), tuple(name.split()))
 
+    def phrase(self, rng: Random, x: str) -> str:
+        """A noun phrase that stands for the y of x."""
+        assert self.phrases is not None
+        forms = self.forms(x)
+        while True:
+            try:
+                return self.phrases.say(rng).format(**forms)
+            except KeyError:
+                continue
+
     def core_of_several(self, rng: Random, held_out: bool = False) -> Core:
         """One sentence that asks about two or three x; the answers follow one another in order."""
         assert self.several is not None
         chosen = rng.sample(list(self.pairs), rng.choice((2, 2, 2, 3)))
-        text = _formatted(self.several.say(rng, held_out), {"x": enumeration(chosen, rng)})
+        text = formatted(self.several.say(rng, held_out), {"x": enumeration(chosen, rng)})
         return Core(self.kind, text, " ".join(self.say(x) for x in chosen), tuple(" ".join(chosen).split()))
 
     def _ask(self, rng: Random, held_out: bool, x: str, name: str) -> str:
@@ -113,7 +123,7 @@ class Relation:
         while True:
             template = self.template(rng, held_out)
             try:
-                return _formatted(template, forms)
+                return formatted(template, forms)
             except KeyError:
                 continue
 
@@ -161,7 +171,7 @@ def _corrected(forms: Mapping[str, str], other: Mapping[str, str], template: str
     return corrected
 
 
-def _formatted(template: str, forms: Mapping[str, str]) -> str:
+def formatted(template: str, forms: Mapping[str, str]) -> str:
     text = with_articles(template.format(**forms))
     text = re.sub(r"[,\s]+([,?.!:)])", r"\1", text)
     return text[:1].upper() + text[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from training.corpus.cores import animals, calendar, countries, general, nature, units, vocabulary
+from training.corpus.cores import animals, calendar, contrasts, countries, general, nature, units, vocabulary
 from training.corpus.cores.core import Core
 from training.corpus.cores.relation import Relation
 from training.corpus.wording.combination import after_statement
@@ -22,6 +22,11 @@ RELATIONS: tuple[Relation, ...] = (
 FACT_KINDS = tuple(dict.fromkeys(relation.kind for relation in RELATIONS))
 SEVERAL_RATE = 0.05
 STATEMENT_RATE = 0.06
+CONTRAST_RATE = 0.06
+MENTION_RATE = 0.06
+_WITH_PHRASES = tuple(relation for relation in RELATIONS if relation.phrases is not None)
+# A bare amount or number is no name that could follow alone.
+_NAMED = tuple(relation for relation in RELATIONS if relation.kind != "units")
 
 
 def relation_of(rng: Random, kind: str) -> Relation:
@@ -31,15 +36,27 @@ def relation_of(rng: Random, kind: str) -> Relation:
 
 
 def fact_core(rng: Random, kind: str, held_out: bool = False) -> Core:
-    """A question of the kind: about one fact, about several at once, or beside a statement of another."""
+    """A question of the kind: about one fact or several, about a thing mentioned before it, or beside another fact."""
+    if rng.random() < MENTION_RATE and (mentioned := contrasts.mention(rng, kind, held_out)) is not None:
+        return mentioned
     if kind == general.KIND and rng.random() < 0.55:
         return general.fact(rng, held_out)
     relation = relation_of(rng, kind)
     if relation.several is not None and rng.random() < SEVERAL_RATE:
         return relation.core_of_several(rng, held_out)
+    if relation.phrases is not None and rng.random() < CONTRAST_RATE:
+        return contrasts.contrast(rng, relation, _WITH_PHRASES, held_out)
     core = relation.core(rng, held_out)
     if rng.random() < STATEMENT_RATE:
         other = relation.any_x(rng)
         text = after_statement(core.text, relation.say(other), other, rng, held_out)
         return Core(core.kind, text, core.answer, core.entities)
     return core
+
+
+def several_facts(rng: Random, held_out: bool = False) -> Core:
+    """One question and its shortened repetitions about other things, or one about all of them."""
+    relation = rng.choice(_NAMED)
+    if relation.several is not None and rng.random() < 0.35:
+        return relation.core_of_several(rng, held_out)
+    return contrasts.ellipsis(rng, relation, held_out)

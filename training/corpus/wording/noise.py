@@ -7,38 +7,17 @@ from collections.abc import Collection
 from random import Random
 
 from training.corpus.wording.misspellings import CONTRACTIONS, MISSPELLINGS
+from training.corpus.wording.spelling import misspelt, typo
 
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-NEIGHBOURS = {
-    letter: "".join(
-        other
-        for y, other_row in enumerate(_ROWS)
-        for x, other in enumerate(other_row)
-        if abs(y - row_place) <= 1 and abs(x - place) <= 1 and other != letter
-    )
-    for row_place, row in enumerate(_ROWS)
-    for place, letter in enumerate(row)
-}
 _WORDS = re.compile(r"[A-Za-z']+|[^A-Za-z']+")
+# The share of misspelt words: in every fourth spoilt text it is nearly half.
+TYPO_RATES = (0.08, 0.15, 0.15, 0.25, 0.3, 0.45, 0.45)
+RUN_TOGETHER_RATE = 0.12
 _LEAST_LETTERS = 4
 _LEAST_ENTITY_LETTERS = 5
 _ARTICLES = re.compile(r"\b(?:the|a|an) ", re.IGNORECASE)
+_GAPS = re.compile(r"(?<=[a-z]) (?=[a-z])")
 _AUXILIARIES = re.compile(r"\b(?:is|are|does|do) ", re.IGNORECASE)
-
-
-def typo(word: str, rng: Random) -> str:
-    """The word with one letter omitted, doubled, swapped with the next, or replaced by a neighbouring key."""
-    place = rng.randrange(1, len(word) - 1) if len(word) > 3 else rng.randrange(len(word))
-    letter = word[place]
-    match rng.randrange(5):
-        case 0:
-            return word[:place] + word[place + 1 :]
-        case 1:
-            return word[:place] + letter + word[place:]
-        case 2 | 3:
-            return word[:place] + word[place + 1 : place + 2] + letter + word[place + 2 :]
-        case _:
-            return word[:place] + rng.choice(NEIGHBOURS.get(letter.lower(), letter)) + word[place + 1 :]
 
 
 def with_typos(text: str, rng: Random, rate: float, entities: Collection[str], known: Collection[str]) -> str:
@@ -59,7 +38,7 @@ def with_typos(text: str, rng: Random, rate: float, entities: Collection[str], k
                 spelling = rng.choice(MISSPELLINGS[small])
                 parts[place] = spelling.capitalize() if word[0].isupper() else spelling
             elif len(word) >= _LEAST_LETTERS and small not in known:
-                parts[place] = typo(word, rng)
+                parts[place] = misspelt(word, rng)
     return "".join(parts)
 
 
@@ -81,6 +60,11 @@ def _foreign(text: str, rng: Random) -> str:
     if rng.random() < 0.4:
         text = _AUXILIARIES.sub("", text, count=1)
     return text
+
+
+def _run_together(text: str, rng: Random) -> str:
+    """The text without some of its spaces between small words, as fast typing loses them."""
+    return _GAPS.sub(lambda _: "" if rng.random() < 0.12 else " ", text)
 
 
 def _repunctuated(text: str, rng: Random) -> str:
@@ -111,14 +95,16 @@ def noisy(
         return text
     if rng.random() < 0.25:
         text = _contracted(text, rng)
-    has_typos = rng.random() < 0.45
+    has_typos = rng.random() < 0.5
     if keeps_letters:
         spared = [word for entity in entities for word in entity.split()]
         return _spoilt_around(text, rng, spared) if has_typos else text
     if rng.random() < 0.12:
         text = _foreign(text, rng)
     if has_typos:
-        text = with_typos(text, rng, rng.choice((0.08, 0.15, 0.15, 0.3)), entities, known)
+        text = with_typos(text, rng, rng.choice(TYPO_RATES), entities, known)
+        if rng.random() < RUN_TOGETHER_RATE:
+            text = _run_together(text, rng)
     if rng.random() < 0.5:
         text = _repunctuated(text, rng)
     draw = rng.random()
