@@ -124,3 +124,4 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         DriftAction, about("log: a warning; tighten: also raise the thresholds of jobs, so that more are handed off.")
     ] = "log"
     audit_dir: str | None = None
+    audit_tiers: list[str] = []

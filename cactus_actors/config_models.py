@@ -86,6 +86,11 @@ class CascadeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         return [tier.model for tier in self.tiers if tier.model != CLOUD]
 
     @property
+    def audited_models(self) -> list[str]:
+        """The models whose answers the cloud may check: those with a threshold."""
+        return [tier.model for tier in self.tiers[:-1] if tier.threshold] if self.ends_in_cloud else []
+
+    @property
     def ends_in_cloud(self) -> bool:
         return bool(self.tiers) and self.tiers[-1].model == CLOUD
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.confidence import NO_FITS, SignalFits
@@ -35,6 +36,13 @@ def plain_cache_salt(tenant: str, salt: str) -> str:
     return f"{tenant}/{salt}"
 
 
+class RequiredThreshold(NamedTuple):
+    """The least threshold, after so many steps by which audits have raised it."""
+
+    minimum: float = 0.0
+    step: int = 0
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RouterOptions:
     """The arguments of a router in addition to its settings.
@@ -62,8 +70,8 @@ class RouterState:
     """The tables, the counters and the effects that wait to be performed.
 
     `storage_error` is the reason why the journal cannot be written, empty while it works.
-    `num_restarts_requested` counts the requests of operators. Audits require thresholds of at least `min_threshold`,
-    after `threshold_step` steps.
+    `num_restarts_requested` counts the requests of operators. `required` are the thresholds that audits require, by the
+    model of a cascade, "" for jobs outside of it.
     """
 
     def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions) -> None:
@@ -87,7 +95,7 @@ class RouterState:
         self.num_restarts_requested = 0
         self.is_draining = False
         self.storage_error = ""
-        self.min_threshold, self.threshold_step = 0.0, 0
+        self.required: dict[str, RequiredThreshold] = {}
         self.refused_workers: dict[str, WorkerRefusal] = {}
 
     @property

@@ -25,7 +25,7 @@ _KEYS: dict[str, Label] = {"r": "right", "w": "wrong", "s": "skip", "right": "ri
 
 def audit(
     label: Annotated[
-        tuple[int, str] | None,
+        tuple[str, str] | None,
         typer.Option(metavar="ID VERDICT", help="Judge the answer ID: right, wrong, or skip for no verdict at all."),
     ] = None,
     ask: Annotated[bool, typer.Option("--ask", help="Show each answer, and ask for a verdict.")] = False,
@@ -40,8 +40,11 @@ def audit(
     With `audit_share` in `[handoff]` the service compares some of the answers that stay with the cloud's. It judges by
     rule only those that are equal, and those that are structured (docs/guide/handoff.md). A verdict is about the
     service's answer, not about the cloud's. A running service takes it within seconds, another one at its start.
+    An answer of a cascade has the name of its model before its number.
 
     Example: cactus audit --label 17 right
+
+    Example: cactus audit --label sprout:4 wrong
     """
     from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditLabel, audit_directory
 
@@ -56,8 +59,8 @@ def audit(
         return
     waiting = _waiting(files)
     if label is not None:
-        number, verdict = label
-        _judge(files, waiting, number, _verdict_of(verdict))
+        name, verdict = label
+        _judge(files, waiting, name, _verdict_of(verdict))
     elif ask:
         _ask(files, waiting)
     elif as_json:
@@ -72,8 +75,8 @@ def _waiting(files: AuditFiles) -> list[UnjudgedAnswer]:
     labels = files.labels()
     if any(label.is_reset for label in labels):
         return []
-    labelled = {label.id for label in labels}
-    return [answer for answer in files.unjudged() if answer.id not in labelled]
+    labelled = {(label.tier, label.id) for label in labels}
+    return [answer for answer in files.unjudged() if (answer.tier, answer.id) not in labelled]
 
 
 def _verdict_of(text: str) -> Label:
@@ -85,20 +88,23 @@ def _verdict_of(text: str) -> Label:
     raise ConfigurationInvalid(f"a verdict is one of {', '.join(verdicts)}, not {text[:100]!r}", param="label")
 
 
-def _judge(files: AuditFiles, waiting: Sequence[UnjudgedAnswer], number: int, verdict: Label) -> None:
+def _judge(files: AuditFiles, waiting: Sequence[UnjudgedAnswer], name: str, verdict: Label) -> None:
     from cactus_actors.handoff.audits.audit_files import AuditLabel
 
-    if number not in {answer.id for answer in waiting}:
-        raise ConfigurationInvalid(f"no answer {number} waits for a verdict; cactus audit lists those", param="label")
-    files.add_label(AuditLabel(id=number, label=verdict))
-    typer.echo(f"{number}: {verdict}")
+    answer = next((answer for answer in waiting if answer.name == name), None)
+    if answer is None:
+        raise ConfigurationInvalid(
+            f"no answer {name[:100]} waits for a verdict; cactus audit lists those", param="label"
+        )
+    files.add_label(AuditLabel(id=answer.id, label=verdict, tier=answer.tier))
+    typer.echo(f"{name}: {verdict}")
 
 
 def _ask(files: AuditFiles, waiting: Sequence[UnjudgedAnswer]) -> None:
     """Ask for each verdict; the end of the input ends the questions, and what was answered stays."""
     for place, answer in enumerate(waiting, 1):
         show(
-            f"\n{answer.id} ({place} of {len(waiting)})\nquestion: {question_text(answer.question)}\n"
+            f"\n{answer.name} ({place} of {len(waiting)})\nquestion: {question_text(answer.question)}\n"
             f"the service: {answer_text(answer.answer, answer.calls)}\n"
             f"{answer.model}: {answer_text(answer.cloud_answer, answer.cloud_calls)}\n"
         )
@@ -110,7 +116,7 @@ def _ask(files: AuditFiles, waiting: Sequence[UnjudgedAnswer]) -> None:
                 typer.echo()
                 return
             verdict = _KEYS.get(given.strip().lower())
-        _judge(files, [answer], answer.id, verdict)
+        _judge(files, [answer], answer.name, verdict)
     typer.echo("no answer waits for a verdict")
 
 
@@ -121,13 +127,8 @@ def _print(state: AuditState | None, waiting: Sequence[UnjudgedAnswer]) -> None:
     if state is None:
         typer.echo("no audits; `audit_share` in [handoff] begins them")
         return
-    judged = state.outcomes["right"] + state.outcomes["wrong"]
-    counts = f"{state.outcomes['right']} right, {state.outcomes['wrong']} wrong"
-    typer.echo(f"{counted(judged, 'audit')} judged: {counts}; {counted(len(waiting), 'answer')} to be judged")
-    if state.has_drifted:
-        typer.echo("drift: more of the answers that stay are wrong than the bound allows")
-    if state.step:
-        typer.echo(f"tightened {counted(state.step, 'time')}: thresholds are at least {state.min_threshold:.6g}")
+    for tier, one in {"": state, **state.tiers}.items():
+        _print_summary(tier, one, sum(answer.tier == tier for answer in waiting))
     if not waiting:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -135,13 +136,25 @@ def _print(state: AuditState | None, waiting: Sequence[UnjudgedAnswer]) -> None:
         table.add_column(heading, no_wrap=heading == "id", overflow="fold")
     for answer in waiting:
         row = (
-            str(answer.id),
+            answer.name,
             question_text(answer.question),
             answer_text(answer.answer, answer.calls),
             answer_text(answer.cloud_answer, answer.cloud_calls),
         )
         table.add_row(*(Text(_clipped(text)) for text in row))
     wide_console().print(table)
+
+
+def _print_summary(tier: str, state: AuditState, num_waiting: int) -> None:
+    of_tier = f"{tier}: " if tier else ""
+    judged = state.outcomes["right"] + state.outcomes["wrong"]
+    counts = f"{state.outcomes['right']} right, {state.outcomes['wrong']} wrong"
+    typer.echo(f"{of_tier}{counted(judged, 'audit')} judged: {counts}; {counted(num_waiting, 'answer')} to be judged")
+    if state.has_drifted:
+        typer.echo(f"{of_tier}drift: more of the answers that stay are wrong than the bound allows")
+    if state.step:
+        times = counted(state.step, "time")
+        typer.echo(f"{of_tier}tightened {times}: thresholds are at least {state.min_threshold:.6g}")
 
 
 def question_text(question: Any) -> str:

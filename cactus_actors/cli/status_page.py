@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from cactus_actors.protocol.messages import Status
     from cactus_actors.protocol.service_status import WorkerStatus
-    from cactus_actors.protocol.totals import AuditTotals
+    from cactus_actors.protocol.totals import AuditCounts
 
 _GAP = 2
 _LEFT: dict[str, Callable[[WorkerStatus], str]] = {
@@ -148,8 +148,8 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
             spent.append(f"{amount} {row.currency}")
         yield "cloud", f"{row.period}, {tenant}: {', '.join(spent)}"
     for audits in (worker.audits for worker in answer.workers):
-        if audits is not None:
-            yield from audit_facts(audits)
+        for tier, of_tier in ({} if audits is None else audits.by_tier).items():
+            yield from audit_facts(of_tier, tier)
     if answer.refused:
         yield "refused", ", ".join(f"{count} {reason}" for reason, count in answer.refused.items())
     for worker, reason in answer.refused_workers.items():
@@ -158,17 +158,18 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "journal", f"cannot be written: {answer.storage_error}"
 
 
-def audit_facts(audits: AuditTotals) -> Iterator[tuple[str, str]]:
-    """Labels and their values, of the audits of answers that stay."""
+def audit_facts(audits: AuditCounts, tier: str = "") -> Iterator[tuple[str, str]]:
+    """Labels and their values, of the audits of answers that stay, at a tier of the cascade or outside of one."""
     counts = ", ".join(f"{count} {outcome}" for outcome, count in audits.outcomes.items())
-    yield "audits", f"{counts}, {audits.unjudged} to be judged (cactus audit)"
+    yield "audits", f"{tier and f'{tier}: '}{counts}, {audits.unjudged} to be judged (cactus audit)"
     watched = f"{audits.monitored_wrong} wrong of {audits.monitored} at this threshold"
     if audits.has_drifted:
         yield "", f"drift: more answers that stay are wrong than the bound allows ({watched}); calibrate again"
     elif audits.monitored:
         yield "", f"no drift: {watched}"
     if audits.step:
-        yield "", f"drift: tightened {counted(audits.step, 'time')}, thresholds are at least {audits.min_threshold:.6g}"
+        whose = f"the threshold of {tier} is" if tier else "thresholds are"
+        yield "", f"drift: tightened {counted(audits.step, 'time')}, {whose} at least {audits.min_threshold:.6g}"
 
 
 def _cache_of(worker: WorkerStatus) -> str:

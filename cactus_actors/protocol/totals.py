@@ -39,13 +39,13 @@ AuditOutcome = Literal["right", "wrong", "failed", "skipped"]
 """Outcome of an audit: judged `right` or `wrong`, `failed` without an answer of the second model, or `skipped`."""
 
 
-class AuditTotals(msgspec.Struct, frozen=True, kw_only=True):
+class AuditCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The audits of answers that stayed, since the state directory has a record of them.
 
     `outcomes` count all audits but the `unjudged` ones, which wait for a person. The monitor of the present threshold
     has had `monitored` judged audits, of them `monitored_wrong`, and its `evidence` against the bound; it `has_drifted`
     once that was enough. `drifts` counts how often that happened. Tightening has moved the threshold `step` times: it
-    is at least `min_threshold`. `spent` is the spending of audits.
+    is at least `min_threshold`.
     """
 
     outcomes: dict[AuditOutcome, int] = {}
@@ -57,7 +57,21 @@ class AuditTotals(msgspec.Struct, frozen=True, kw_only=True):
     drifts: int = 0
     step: int = 0
     min_threshold: float = 0.0
+
+
+class AuditTotals(AuditCounts, frozen=True, kw_only=True):
+    """The audits of jobs outside of a cascade, and in `tiers` those of its models, by their names.
+
+    `spent` is the spending of all audits.
+    """
+
     spent: list[CloudSpending] = []
+    tiers: dict[str, AuditCounts] = {}
+
+    @property
+    def by_tier(self) -> dict[str, AuditCounts]:
+        """Those of jobs outside of a cascade, by the name "", and those of its models."""
+        return {"": self, **self.tiers}
 
 
 class Distribution(msgspec.Struct, frozen=True):

@@ -282,7 +282,7 @@ class Audit(msgspec.Struct, frozen=True, array_like=True, tag=8):
     `text` and `calls` are that answer, `signal` its lowest confidence signal at the gates, of a job with this
     `threshold`, which had been tightened `step` times. With a `tool_markup` the cloud's text may have calls, of
     `tools`; with `single_call` only the first counts. `tenant` and `num_prompt_tokens` are as in Dispatch.
-    `group` is the job's.
+    `group` is the job's. `tier` is the model, if the job was one of a cascade.
     """
 
     request: CloudRequest
@@ -298,6 +298,7 @@ class Audit(msgspec.Struct, frozen=True, array_like=True, tag=8):
     tools: list[dict[str, Any]] = []
     single_call: bool = False
     group: str = ""
+    tier: str = ""
 
 
 class AskBatch(msgspec.Struct, frozen=True, array_like=True, tag=9):

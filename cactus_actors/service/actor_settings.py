@@ -194,6 +194,7 @@ class ActorSettings:
             key_file=self.keys.worker,
             spending_file=handoff.spending_file or str(state_dir / "cloud-spending.json"),
             audit_dir=handoff.audit_dir or str(audit_directory(state_dir)),
+            audit_tiers=self.config.cascade.audited_models,
         )
 
     def gateway(self, listen: str) -> GatewaySettings:

@@ -58,7 +58,8 @@ connection, `reconnected` without its dispatches.""",
         r"cactus_(handoff.*|model_handed_on|cloud_.*|audit.*)",
         """\
 `cloud_spent_*` is what all tenants spent in each period that has a budget, or since the handoff actor started
-([handoff](../guide/handoff.md#budgets)). `audit*` are of [answers that stay](../guide/handoff.md#audits); they are
+([handoff](../guide/handoff.md#budgets)). `audit*` are of [answers that stay](../guide/handoff.md#audits), with the
+model of a cascade as their `tier`, which is empty for jobs outside of one; they are
 kept across restarts.""",
     ),
 }

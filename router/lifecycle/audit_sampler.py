@@ -7,16 +7,16 @@ import random
 from cactus_actors.protocol.confidence import signal_named
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.worker_messages import Audit
-from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.router_state import RequiredThreshold, RouterState
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import WorkerRecord
 
 
 class AuditSampler:
-    """Sends a random share of the answers that passed all gates to a cloud worker, and notes the threshold it requires.
+    """Sends a random share of the answers that passed all gates to a cloud worker.
 
-    Answers are audited only of jobs that might have been handed off. Which ones does not depend on anything that
-    clients choose.
+    It notes the thresholds that the worker requires. Answers are audited only of jobs that might have been handed off,
+    in a cascade to its cloud. Which ones does not depend on anything that clients choose.
     """
 
     def __init__(self, state: RouterState) -> None:
@@ -28,10 +28,12 @@ class AuditSampler:
         self._random = random.Random(state.facts.epoch)  # noqa: S311  a sample, and no secret
 
     def on_report(self, worker: WorkerRecord) -> None:
-        """Record the threshold that a cloud worker requires, for new jobs."""
+        """Record the thresholds that a cloud worker requires, for new jobs."""
         audits = worker.report.audits
         if audits is not None:
-            self._state.min_threshold, self._state.threshold_step = audits.min_threshold, audits.step
+            self._state.required = {
+                tier: RequiredThreshold(one.min_threshold, one.step) for tier, one in audits.by_tier.items()
+            }
 
     def on_ended(self, job: Job, result: Result) -> None:
         """Draw a job that has ended, once its clients have been answered."""
@@ -58,6 +60,7 @@ class AuditSampler:
                 tools=prepared.readable_tools,
                 single_call=prepared.single_call,
                 group=prepared.policy.group,
+                tier=job.tier,
             ),
         )
 
@@ -66,7 +69,6 @@ def _has_stayed(job: Job, result: Result) -> bool:
     """True for a whole answer that passed the gates of a job that the service's signal might have handed off."""
     return (
         job.is_gated
-        and not job.submission.is_cascade
         and not job.prepared.policy.compares_entropy
         and job.handoff.gate_failure is None
         and job.prepared.policy.allow_cloud

@@ -7,7 +7,7 @@ import msgspec
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.exact_integers import text_if_inexact
 from cactus_actors.protocol.messages import Accepted
-from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.router_state import RequiredThreshold, RouterState
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.job import Job, share_owner
 from cactus_actors.router.state.local_run import LocalAnswer
@@ -64,8 +64,7 @@ class JobFactory:
         )
         if tiers:
             job.tiers, job.publication.is_released = tiers, False
-        if job.is_gated and not (job.prepared.policy.compares_entropy or submission.is_cascade):
-            job.threshold, job.threshold_step = max(job.threshold, state.min_threshold), state.threshold_step
+        require_threshold(state, job)
         if is_judged_by_prompt(job):
             job.prompt_probe = fleet.served.prompt_probe
         return job
@@ -115,6 +114,13 @@ class JobFactory:
             allow_cloud=policy.allow_cloud and pending.submission.grants.allow_cloud and not adapter,
         )
         return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes, cloud_refusal=cloud_refusal)
+
+
+def require_threshold(state: RouterState, job: Job) -> None:
+    """Raise the threshold of a job, at its model in a cascade, to the one that audits require."""
+    if job.is_gated and not job.prepared.policy.compares_entropy:
+        required = state.required.get(job.tier, RequiredThreshold())
+        job.threshold, job.threshold_step = max(job.threshold, required.minimum), required.step
 
 
 def is_judged_by_prompt(job: Job) -> bool:

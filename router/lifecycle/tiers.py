@@ -7,7 +7,7 @@ import msgspec
 from cactus_actors.protocol.confidence import signal_named
 from cactus_actors.protocol.results import HandoffTier, Result
 from cactus_actors.router.lifecycle.handoff_result import local_usage
-from cactus_actors.router.lifecycle.job_factory import is_judged_by_prompt, local_answer
+from cactus_actors.router.lifecycle.job_factory import is_judged_by_prompt, local_answer, require_threshold
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.cloud_attempt import GateFailure
 from cactus_actors.router.state.job import Job
@@ -20,6 +20,7 @@ class TierSwitch:
     """
 
     def __init__(self, state: RouterState) -> None:
+        self._state = state
         self._fleets = state.fleets
         self._signal = state.settings.confidence_signal
         self._gates = state.settings.handoff_gates
@@ -38,6 +39,7 @@ class TierSwitch:
             job.submission = msgspec.structs.replace(job.submission, model=fleet.name)
             work = fleet.dispatcher.forecast.work_of_prepared(tier.prepared)
             job.begin_tier(tier.prepared, local_answer(fleet, tier.prepared, is_cascade=True), work, now)
+            require_threshold(self._state, job)
             job.prompt_probe = fleet.served.prompt_probe if is_judged_by_prompt(job) else None
             fleet.dispatcher.queue.add(job)
             return True

@@ -92,6 +92,11 @@ class Job(SubmittedRequest):
         return bool(self.tiers) or self.prepared.policy.allow_cloud
 
     @property
+    def tier(self) -> str:
+        """The model that has it, in a cascade; else ""."""
+        return self.submission.model if self.submission.is_cascade else ""
+
+    @property
     def _is_held_back(self) -> bool:
         return self.is_gated and self.may_be_handed_off
 

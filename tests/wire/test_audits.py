@@ -263,6 +263,43 @@ async def test_labels_reach_the_monitor(stage: Stage, tmp_path: Path, files: Aud
         assert (await audits_told(stage, 4)).outcomes == {"right": 2, "wrong": 1, "failed": 0, "skipped": 0}
 
 
+async def test_each_model_of_a_cascade_has_a_record_of_its_own(
+    stage: Stage, tmp_path: Path, files: AuditFiles, caplog: pytest.LogCaptureFixture
+) -> None:
+    given: dict[str, Any] = {"audit_tiers": ["sprout", "qwen"], "audit_budgets": [CloudBudget(max_requests=11)]}
+
+    def told_of_tiers(report: Report) -> bool:
+        tiers = {} if report.audits is None else report.audits.tiers
+        return sum(sum(one.outcomes.values()) + one.unjudged for one in tiers.values()) >= 13
+
+    async with fake_cloud(*[says('{"a": 1}')] * 10, fast) as cloud:
+        await start(stage, cloud, tmp_path, **given)
+        for tier in [*["sprout"] * 10, "gone", *["qwen"] * 3]:
+            await stage.router.send(make_audit('{"a": 2}', tier=tier))
+        told = (await stage.router.expect(Report, told_of_tiers)).audits
+        assert told is not None
+        assert (told.tiers["sprout"].has_drifted, told.tiers["qwen"].has_drifted, told.has_drifted) == (
+            True,
+            False,
+            False,
+        )
+        assert (told.tiers["qwen"].unjudged, told.tiers["qwen"].outcomes["skipped"]) == (1, 2)  # one budget for all
+        assert sum(told.outcomes.values()) == 0
+        assert "audits of sprout show" in caplog.text
+        assert [(one.name, one.answer) for one in files.unjudged()] == [("qwen:1", '{"a": 2}')]
+        stage.router.reports.clear()
+        await restart(stage, cloud, tmp_path, **given)
+        assert stage.router.reports[0].audits == told
+        files.add_label(AuditLabel(1, "right"))  # of no tier
+        files.add_label(AuditLabel(1, "wrong", tier="qwen"))
+        report = await stage.router.expect(
+            Report, lambda report: report.audits is not None and not report.audits.tiers["qwen"].unjudged
+        )
+        assert report.audits is not None
+        assert report.audits.tiers["qwen"].outcomes["wrong"] == 1
+        assert files.unjudged() == []
+
+
 async def test_answers_of_other_settings_wait_no_more(stage: Stage, tmp_path: Path, files: AuditFiles) -> None:
     async with fake_cloud(fast) as cloud:
         await start(stage, cloud, tmp_path)

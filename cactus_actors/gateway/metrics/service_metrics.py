@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import InfoMetricFamily, Metric
 from cactus_actors.gateway.metrics.metric_families import by_name, counter, gauge, histogram
 from cactus_actors.protocol.messages import Status
 from cactus_actors.protocol.service_status import WorkerStatus
-from cactus_actors.protocol.totals import AuditTotals, BreakerState, Distribution, ModelTotals, Totals
+from cactus_actors.protocol.totals import AuditCounts, BreakerState, Distribution, ModelTotals, Totals
 
 _REFUSALS = (
     "handshake",
@@ -101,7 +101,7 @@ _HISTOGRAMS: Sequence[tuple[str, Callable[[ModelTotals], Distribution], str]] = 
     ("request_generation_tokens", lambda totals: totals.completion_tokens, "Tokens of an answer."),
     ("request_params_max_tokens", lambda totals: totals.max_tokens, "The `max_tokens` of a job."),
 )
-_OF_AUDITS: Sequence[tuple[str, Callable[[AuditTotals], float], str]] = (
+_OF_AUDITS: Sequence[tuple[str, Callable[[AuditCounts], float], str]] = (
     ("audits_unjudged", lambda audits: audits.unjudged, "Audited answers that wait for a person."),
     ("audits_monitored", lambda audits: audits.monitored, "Judged audits at the present threshold."),
     ("audits_monitored_wrong", lambda audits: audits.monitored_wrong, "Those of them that are wrong."),
@@ -216,17 +216,18 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
 
 
 def _of_audits(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
-    audits = {worker.worker_id: worker.audits for worker in workers if worker.audits is not None}
-    outcomes = [((name, outcome), count) for name, one in audits.items() for outcome, count in one.outcomes.items()]
-    yield counter(
-        "audits", "Answers that stayed and were compared with the cloud's, by outcome.", outcomes, "worker", "outcome"
-    )
+    """The metrics of audits; the label `tier` is the model of a cascade, and empty for jobs outside of one."""
+    totals = {worker.worker_id: worker.audits for worker in workers if worker.audits is not None}
+    audits = {(name, tier): one for name, all_tiers in totals.items() for tier, one in all_tiers.by_tier.items()}
+    outcomes = [((*of, outcome), count) for of, one in audits.items() for outcome, count in one.outcomes.items()]
+    meaning = "Answers that stayed and were compared with the cloud's, by outcome."
+    yield counter("audits", meaning, outcomes, "worker", "tier", "outcome")
     for metric, value, meaning in _OF_AUDITS:
-        yield gauge(metric, meaning, by_name({name: value(one) for name, one in audits.items()}), "worker")
-    drifts = {name: one.drifts for name, one in audits.items()}
-    yield counter("audit_drifts", "Drifts past the bound that audits showed.", by_name(drifts), "worker")
+        yield gauge(metric, meaning, [(of, value(one)) for of, one in audits.items()], "worker", "tier")
+    drifts = [(of, one.drifts) for of, one in audits.items()]
+    yield counter("audit_drifts", "Drifts past the bound that audits showed.", drifts, "worker", "tier")
     for kind, unit in (("requests", "Requests"), ("tokens", "Prompt and completion tokens"), ("cost", "Cost")):
-        samples = [((name, row.period), getattr(row, kind)) for name, one in audits.items() for row in one.spent]
+        samples = [((name, row.period), getattr(row, kind)) for name, one in totals.items() for row in one.spent]
         yield gauge(f"audit_spent_{kind}", f"{unit} of audits in the period.", samples, "worker", "period")
 
 

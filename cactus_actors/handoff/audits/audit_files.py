@@ -35,7 +35,7 @@ class AuditState(msgspec.Struct, kw_only=True):
 
     `verdicts` has one character for each audit from the number `first` on, in the order of the audits: `r` right, `w`
     wrong, `u` unjudged, `-` not to be judged. `signals` are those of the latest audits at the present `step` of the
-    threshold.
+    threshold. `tiers` are the records of the models of a cascade, by their names.
     """
 
     subject: list[str] = []
@@ -49,6 +49,7 @@ class AuditState(msgspec.Struct, kw_only=True):
     drifts: int = 0
     step: int = 0
     min_threshold: float = 0.0
+    tiers: dict[str, AuditState] = {}
 
     def __post_init__(self) -> None:
         if set(self.outcomes) != set(get_args(AuditOutcome)):
@@ -62,7 +63,8 @@ class AuditState(msgspec.Struct, kw_only=True):
 class UnjudgedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An answer that stayed and differs from the cloud's; `time` is in Unix seconds, `question` text or messages.
 
-    `group` is that of the job, by which thresholds may be calibrated.
+    `group` is that of the job, by which thresholds may be calibrated. `id` counts the audits of a `tier`, a model of a
+    cascade, or of all other jobs.
     """
 
     id: int
@@ -76,14 +78,26 @@ class UnjudgedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     threshold: float = 0.0
     signal: float = 0.0
     group: str = ""
+    tier: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name by which people judge it."""
+        return audit_name(self.tier, self.id)
+
+
+def audit_name(tier: str, number: int) -> str:
+    """`17`, or `sprout:17` in a cascade."""
+    return f"{tier}:{number}" if tier else f"{number}"
 
 
 class AuditLabel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A person's verdict on the answer `id`; with `is_reset` instead, all audits begin anew."""
+    """A person's verdict on the answer `id` of a tier; with `is_reset` instead, all audits begin anew."""
 
     id: int = 0
     label: Label = "skip"
     is_reset: bool = False
+    tier: str = ""
 
 
 def audit_directory(state_dir: Path) -> Path:
@@ -109,7 +123,7 @@ class AuditFiles:
             return None
         try:
             return msgspec.json.decode(read_private(self._state), type=AuditState)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ConfigurationInvalid(f"{self._state} is not a record of audits; restore or remove it") from None
 
     def write_state(self, state: AuditState) -> None:

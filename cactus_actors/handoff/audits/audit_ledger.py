@@ -9,7 +9,7 @@ from cactus_actors.calibration.drift_monitor import HORIZON, DriftMonitor
 from cactus_actors.config import DriftAction, HandoffSettings
 from cactus_actors.handoff.audits.agreement import Verdict
 from cactus_actors.handoff.audits.audit_files import AuditLabel, AuditState
-from cactus_actors.protocol.totals import AuditTotals
+from cactus_actors.protocol.totals import AuditCounts
 
 STEP_SHARE = 0.2
 """Each step of tightening hands off this share of the answers that stayed before it."""
@@ -19,17 +19,20 @@ _LETTERS: dict[str, str] = {"right": "r", "wrong": "w", "skip": "-"}
 
 
 class AuditLedger:
-    """Changes an AuditState; `warn` is told of a drift, in one line.
+    """Changes an AuditState, of one `tier` of a cascade or of all other jobs; `warn` is told of a drift, in one line.
 
     The monitor sees the judged answers in the order in which they were given, whenever they are judged: labels of
     many wrong answers at once, which had waited for a person, are no evidence of a drift. After each label it is
     computed anew.
     """
 
-    def __init__(self, settings: HandoffSettings, state: AuditState | None, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: HandoffSettings, state: AuditState | None, warn: Callable[[str], None], tier: str = ""
+    ) -> None:
         self._max_error, self._confidence = settings.audit_max_error, settings.audit_confidence
         self._on_drift: DriftAction = settings.on_drift
         self._warn = warn
+        self._tier = tier
         subject = [
             settings.base_url,
             settings.model,
@@ -48,20 +51,26 @@ class AuditLedger:
         self._monitor = self._replayed()
         if state.has_drifted and self._on_drift == "tighten":
             self._tighten()
-            warn(
-                "audits showed a drift before on_drift was tighten; "
-                f"from now on thresholds are at least {self.state.min_threshold:.6g}"
-            )
+            warn(f"audits{self._of_tier} showed a drift before on_drift was tighten; {self._required}")
+
+    @property
+    def _of_tier(self) -> str:
+        return f" of {self._tier}" if self._tier else ""
+
+    @property
+    def _required(self) -> str:
+        whose = f"the threshold of {self._tier} is" if self._tier else "thresholds are"
+        return f"from now on {whose} at least {self.state.min_threshold:.6g}"
 
     @property
     def next_id(self) -> int:
         """The number of the next audit."""
         return _next_of(self.state)
 
-    def totals(self) -> AuditTotals:
-        """The counts for status displays; without the spending."""
+    def totals(self) -> AuditCounts:
+        """The counts for status displays."""
         state = self.state
-        return AuditTotals(
+        return AuditCounts(
             outcomes=dict(state.outcomes),
             unjudged=state.verdicts.count("u"),
             monitored=self._monitor.num_answers,
@@ -129,12 +138,12 @@ class AuditLedger:
         state.has_drifted = True
         state.drifts += 1
         found = (
-            f"audits show that more than {self._max_error:.3g} of the answers that stay are wrong "
+            f"audits{self._of_tier} show that more than {self._max_error:.3g} of the answers that stay are wrong "
             f"({monitor.num_wrong} of {monitor.num_answers} that were judged)"
         )
         if self._on_drift == "tighten":
             self._tighten()
-            self._warn(f"{found}; from now on thresholds are at least {state.min_threshold:.6g}")
+            self._warn(f"{found}; {self._required}")
         else:
             self._warn(f"{found}; calibrate again (docs/guide/handoff.md)")
 

@@ -18,6 +18,7 @@ from cactus_actors.handoff.answer_reader import AnswerPiece
 from cactus_actors.handoff.audits.agreement import verdict_of
 from cactus_actors.handoff.audits.audit_files import AuditFiles, UnjudgedAnswer
 from cactus_actors.handoff.audits.audit_ledger import AuditLedger
+from cactus_actors.handoff.audits.tier_ledgers import TierLedgers
 from cactus_actors.handoff.circuit_breaker import CircuitBreaker
 from cactus_actors.handoff.cloud_access import CloudAccess
 from cactus_actors.handoff.cloud_client import CloudClient
@@ -55,34 +56,35 @@ class AuditRequests:
         breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
         self._breaker = breaker
         self._cloud = CloudClient(once, breaker, RequestBudget(max_concurrent=1, max_requests=None))
-        self._waiting: deque[Audit] = deque()
+        self._waiting: deque[tuple[Audit, AuditLedger]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._labels_read_at = 0.0
         self._is_written = True
-        self._ledger: AuditLedger | None = None
+        self._ledgers: TierLedgers | None = None
         try:
             state = None if self._files is None else self._files.read_state()
-            ledger = self._ledger = AuditLedger(settings, state, LOG.warning)
-            if self._files is not None and any(not ledger.is_waiting(answer.id) for answer in self._files.unjudged()):
-                self._drop_judged(self._files, ledger)  # of other settings, or of before a crash
+            ledgers = self._ledgers = TierLedgers(settings, state, LOG.warning)
+            if self._files is not None and any(not ledgers.is_waiting(answer) for answer in self._files.unjudged()):
+                self._drop_judged(self._files, ledgers)  # of other settings, or of before a crash
         except ConfigurationInvalid as error:
             LOG.error("no answer is audited: %s", error.message)
 
     def totals(self) -> AuditTotals | None:
         """The counts and the state of the monitor; None if the record cannot be read."""
-        if self._ledger is None:
+        if self._ledgers is None:
             return None
         spent = [row for row in self._spending.report(self._settings.currency) if row.tenant is None]
-        return msgspec.structs.replace(self._ledger.totals(), spent=spent)
+        return msgspec.structs.replace(self._ledgers.totals(), spent=spent)
 
     def take(self, audit: Audit) -> None:
         """Add an audit; `start_next` starts it."""
-        if self._ledger is None:
+        ledger = None if self._ledgers is None else self._ledgers.of(audit.tier)
+        if ledger is None:
             return
         if len(self._waiting) < MAX_WAITING:
-            self._waiting.append(audit)
+            self._waiting.append((audit, ledger))
         else:
-            self._skip(self._ledger)
+            self._skip(ledger)
 
     def start_next(self, access: CloudAccess, *, has_room: bool) -> None:
         """Start the oldest waiting audit if nothing is in its way; end the running one if it has no room."""
@@ -90,27 +92,25 @@ class AuditRequests:
             if self._task is not None and not self._task.done():
                 self._task.cancel()
             return
-        while self._waiting and self._task is None and self._ledger is not None:
-            audit = self._waiting.popleft()
+        while self._waiting and self._task is None:
+            audit, ledger = self._waiting.popleft()
             can_ask = access.refusal is None and self._breaker.admits(time.monotonic())
-            if audit.step != self._ledger.state.step or not can_ask or self._spending.refusal(audit.tenant) is not None:
-                self._skip(self._ledger)
+            if audit.step != ledger.state.step or not can_ask or self._spending.refusal(audit.tenant) is not None:
+                self._skip(ledger)
                 continue
-            self._task = asyncio.create_task(self._ask(audit, access.key, self._ledger))
+            self._task = asyncio.create_task(self._ask(audit, access.key, ledger))
             self._task.add_done_callback(self._ended)
 
     def take_labels(self, now: float) -> None:
         """Take the labels of people, if there are any; once a second."""
-        files, ledger = self._files, self._ledger
-        if files is None or ledger is None or now - self._labels_read_at < LABELS_INTERVAL_S or not files.has_labels:
+        files, ledgers = self._files, self._ledgers
+        if files is None or ledgers is None or now - self._labels_read_at < LABELS_INTERVAL_S or not files.has_labels:
             return
         self._labels_read_at = now
         with self._writing(), files.taken_labels() as labels:
-            for label in labels:
-                ledger.label(label)
-            ledger.look_again()
-            files.write_state(ledger.state)
-            self._drop_judged(files, ledger)
+            ledgers.take(labels)
+            files.write_state(ledgers.state)
+            self._drop_judged(files, ledgers)
 
     async def aclose(self) -> None:
         """End the running audit, forget those that wait, and close every connection."""
@@ -161,10 +161,10 @@ class AuditRequests:
             if verdict == "unjudged" and self._files is not None:
                 is_kept = self._files.add_unjudged(self._unjudged(audit, cloud, ledger.next_id, key))
         ledger.add(verdict, audit.signal, is_kept=is_kept)
-        self._keep(ledger)
-        if ledger.state.step != step and self._files is not None:
+        self._keep()
+        if ledger.state.step != step and self._files is not None and self._ledgers is not None:
             with self._writing():
-                self._drop_judged(self._files, ledger)
+                self._drop_judged(self._files, self._ledgers)
 
     def _unjudged(self, audit: Audit, cloud: ParsedText, number: int, key: CloudKey | None) -> UnjudgedAnswer:
         request = audit.request
@@ -180,22 +180,23 @@ class AuditRequests:
             threshold=audit.threshold,
             signal=audit.signal,
             group=audit.group,
+            tier=audit.tier,
         )
         # a cloud may echo its key
         return answer if key is None else msgspec.convert(_redacted(msgspec.to_builtins(answer), key), UnjudgedAnswer)
 
-    def _drop_judged(self, files: AuditFiles, ledger: AuditLedger) -> None:
+    def _drop_judged(self, files: AuditFiles, ledgers: TierLedgers) -> None:
         """Keep the answers that still wait for a person."""
-        files.keep_unjudged(answer for answer in files.unjudged() if ledger.is_waiting(answer.id))
+        files.keep_unjudged(answer for answer in files.unjudged() if ledgers.is_waiting(answer))
 
     def _skip(self, ledger: AuditLedger, *, has_failed: bool = False) -> None:
         ledger.skip(has_failed=has_failed)
-        self._keep(ledger)
+        self._keep()
 
-    def _keep(self, ledger: AuditLedger) -> None:
-        if self._files is not None:
+    def _keep(self) -> None:
+        if self._files is not None and self._ledgers is not None:
             with self._writing():
-                self._files.write_state(ledger.state)
+                self._files.write_state(self._ledgers.state)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

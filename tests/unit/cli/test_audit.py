@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -89,6 +90,26 @@ def test_a_label_is_given_once(files: AuditFiles, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match="exclude each other"):
         run(tmp_path, "--label", "2", "right", "--ask")
     assert len(files.labels()) == 1
+
+
+def test_an_answer_of_a_cascade_has_the_name_of_its_model(files: AuditFiles, tmp_path: Path) -> None:
+    state = files.read_state()
+    assert state is not None
+    tier = AuditLedger(HandoffSettings(), None, print, "owner/sprout")
+    files.add_unjudged(
+        UnjudgedAnswer(
+            id=4, time=1.5, question="Capital?", answer="x", cloud_answer="y", model="big", tier="owner/sprout"
+        )
+    )
+    tier.add("wrong", 0.5)
+    files.write_state(msgspec.structs.replace(state, tiers={"owner/sprout": tier.state}))
+    first, second, _, *rows = run(tmp_path).output.splitlines()
+    assert first == "2 audits judged: 2 right, 0 wrong; 3 answers to be judged"
+    assert second == "owner/sprout: 1 audit judged: 0 right, 1 wrong; 1 answer to be judged"
+    assert rows[-1].split()[0] == "owner/sprout:4"
+    assert run(tmp_path, "--label", "owner/sprout:4", "wrong").output == "owner/sprout:4: wrong\n"
+    assert files.labels() == [AuditLabel(4, "wrong", tier="owner/sprout")]
+    assert run(tmp_path, "--label", "4", "right").output == "4: right\n"
 
 
 def test_each_answer_is_asked_for_and_the_end_of_the_input_keeps_what_was_given(

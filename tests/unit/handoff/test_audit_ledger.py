@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from cactus_actors.calibration import DriftMonitor
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditLabel, AuditState, UnjudgedAnswer
 from cactus_actors.handoff.audits.audit_ledger import AuditLedger, stricter_threshold
+from cactus_actors.handoff.audits.tier_ledgers import TierLedgers
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 WRONG = np.random.default_rng(3).random(2000) < 0.05
@@ -169,6 +171,41 @@ def test_a_reset_begins_anew() -> None:
     audits.look_again()
     assert (audits.totals().step, audits.totals().min_threshold, audits.totals().outcomes["wrong"]) == (0, 0.0, 0)
     assert audits.next_id == next_id
+
+
+def test_the_tiers_of_a_cascade_are_watched_each_by_itself(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    settings = HandoffSettings(audit_tiers=["sprout", "qwen"], on_drift="tighten")
+    ledgers = TierLedgers(settings, None, warnings.append)
+    sprout, qwen, others = (ledgers.of(tier) for tier in ("sprout", "qwen", ""))
+    assert sprout is not None
+    assert qwen is not None
+    assert others is not None
+    until_drift(sprout)
+    qwen.add("right", 0.9)
+    others.add("unjudged", 0.9)
+    [warning] = warnings
+    assert warning.startswith("audits of sprout show that more than 0.05 of the answers that stay are wrong")
+    assert warning.endswith("from now on the threshold of sprout is at least 0.6")
+    told = ledgers.totals()
+    assert {tier: (one.step, one.min_threshold, one.monitored) for tier, one in told.by_tier.items()} == {
+        "": (0, 0.0, 0),
+        "sprout": (1, 0.6, 0),
+        "qwen": (0, 0.0, 1),
+    }
+    files = AuditFiles(tmp_path / "audits")
+    files.write_state(ledgers.state)
+    again = TierLedgers(settings, files.read_state(), warnings.append)
+    assert again.totals() == told
+    assert again.is_waiting(answer(1))
+    assert not again.is_waiting(msgspec.structs.replace(answer(1), tier="qwen"))
+    without = TierLedgers(HandoffSettings(audit_tiers=["qwen"]), files.read_state(), warnings.append)
+    assert without.of("sprout") is None
+    assert set(without.state.tiers) == {"qwen"}
+    assert not without.is_waiting(msgspec.structs.replace(answer(1), tier="sprout"))
+    again.take([AuditLabel(is_reset=True)])
+    assert [one.outcomes["right"] for one in again.totals().by_tier.values()] == [0, 0, 0]
+    assert len(warnings) == 1
 
 
 def answer(number: int, text: str = "x") -> UnjudgedAnswer:

@@ -8,14 +8,16 @@ import msgspec
 import pytest
 
 from cactus_actors.cli.status_page import facts_of
+from cactus_actors.config_models import CascadeSettings, CascadeTier
 from cactus_actors.gateway.metrics.service_metrics import families_of
 from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.messages import Finished, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.totals import AuditTotals, CloudSpending
+from cactus_actors.protocol.totals import AuditCounts, AuditTotals, CloudSpending
 from cactus_actors.protocol.worker_messages import Audit, Finish
 from cactus_actors.router.effects import SendClient, SendWorker
 from cactus_actors.router.state.caller import Caller
+from cactus_actors.router.state.served_model import ServedModel
 from tests.support.router.cloud_jobs import STOP, THRESHOLD, submit
 from tests.support.router.core_harness import CLIENT, RouterHarness, job_id
 from tests.support.router.worker_messages import SURE, UNSURE, Worker, make_delta
@@ -148,6 +150,91 @@ def test_new_jobs_follow_the_threshold_that_audits_require() -> None:
     router.submit(3, "question")
     router.generate(3, "yes", entropy=UNSURE, finish=STOP)  # never handed off, and still not
     assert router.result(3).handoff.status == "none"
+
+
+CASCADE = CascadeSettings(
+    tiers=[
+        CascadeTier(model="small", threshold=0.5),
+        CascadeTier(model="large", threshold=0.25),
+        CascadeTier(model="cloud"),
+    ]
+)
+
+
+def cascade_of_two(cascade: CascadeSettings = CASCADE) -> tuple[RouterHarness, Worker]:
+    router = RouterHarness(
+        audit_share=1.0, models=(ServedModel(name="small"), ServedModel(name="large")), cascade=cascade
+    )
+    for name in ("small", "large"):
+        router.connect(f"{name}-1", served_as=name)
+    return router, router.connect("cloud", kind="cloud", model="big")
+
+
+def ask_cascade(router: RouterHarness, number: int, *entropies: float, **options: Any) -> None:
+    """A job whose answers by its models have these entropies."""
+    given = Options(seed=3, **options)
+    router.client(Submit(job_id=job_id(number), prompt="question", model="cascade", options=given))
+    for place, entropy in enumerate(entropies):
+        is_last = place == len(entropies) - 1
+        router.generate(number, "abc"[place], entropy=entropy, finish=STOP if is_last else None)
+
+
+def test_each_model_of_a_cascade_is_audited_by_its_name_and_threshold() -> None:
+    router, cloud = cascade_of_two()
+    ask_cascade(router, 1, SURE)
+    ask_cascade(router, 2, UNSURE, SURE)
+    ask_cascade(router, 3, UNSURE, SURE, allow_cloud=False)
+    submit(router, 4)
+    router.generate(4, "d", finish=STOP)
+    told = [(audit.tier, audit.text, audit.threshold, audit.step) for audit in cloud.audits]
+    assert told == [("small", "a", 0.5, 0), ("large", "b", 0.25, 0), ("", "d", THRESHOLD, 0)]
+    assert all(audit.request.prompt == "question" for audit in cloud.audits)
+
+
+def test_a_cascade_without_a_cloud_is_not_audited_by_one() -> None:
+    router, cloud = cascade_of_two(
+        CascadeSettings(tiers=[CascadeTier(model="small", threshold=0.5), CascadeTier(model="large")])
+    )
+    ask_cascade(router, 1, SURE)
+    assert router.result(1).text == "a"
+    assert cloud.audits == []
+
+
+def test_audits_tighten_the_threshold_of_their_model_alone() -> None:
+    router, cloud = cascade_of_two()
+    report = cloud.report()
+    totals = AuditTotals(tiers={"small": AuditCounts(min_threshold=0.95, step=1), "large": AuditCounts()})
+    router.say(cloud, msgspec.structs.replace(report, audits=totals))
+    ask_cascade(router, 1, SURE, SURE)  # 0.9, below what audits of `small` require
+    result = router.result(1)
+    assert isinstance(result.handoff.path, list)
+    assert [(tier.model, tier.threshold) for tier in result.handoff.path] == [("small", 0.95), ("large", 0.25)]
+    ask_cascade(router, 2, 0.0)
+    assert [(audit.tier, audit.threshold, audit.step) for audit in cloud.audits] == [
+        ("large", 0.25, 0),
+        ("small", 0.95, 1),
+    ]
+
+
+def test_status_and_metrics_name_the_models_of_a_cascade() -> None:
+    router, cloud = cascade_of_two()
+    small = AuditCounts(outcomes={"right": 4}, monitored=4, step=1, min_threshold=0.95)
+    totals = AuditTotals(outcomes={"right": 7}, tiers={"small": small}, spent=[SPENT])
+    router.say(cloud, msgspec.structs.replace(cloud.report(), audits=totals))
+    status = router.core.status(router.now)
+    facts = [fact for _, fact in facts_of(status)]
+    place = facts.index("small: 4 right, 0 to be judged (cactus audit)")
+    assert facts[place + 2] == "drift: tightened 1 time, the threshold of small is at least 0.95"
+    told = {
+        (sample.name, sample.labels["tier"]): sample.value
+        for family in families_of(status)
+        for sample in family.samples
+        if "tier" in sample.labels
+    }
+    assert told["cactus_audits_total", ""] == 7
+    assert told["cactus_audits_total", "small"] == 4
+    assert told["cactus_audit_min_threshold", "small"] == 0.95
+    assert told["cactus_audit_min_threshold", ""] == 0.0
 
 
 def test_status_and_metrics_have_the_audits() -> None:
