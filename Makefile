@@ -101,6 +101,7 @@ eval-escalation: $(VENV)/.dev ## figures and pictures of handing off, and how of
 	$(BIN)/python -m benchmarks.escalation.prompt_gate
 	$(BIN)/python -m benchmarks.escalation.bound
 	$(BIN)/python -m benchmarks.escalation.bound --embedded --max-error 0.1
+	$(BIN)/python -m benchmarks.escalation.cascade_bound
 	$(BIN)/python -m benchmarks.escalation.drift
 
 # PyTorch is faster on CPUs if threads stay on their cores, and if freed memory stays mapped.

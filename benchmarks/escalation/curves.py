@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.escalation.tiers import PROBE, SIGNALS, Bools, Floats, Tier, answered_tiers, errors_after
+from benchmarks.escalation.judged_answers import Bools, Floats
+from benchmarks.escalation.tiers import PROBE, SIGNALS, Tier, answered_tiers, errors_after
 from cactus_actors.calibration.cascade_granting import combinations, outcome_of
 from cactus_actors.calibration.probability_fit import calibration_error, cross_validated_fits
 from cactus_actors.calibration.thresholds import area_under_curve

@@ -12,29 +12,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
-from benchmarks.escalation.tiers import SIGNALS, Bools, Floats, asked_questions, disturbed, errors_after
+from benchmarks.escalation.judged_answers import Answered, Bools, Judged, answered, asked_questions, handwritten
+from benchmarks.escalation.tiers import SIGNALS, errors_after
 from cactus_actors.calibration.prompt_fit import PromptFit
 from cactus_actors.calibration.thresholds import area_under_curve
-from cactus_actors.models.catalog import resolve_model
-from cactus_actors.protocol.handoff_gates import DEFAULT_GATES
 from cactus_actors.protocol.prompt_probe import PromptProbe
 from training import judging
-from training.answering import Answer, Question
+from training.answering import Question
 from training.corpus.sample import Sample
-from training.engine_backend import EngineBackend
 from training.evaluate import EVALUATION_SETS, NOT_ANSWERABLE
 from training.evaluate import SEED as EVALUATION_SEED
-from training.handwritten import verdict
-from training.handwritten.test_set import HandwrittenQuestion
 from training.probe import lessons
 
 LESSONS, TEXT, TOOLS = "lessons", "text", "tool calls"
@@ -44,32 +35,9 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
 PROMPT = "prompt"
 
 
-class Judged(NamedTuple):
-    """A question, and the judgement of an answer to it."""
-
-    asked: Question
-    is_right: Callable[[Answer], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The answers of a model to some questions, and whether they are right."""
-
-    answers: Sequence[Answer]
-    right: Bools
-
-    def scores(self, probe: PromptProbe) -> dict[str, Floats]:
-        """The lowest value of each signal at the gates, and the value of each prompt."""
-        scores = {
-            name: np.array([DEFAULT_GATES.lowest(signal, answer) for answer in self.answers])
-            for name, signal in SIGNALS.items()
-        }
-        return scores | {PROMPT: np.array([probe(answer.prompt_states[probe.layer]) for answer in self.answers])}
-
-
 def question_sets(per_kind: int) -> dict[str, list[Judged]]:
     """The questions to which probes are fitted, and the two sets by which they are judged."""
-    handwritten = [(question.kind in TOOL_KINDS, _of_handwritten(question)) for question in asked_questions()]
+    own = [(question.kind in TOOL_KINDS, handwritten(question)) for question in asked_questions()]
     tool_calls = [
         _of_sample(sample)
         for sample in EVALUATION_SETS["templates"](EVALUATION_SEED, NUM_TOOL_CALLS)
@@ -77,20 +45,9 @@ def question_sets(per_kind: int) -> dict[str, list[Judged]]:
     ]
     return {
         LESSONS: [_of_sample(sample) for sample in lessons(per_kind)],
-        TEXT: [judged for has_tools, judged in handwritten if not has_tools],
-        TOOLS: [*(judged for has_tools, judged in handwritten if has_tools), *tool_calls],
+        TEXT: [judged for has_tools, judged in own if not has_tools],
+        TOOLS: [*(judged for has_tools, judged in own if has_tools), *tool_calls],
     }
-
-
-def answered(model: Path, sets: Mapping[str, Sequence[Judged]], threads: int) -> dict[str, Answered]:
-    """The answers of a model to all questions, greedily, in int8."""
-    found = {}
-    with closing(EngineBackend(model, "int8", threads)) as backend:
-        for name, questions in sets.items():
-            answers = backend.answers([question.asked for question in questions])
-            right = [one.is_right(answer) for one, answer in zip(questions, answers, strict=True)]
-            found[name] = Answered(answers, np.array(right))
-    return found
 
 
 def fitted(own: Answered, second: Answered | None) -> PromptProbe:
@@ -106,7 +63,9 @@ def fitted(own: Answered, second: Answered | None) -> PromptProbe:
 def lines(own: Answered, second: Bools | None, probe: PromptProbe) -> list[str]:
     """For each signal its AUROC, and at each share handed off the errors of those that stay, and of all."""
     found = []
-    for name, scores in own.scores(probe).items():
+    scores_by_name = {name: own.scores(signal) for name, signal in SIGNALS.items()}
+    scores_by_name[PROMPT] = np.array([probe(answer.prompt_states[probe.layer]) for answer in own.answers])
+    for name, scores in scores_by_name.items():
         area = area_under_curve(scores.tolist(), own.right.tolist())
         cells = [f"{name:16} {area or 0.0:.3f}"]
         for share in SHARES:
@@ -134,10 +93,6 @@ def _of_sample(sample: Sample) -> Judged:
     )
 
 
-def _of_handwritten(question: HandwrittenQuestion) -> Judged:
-    return Judged(question.asked(), lambda answer: question.is_answerable and verdict.is_right(question, answer))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--noise", type=float, default=0.15, help="of the copy, in standard deviations")
@@ -145,11 +100,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     sets = question_sets(options.per_kind)
-    sprout = resolve_model("cactus-sprout")
-    strong = answered(sprout, sets, options.threads)
+    strong = answered(0.0, sets, options.threads)
     print_tables("cactus-sprout hands off to a model that is always right", strong, None)
-    with tempfile.TemporaryDirectory() as directory:
-        weak = answered(disturbed(sprout, Path(directory) / "weak", options.noise), sets, options.threads)
+    weak = answered(options.noise, sets, options.threads)
     print_tables(f"a copy with noise {options.noise:g} hands off to cactus-sprout", weak, strong)
 
 

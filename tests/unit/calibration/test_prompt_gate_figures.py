@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.escalation.prompt_gate import LESSONS, Answered, fitted, lines, question_sets
+from benchmarks.escalation.judged_answers import Answered
+from benchmarks.escalation.prompt_gate import LESSONS, fitted, lines, question_sets
 from training.answering import Answer
 
 NUM_ANSWERS = 100
