@@ -96,6 +96,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     job_log_num_kept: Positive = 3
     job_log_max_age_s: Duration = 30 * 24 * 3600.0
     otlp_endpoint: str | None = None
+    unload_after_s: float | None = None
+    begins_unloaded: Annotated[bool, about("The model has no workers until a job needs it.")] = False
     weights: Annotated[WeightFormat | None, about("Only workers of this format serve; None: the first one's.")] = None
     kv_cache: Annotated[str | None, about("As `weights`, for the format of the KV cache.")] = None
     alias: str | None = None
@@ -205,6 +207,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = "auto"
     workers: Annotated[int, Meta(ge=0, le=256), about("Number of model workers.")] = 1
     threads: Annotated[Positive, about("Threads of each worker.")] = 1
+    unload_after_s: Annotated[
+        DayOrLess | None, about("Seconds without a job after which a model's workers stop; a job starts them again.")
+    ] = None
     jobs_endpoint: Annotated[str, about("ZeroMQ endpoint where clients submit jobs.")] = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: Annotated[str, about("ZeroMQ endpoint where tokens are published.")] = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: Annotated[

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
-from cactus_actors.setting_types import Positive, about
+from cactus_actors.setting_types import DayOrLess, Positive, about
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
@@ -46,6 +46,9 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     path: Annotated[str | None, about("The model's files, as in `model`; by default the embedded model `name`.")] = None
     aliases: Annotated[list[str], about("Other names that requests may use.")] = []
     workers: Annotated[Annotated[int, Meta(ge=0, le=256)] | None, about("Number of the model's workers.")] = None
+    unload_after_s: Annotated[
+        DayOrLess | None, about("Seconds without a job after which its workers stop; a job starts them again.")
+    ] = None
     mmproj: Annotated[str | None, about("As at the top of the file, of this model.")] = None
     lora: Annotated[list[str], about("As at the top of the file, of this model.")] = []
     chat_template: Annotated[Path | None, about("As at the top of the file, of this model.")] = None
@@ -109,7 +112,8 @@ NO_CASCADE = CascadeSettings()
 class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
     """One of several models in the settings of the router and the gateway: its names and its files.
 
-    Workers must have `weights` and `kv_cache` in these formats; `desired_workers` is their number.
+    Workers must have `weights` and `kv_cache` in these formats; `desired_workers` is their number. Without a job for
+    `unload_after_s` seconds they stop, and they do not run at the start if it `begins_unloaded`.
     """
 
     name: str
@@ -120,6 +124,8 @@ class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache: str | None = None
     adapters: list[AdapterSetting] = []
     desired_workers: int = 1
+    unload_after_s: float | None = None
+    begins_unloaded: bool = False
     probe_file: str | None = None
     probability_file: str | None = None
     prompt_probe_file: str | None = None

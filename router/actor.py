@@ -211,6 +211,10 @@ class RouterActor:
         """Continue the jobs of that worker, whose process has ended, elsewhere immediately."""
         self._mailbox.post(lambda: self._perform(self.core.on_worker_lost(worker_id, time.monotonic())))
 
+    def load_failed(self, model: str, reason: str) -> None:
+        """End the jobs that wait for the workers of a model: these do not start."""
+        self._mailbox.post(lambda: self._perform(self.core.on_load_failed(model, reason, time.monotonic())))
+
     def drain(self, timeout_s: float) -> bool:
         """Refuse new jobs and wait until the accepted ones have ended; False if some have not in time."""
         self._mailbox.post(self.core.close_admission)
@@ -295,6 +299,7 @@ class RouterActor:
             self.core.num_queued,
             self.core.num_unfinished,
             self.core.state.num_restarts_requested,
+            self.core.state.fleets.unloaded,
         )
         if self.core.is_drained:
             self._drained.set()

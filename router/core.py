@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, Unavailable
+from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, ModelFailure, Unavailable
 from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.wire import Encoding, MessageIds
 from cactus_actors.protocol.worker_messages import WorkerMessage
@@ -35,6 +35,7 @@ from cactus_actors.router.lifecycle.subscribers import Subscribers
 from cactus_actors.router.lifecycle.tiers import TierSwitch
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterOptions, RouterState
+from cactus_actors.router.scheduling.model_demand import ModelDemand
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey
 from cactus_actors.router.state.deferred_messages import DeferredMessage
 from cactus_actors.router.state.journal_records import AcceptedRecord, Recovered, RecoveredEnd, StoredResult
@@ -66,6 +67,7 @@ class RouterCore:
         self._membership = Membership(state, self._worker_reports, self._adapters, cloud_batches)
         self._client_messages = ClientMessages(state, self._admission, self._finisher, self._adapters, cloud_batches)
         self._subscribers = Subscribers(state, self._streams)
+        self._demand = ModelDemand(state.fleets)
 
     @property
     def num_unfinished(self) -> int:
@@ -189,6 +191,16 @@ class RouterCore:
         self._pump(now)
         return self._outbox.drain()
 
+    def on_load_failed(self, model: str, reason: str, now: float) -> list[Effect]:
+        """End the jobs that wait for a model on demand: its workers do not start. The next job tries again."""
+        fleet = self._fleets.registered(model)
+        if fleet is not None and fleet.is_on_demand and fleet.is_awaited:
+            error = ModelFailure(f"the model cannot be loaded: {reason}")
+            for job in [*fleet.dispatcher.queue, *fleet.dispatcher.quarantine]:
+                self._finisher.fail(job, error, now)
+            fleet.unload()
+        return self._outbox.drain()
+
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
         """Handle the end of a worker's connection: a command could not be sent."""
         self._worker_reports.on_worker_gone(self._fleets.by_identity(identity), "unreachable", now)
@@ -245,6 +257,7 @@ class RouterCore:
         self._escalations.pump(now)
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         self._streams.on_tick(self.state.jobs.live, now)
+        self._demand.on_tick(now)
         for fleet in self._fleets:
             fleet.dispatcher.reconsider(now)
         self._pump(now)

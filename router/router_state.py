@@ -115,6 +115,8 @@ def _only_model(settings: RouterSettings, facts: ServiceFacts, options: RouterOp
         kv_cache=settings.kv_cache or "",
         adapters=tuple(settings.adapters),
         desired_workers=settings.desired_workers,
+        unload_after_s=settings.unload_after_s,
+        begins_unloaded=settings.begins_unloaded,
         tokens=options.tokens,
         fits=options.fits,
         prompt_probe=options.prompt_probe,

@@ -112,7 +112,9 @@ class _Workers:
 
 def _heading(answer: Status) -> str:
     state = "draining" if answer.draining else "serving"
-    workers = workers_summary(num_local(answer), answer.desired_workers)
+    idle = [it.desired_workers for it in answer.models if it.state == "idle"]
+    desired = 0 if answer.model_state == "idle" and not answer.models else answer.desired_workers - sum(idle)
+    workers = workers_summary(num_local(answer), desired)
     uptime = _long_time(answer.uptime_s)
     return f"{answer.model_names} · {state} for {uptime} · context {answer.max_context} · {workers}"
 
@@ -129,9 +131,15 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "", f"the oldest waits for {answer.held.oldest_waiting_s:.1f} s"
     if jobs.queued and not num_local(answer) and not answer.desired_workers:
         yield "", "no worker runs; `cactus scale 1` starts one"
+    if not answer.models and answer.loads_on_demand:
+        yield "model", "idle, loaded when a job comes" if answer.model_state == "idle" else "loading for a job"
     for model in answer.models:
         names = ", ".join([model.name, *model.aliases])
         summary = workers_summary(num_local(answer, model.name), model.desired_workers)
+        if model.state == "idle":
+            summary = f"idle, {counted(model.desired_workers, 'worker')} when a job comes"
+        elif model.state == "loading":
+            summary = f"{summary}, loading for a job"
         yield "model", f"{names}: {summary}, {model.waiting} queued, {model.running} running"
     for memory in dict.fromkeys(_cache_of(worker) for worker in answer.workers if worker.block_bytes):
         yield "cache", memory

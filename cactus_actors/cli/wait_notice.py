@@ -54,6 +54,8 @@ def notice_of(status: Status) -> str | None:
     """The notice if no worker takes jobs; None otherwise."""
     if any(worker.kind == "local" for worker in status.workers):
         return None
+    if status.loads_on_demand:
+        return "its model was idle and is loaded now: the job waits until it is ready; Ctrl-C cancels it"
     if status.desired_workers == 0:
         return "no worker runs: the job waits in the queue; `cactus scale 1` starts one, Ctrl-C cancels the job"
     return "no worker is ready yet: the job waits in the queue until one is; Ctrl-C cancels it"

@@ -19,6 +19,8 @@ from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import Unavailable
 
 LOADING_INTERVAL_S = 0.2
+MAX_LOSSES_PER_WORKER = 2
+"""Workers that may be lost before one is ready, for each desired worker: a node may have just died."""
 STALLED_AFTER_S = 2.0
 """A main loop without an iteration for longer is timed with FairSeconds."""
 
@@ -26,8 +28,10 @@ STALLED_AFTER_S = 2.0
 class WorkerPool:
     """Carries out the plans of a Fleet; time is an argument.
 
-    `launch` places a worker of a given name and calls its `run`; `on_lost` is called for each failed worker.
-    `loading` holds the start phase of each worker that is not ready. The names of workers begin with `prefix`.
+    `launch` places a worker of a given name and calls its `run`; `on_lost` is called for each failed worker, and
+    `on_load_failed`, with the reason, if no worker gets ready: one has ended with an error, or two in place of each
+    desired one were lost. `loading` holds the start phase of each worker that is not ready. The names of workers begin
+    with `prefix`.
     """
 
     def __init__(
@@ -39,11 +43,14 @@ class WorkerPool:
         timeouts: HealthTimeouts = DEFAULT_HEALTH_TIMEOUTS,
         *,
         prefix: str = "worker",
+        on_load_failed: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._timeouts = timeouts
         self.fleet = Fleet(desired=desired, prefix=prefix)
         self._launch = launch
         self._on_lost = on_lost
+        self._on_load_failed = on_load_failed
+        self._num_lost_loading = 0
         self._announce = announce
         self._handles: dict[str, ActorHandle] = {}
         self.loading: dict[str, StartPhase] = {}
@@ -59,6 +66,12 @@ class WorkerPool:
     def loading_actors(self) -> list[Actor]:
         """The launched actors that are not ready."""
         return [self._handles[worker_id].actor for worker_id in self.loading]
+
+    def want(self, desired: int) -> None:
+        """Set the desired number of workers."""
+        if not desired:
+            self._num_lost_loading = 0
+        self.fleet.desired = desired
 
     def unreported_exits(self) -> list[ActorExit]:
         """Exits that `reconcile` has not handled yet."""
@@ -103,8 +116,10 @@ class WorkerPool:
         if exit_info := handle.actor.exit_info():
             del self._handles[worker_id]
             self._stalled.pop(worker_id, None)
-            self.loading.pop(worker_id, None)
+            was_loading = self.loading.pop(worker_id, None) is not None
             self._on_ended(worker_id, exit_info, now)
+            if was_loading:
+                self._on_ended_loading(exit_info)
             handle.actor.terminate()
         elif handle.is_hung(now) or self._is_stuck(worker_id, health, now):
             self._announce(f"{worker_id} does not answer; it is killed")
@@ -115,6 +130,7 @@ class WorkerPool:
             self.loading[worker_id] = StartPhase(worker_id, health.phase, health.share_done)
         else:
             del self.loading[worker_id]
+            self._num_lost_loading = 0
 
     def _on_ended(self, worker_id: str, exit_info: ActorExit, now: float) -> None:
         if exit_info.reason == "drained":
@@ -126,6 +142,13 @@ class WorkerPool:
             f"{worker_id} ended ({exit_info.reason}); its jobs continue on other workers, a new one in {delay:.0f} s"
         )
         self._on_lost(worker_id)
+
+    def _on_ended_loading(self, exit_info: ActorExit) -> None:
+        self._num_lost_loading += exit_info.is_lost
+        is_given_up = self._num_lost_loading >= MAX_LOSSES_PER_WORKER * self.fleet.desired
+        if exit_info.reason != "drained" and (is_given_up or not exit_info.is_lost):
+            self._num_lost_loading = 0
+            self._on_load_failed(exit_info.reason)
 
     def _is_stuck(self, worker_id: str, health: WorkerHealth | None, now: float) -> bool:
         """True if the main loop has stopped although other threads of the worker answer.

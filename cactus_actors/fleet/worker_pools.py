@@ -14,6 +14,8 @@ class WorkerPools:
 
     def __init__(self, pools: Mapping[str, WorkerPool]) -> None:
         self._pools = pools
+        self._desired = {name: pool.fleet.desired for name, pool in pools.items()}
+        self.unloaded: frozenset[str] = frozenset()
 
     @property
     def actors(self) -> list[Actor]:
@@ -32,8 +34,8 @@ class WorkerPools:
 
     @property
     def desired(self) -> dict[str, int]:
-        """The desired number of workers of each model."""
-        return {name: pool.fleet.desired for name, pool in self._pools.items()}
+        """The desired number of workers of each model; the `unloaded` ones have none until a job needs them."""
+        return dict(self._desired)
 
     @property
     def num_restarts(self) -> int:
@@ -44,10 +46,11 @@ class WorkerPools:
         """Exits that `reconcile` has not handled yet."""
         return [ended for pool in self._pools.values() for ended in pool.unreported_exits()]
 
-    def want(self, desired: Mapping[str, int]) -> None:
-        """Set the desired number of workers of these models."""
+    def want(self, desired: Mapping[str, int], unloaded: Collection[str] = ()) -> None:
+        """Set the desired number of workers of each model, and the models that have none until a job needs them."""
+        self._desired, self.unloaded = dict(desired), frozenset(unloaded)
         for name, count in desired.items():
-            self._pools[name].fleet.desired = count
+            self._pools[name].want(0 if name in unloaded else count)
 
     def replace_all(self) -> None:
         """Mark every running worker as old."""

@@ -110,7 +110,9 @@ class GatewayContext:
         if status is None:
             raise Unavailable("the service does not answer", retry_after=1.0)
         # A worker that reports late is ready as long as the router considers it ready.
-        if any(worker.kind == "local" and worker.state == "ready" for worker in status.workers):
+        if status.loads_on_demand or any(
+            worker.kind == "local" and worker.state == "ready" for worker in status.workers
+        ):
             self._has_served = True
             return
         raise Unavailable(self._why_no_worker(status), retry_after=1.0)

@@ -19,7 +19,7 @@ class RouterHealth(msgspec.Struct, frozen=True):
     """Recent counts of the router's jobs and workers.
 
     `desired_workers`, by the name of their model (empty for the only one), and `num_restarts_requested` are the
-    requests of operators so far.
+    requests of operators so far. The `unloaded` models have no workers until a job needs them.
     """
 
     epoch: int
@@ -28,6 +28,7 @@ class RouterHealth(msgspec.Struct, frozen=True):
     num_queued: int
     num_unfinished: int
     num_restarts_requested: int = 0
+    unloaded: tuple[str, ...] = ()
 
 
 LoadingPhase = Literal["loading", "packing", "compiling"]

@@ -23,7 +23,7 @@ from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.pictures import GivenPicture
 from cactus_actors.protocol.results import Result, TokenLogprob
-from cactus_actors.protocol.service_status import AdapterStatus, JobCounts, ModelStatus, WorkerStatus
+from cactus_actors.protocol.service_status import AdapterStatus, JobCounts, ModelState, ModelStatus, WorkerStatus
 from cactus_actors.protocol.totals import Held, Totals
 
 Task = Literal["generate", "embed", "cloud_question"]
@@ -330,7 +330,8 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     connected workers get no jobs. `totals` are present if the request asked for them. `storage_error` is the reason
     why the journal cannot be written, empty if it can. `fingerprint` is that of the model's files. A model without
     a chat template takes no `messages`. `adapters` are those that jobs may name; only operators see their paths. A
-    service of several has all its `models`, of which `model`, with the fields about it, is the first.
+    service of several has all its `models`, of which `model`, with the fields about it, is the first. Jobs are taken
+    in every `model_state`.
     """
 
     request_id: str = ""
@@ -353,6 +354,17 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     has_chat_template: bool = True
     adapters: list[AdapterStatus] = []
     models: list[ModelStatus] = []
+    model_state: ModelState = "ready"
+
+    @property
+    def states(self) -> dict[str, ModelState]:
+        """The state of each model, by its name."""
+        return {it.name: it.state for it in self.models} or {self.model: self.model_state}
+
+    @property
+    def loads_on_demand(self) -> bool:
+        """True if a model without workers gets them for a job."""
+        return not {"idle", "loading"}.isdisjoint(self.states.values())
 
     @property
     def system_fingerprint(self) -> str:

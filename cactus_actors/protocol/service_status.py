@@ -9,6 +9,9 @@ import msgspec
 from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending, ModelTotals
 
 WorkerKind = Literal["local", "cloud"]
+ModelState = Literal["ready", "starting", "idle", "loading", "off"]
+"""Of a model: a worker takes jobs; its workers start, or lost ones are replaced; it gave its workers up, and a job
+loads it; a job has it loaded; it is scaled to 0."""
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +104,7 @@ class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     has_chat_template: bool
     desired_workers: int
+    state: ModelState = "ready"
     waiting: int
     running: int
     handed_on: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +93,7 @@ class ServiceModel:
             kv_cache=cache_format(config.kv_cache, config.weights),
             adapters=adapters_of(config),
             desired_workers=config.workers,
+            unload_after_s=config.unload_after_s,
             probe_file=config.handoff.probe_file,
             probability_file=config.handoff.probability_file,
             prompt_probe_file=config.handoff.prompt_probe_file,
@@ -120,20 +121,33 @@ class ActorSettings:
         return [model.routed for model in self.models] if self.config.models else []
 
     def router(
-        self, *, jobs: str, stream: str, workers: str, desired_workers: dict[str, int], has_cloud: bool
+        self,
+        *,
+        jobs: str,
+        stream: str,
+        workers: str,
+        desired_workers: dict[str, int],
+        unloaded: Collection[str],
+        has_cloud: bool,
     ) -> RouterSettings:
-        """The router's settings; `desired_workers` are by the names of the models."""
+        """The router's settings; `desired_workers` are by the names of the models, of which some are `unloaded`."""
         config, first = self.config, self.models[0]
+        models = [
+            msgspec.structs.replace(it, desired_workers=desired_workers[it.name], begins_unloaded=it.name in unloaded)
+            for it in self._routed
+        ]
         return RouterSettings(
             model=first.model,
             overrides=overrides_of(first.config, first.mmproj),
             cascade=self.config.cascade,
-            models=[msgspec.structs.replace(it, desired_workers=desired_workers[it.name]) for it in self._routed],
+            models=models,
             pictures=pictures_of(self.config),
             jobs_endpoint=jobs,
             stream_endpoint=stream,
             workers_endpoint=workers,
             desired_workers=desired_workers[first.name],
+            unload_after_s=config.unload_after_s,
+            begins_unloaded=first.name in unloaded,
             max_queued_jobs=config.max_queued_jobs,
             job_timeout_s=config.job_timeout_s,
             max_memory_bytes=config.max_router_bytes,

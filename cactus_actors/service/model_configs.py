@@ -15,8 +15,8 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 OF_ONE_MODEL = ("model", "mmproj", "lora", "chat_template", "tool_format", "alias")
 """Settings at the top of the file that describe the only model."""
 OF_WORKERS = (
-    *("weights", "kv_cache", "speculation", "workers", "threads", "max_sequences", "token_budget"),
-    *("cache_tokens", "cache_bytes", "checkpoints", "checkpoint_tokens"),
+    *("weights", "kv_cache", "speculation", "workers", "threads", "unload_after_s", "max_sequences"),
+    *("token_budget", "cache_tokens", "cache_bytes", "checkpoints", "checkpoint_tokens"),
 )
 """Settings of an entry that have their defaults at the top of the file."""
 FITS = ("probe_file", "probability_file", "prompt_probe_file")

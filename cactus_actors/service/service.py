@@ -17,7 +17,7 @@ from cactus_actors.fleet.actor_handle import DEFAULT_HEALTH_TIMEOUTS, HealthTime
 from cactus_actors.fleet.readiness import StallTimeout, await_result
 from cactus_actors.fleet.singleton import Singleton
 from cactus_actors.fleet.start_phases import PhaseAnnouncer, ShowPhase, StartPhase
-from cactus_actors.fleet.worker_pool import WorkerPool
+from cactus_actors.fleet.worker_pool import MAX_LOSSES_PER_WORKER, WorkerPool
 from cactus_actors.fleet.worker_pools import WorkerPools
 from cactus_actors.handoff.cloud_key import is_cloud_configured
 from cactus_actors.handoff.settings_check import plain_text_warning
@@ -36,8 +36,6 @@ from cactus_actors.service.preflight import check_settings
 from cactus_actors.service.service_keys import service_keys
 from cactus_actors.service.state_directory import StateDirectory, is_reusable, journal_directory
 
-MAX_LOSSES_PER_WORKER = 2
-"""Workers that may be lost during the start, for each desired worker: a node may have just died."""
 RECONCILE_INTERVAL_S = 0.25
 POLL_INTERVAL_S = 0.05
 ANSWER_TIMEOUT_S = 1.0
@@ -88,6 +86,7 @@ class Service:
                     announce,
                     timeouts,
                     prefix=name or "worker",
+                    on_load_failed=functools.partial(self._on_load_failed, name),
                 )
                 for name, _, one in self._model_configs
             }
@@ -98,6 +97,7 @@ class Service:
         self._endpoints: Endpoints | None = None
         self._ready_workers: tuple[str, ...] = ()
         self._num_restarts_seen = 0
+        self._is_started = False
         self._journal_dir = journal_directory(config) if config.journal else None
         self._job_log: JobLogTarget | None = None
         self._state: StateDirectory | None = None
@@ -179,6 +179,7 @@ class Service:
             self._placement_or_none = make_placement(self._config, self._announce)
             self._start_actors()
             self._await_workers()
+            self._is_started = True
         except BaseException:
             self.stop()
             raise
@@ -260,7 +261,7 @@ class Service:
         self._workers.reconcile(now, self._ready_workers)
 
     def _on_router_health(self, health: RouterHealth) -> None:
-        self._workers.want(health.desired_workers)
+        self._workers.want(health.desired_workers, health.unloaded)
         self._ready_workers = health.ready_workers
         if health.num_restarts_requested > self._num_restarts_seen:
             self._announce("every worker is replaced, one at a time")
@@ -286,6 +287,7 @@ class Service:
             stream=known.stream if known else config.stream_endpoint,
             workers=known.workers if known else self._configured_workers_endpoint,
             desired_workers=self._workers.desired,
+            unloaded=self._workers.unloaded,
             has_cloud=self._has_cloud,
         )
         return self._placement.start(ROUTER, settings, name="router")
@@ -321,6 +323,10 @@ class Service:
 
     def _on_worker_lost(self, worker_id: str) -> None:
         self._router.notify("worker_lost", worker_id)
+
+    def _on_load_failed(self, model: str, reason: str) -> None:
+        if self._is_started:  # a start that fails leaves the jobs to the next one
+            self._router.notify("load_failed", model, reason)
 
     def _await_workers(self) -> None:
         timeout = StallTimeout(self._config.ready_timeout_s, time.monotonic())

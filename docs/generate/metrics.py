@@ -48,7 +48,7 @@ Histograms count ended jobs; an embedding is in those of the prompt only. `inter
 token; tokens that came together share the time since the previous one.""",
     ),
     "Workers": (
-        r"cactus_(worker.*|model_workers_.*|prefix_.*|num_preemptions|spec_.*|kv_.*)",
+        r"cactus_(worker.*|model_workers_.*|model_state|prefix_.*|num_preemptions|spec_.*|kv_.*)",
         """\
 Gauges are of connected workers. Reasons of `worker_losses_total`: `silent` for too long, `died`, `unreachable` over its
 connection, `reconnected` without its dispatches.""",

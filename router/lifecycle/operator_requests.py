@@ -31,10 +31,13 @@ class OperatorRequests:
         self.check(caller)
         if isinstance(request, Restart):
             self._state.num_restarts_requested += 1
-            return Restarting(num_workers=self._state.fleets.desired_workers, request_id=request.request_id)
+            num_workers = sum(fleet.wanted_workers for fleet in self._state.fleets)
+            return Restarting(num_workers=num_workers, request_id=request.request_id)
         if not 0 <= request.num_workers <= MAX_WORKERS:
             raise InvalidRequest(f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers")
-        self._state.fleets.named(request.model).desired_workers = request.num_workers
+        fleet = self._state.fleets.named(request.model)
+        fleet.desired_workers = request.num_workers
+        fleet.load()
         return Scaling(num_workers=request.num_workers, request_id=request.request_id)
 
     def check(self, caller: Caller) -> None:
@@ -76,6 +79,7 @@ class OperatorRequests:
                 for name, path in fleet.adapters.paths.items()
             ],
             models=models,
+            model_state=fleets.first.state,
         )
 
     def _held(self, now: float) -> Held:
@@ -106,6 +110,7 @@ def _model_status(fleet: ModelFleet, *, with_totals: bool) -> ModelStatus:
         fingerprint=served.fingerprint,
         has_chat_template=served.has_chat_template,
         desired_workers=fleet.desired_workers,
+        state=fleet.state,
         waiting=fleet.dispatcher.num_waiting,
         running=sum(len(worker.assignments) for worker in workers if worker.is_local),
         handed_on=fleet.counters.num_handed_on,

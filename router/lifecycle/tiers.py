@@ -34,6 +34,7 @@ class TierSwitch:
                 continue
             left = self._fleets.of(job)
             left.dispatcher.release_local(job)
+            left.idle_since = None
             left.counters.num_handed_on += 1
             job.passed.append(self._tier(job, gate_failure.confidence, gate_failure.gate, now))
             job.submission = msgspec.structs.replace(job.submission, model=fleet.name)

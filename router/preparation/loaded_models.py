@@ -77,6 +77,8 @@ def _served(loaded: LoadedModel, routed: RoutedModel) -> ServedModel:
         kv_cache=routed.kv_cache or "",
         adapters=tuple(routed.adapters),
         desired_workers=routed.desired_workers,
+        unload_after_s=routed.unload_after_s,
+        begins_unloaded=routed.begins_unloaded,
         tokens=text.tokenizer,
         fits=loaded.fits,
         prompt_probe=loaded.prompt_probe,

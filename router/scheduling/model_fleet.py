@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from cactus_actors.config import RouterSettings
 from cactus_actors.config_models import NO_CASCADE, CascadeSettings
 from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.service_status import ModelState
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
@@ -19,7 +20,10 @@ from cactus_actors.router.telemetry.model_counters import ModelCounters
 
 
 class ModelFleet:
-    """One model; `desired_workers` is the request of operators."""
+    """One model; `desired_workers` is the request of operators, which counts while it `is_loaded`.
+
+    It `is_loading` from the job that had it loaded until a worker is ready, and has no job since `idle_since`.
+    """
 
     def __init__(
         self, served: ServedModel, settings: RouterSettings, epoch: int, outbox: Outbox, counters: RouterCounters
@@ -29,6 +33,10 @@ class ModelFleet:
         self.adapters = AdapterRegistry(epoch, served.names, served.adapters)
         self.counters = ModelCounters()
         self.desired_workers = served.desired_workers
+        self.is_on_demand = served.unload_after_s is not None or served.begins_unloaded
+        self.is_loaded = not served.begins_unloaded
+        self.is_loading = False
+        self.idle_since: float | None = None
 
     @property
     def name(self) -> str:
@@ -38,7 +46,44 @@ class ModelFleet:
     @property
     def is_complete(self) -> bool:
         """True if no worker is expected to start or leave."""
-        return len(self.dispatcher.workers.local) == self.desired_workers
+        return len(self.dispatcher.workers.local) == self.wanted_workers
+
+    @property
+    def wanted_workers(self) -> int:
+        """The workers that it shall have now."""
+        return self.desired_workers if self.is_loaded else 0
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a job waits, runs, or is being prepared."""
+        dispatcher = self.dispatcher
+        if dispatcher.num_waiting or dispatcher.queue.load.num_jobs:
+            return True
+        return any(worker.assignments for worker in dispatcher.workers if worker.is_local)
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if no worker takes jobs, and some shall."""
+        return self.is_loaded and not self.dispatcher.workers.local
+
+    @property
+    def state(self) -> ModelState:
+        if self.dispatcher.workers.local:
+            return "ready"
+        if not self.desired_workers:
+            return "off"
+        if self.is_loaded:
+            return "loading" if self.is_loading else "starting"
+        return "idle"
+
+    def load(self) -> None:
+        """Give it its workers, if it has none."""
+        if not self.is_loaded:
+            self.is_loaded = self.is_loading = True
+
+    def unload(self) -> None:
+        """Let its workers leave when they have no job, until a job needs them."""
+        self.is_loaded = self.is_loading = False
 
 
 class ModelFleets:
@@ -80,6 +125,11 @@ class ModelFleets:
     @property
     def num_waiting(self) -> int:
         return sum(fleet.dispatcher.num_waiting for fleet in self)
+
+    @property
+    def unloaded(self) -> tuple[str, ...]:
+        """The models without workers until a job needs them."""
+        return tuple(fleet.name for fleet in self if not fleet.is_loaded)
 
     @property
     def desired_by_model(self) -> dict[str, int]:

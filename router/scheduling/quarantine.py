@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cactus_actors.router.scheduling.worker_table import WorkerTable
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import WorkerRecord
@@ -17,6 +19,9 @@ class Quarantine:
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._jobs.values())
 
     def __contains__(self, job: Job) -> bool:
         return job.job_id in self._jobs

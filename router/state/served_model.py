@@ -16,7 +16,8 @@ class ServedModel:
 
     `name` is that in a service of several models, empty for the only one; `own_name` is that of its files. Requests may
     also use its `aliases`. Workers with another `fingerprint` are refused, as are those with other formats of `weights`
-    and `kv_cache`, where these are not empty. `tokens` decodes token ids for log probabilities.
+    and `kv_cache`, where these are not empty. `tokens` decodes token ids for log probabilities. Its workers stop
+    `unload_after_s` seconds after its last job; one that `begins_unloaded` has none until a job needs it.
     """
 
     name: str = ""
@@ -30,6 +31,8 @@ class ServedModel:
     kv_cache: str = ""
     adapters: tuple[AdapterSetting, ...] = ()
     desired_workers: int = 1
+    unload_after_s: float | None = None
+    begins_unloaded: bool = False
     tokens: TokenDecoder | None = None
     fits: SignalFits = NO_FITS
     prompt_probe: PromptProbe | None = None

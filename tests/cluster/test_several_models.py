@@ -18,7 +18,7 @@ from cactus_actors.batch import BatchRequest, SecondPassReport, run_batch, run_s
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import ServeConfig
 from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
-from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.errors import ModelFailure, ModelNotFound
 from cactus_actors.protocol.messages import Status
 from tests.support.models.letter_tokenizer import write_letter_tokenizer
 from tests.support.processes.open_sockets import pid_of_router
@@ -30,15 +30,30 @@ LONG: dict[str, Any] = {**OPTIONS, "max_tokens": 500}
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a tiny model."""
     tiny = tmp_path_factory.mktemp("tiny")
     shutil.copytree(GOLDEN, tiny, dirs_exist_ok=True)
     vocab_size = json.loads((tiny / "config.json").read_text())["vocab_size"]
     write_letter_tokenizer(tiny, vocab_size)
+    return tiny
+
+
+@pytest.fixture(scope="module")
+def rare(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a model that is unloaded while it has no job: those of the tiny one."""
+    rare = tmp_path_factory.mktemp("rare")
+    shutil.copytree(tiny, rare, dirs_exist_ok=True)
+    return rare
+
+
+@pytest.fixture(scope="module")
+def running(tiny: Path, rare: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     config = ServeConfig(
         models=[
             ModelEntry(name="cactus-sprout", aliases=["small"]),
             ModelEntry(name="tiny", path=str(tiny), aliases=["big"], weights="float32"),
+            ModelEntry(name="rare", path=str(rare), weights="float32", unload_after_s=0.5),
         ],
         cascade=CascadeSettings(
             name="both", tiers=[CascadeTier(model="cactus-sprout", threshold=1.0), CascadeTier(model="tiny")]
@@ -65,14 +80,14 @@ def test_each_request_is_answered_by_the_model_that_it_names(running: Running) -
     assert client.complete(prompt="Once", **OPTIONS).model == "cactus-sprout"
     assert small.token_ids != tiny.token_ids
     assert small.usage.prompt_tokens != 0
-    with pytest.raises(ModelNotFound, match="models of this service: cactus-sprout, tiny, both"):
+    with pytest.raises(ModelNotFound, match="models of this service: cactus-sprout, tiny, rare, both"):
         client.complete(prompt="Once", model="medium", **OPTIONS)
 
 
 def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) -> None:
     with httpx.Client(base_url=f"http://{running.http}", timeout=60) as http:
         cards = http.get("/v1/models").json()["data"]
-        assert [card["id"] for card in cards] == ["cactus-sprout", "tiny", "both"]
+        assert [card["id"] for card in cards] == ["cactus-sprout", "tiny", "rare", "both"]
         assert http.get("/v1/models/big").json()["id"] == "tiny"
         ids = {
             name: http.post("/tokenize", json={"content": "a story", "model": name}).json()["tokens"]
@@ -87,7 +102,7 @@ def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) 
         for path, body in (("/tokenize", {"content": "a"}), ("/v1/completions", {"prompt": "a"})):
             refused = http.post(path, json={**body, "model": "medium"})
             assert refused.status_code == 404
-            assert "cactus-sprout, tiny, both" in refused.json()["error"]["message"]
+            assert "cactus-sprout, tiny, rare, both" in refused.json()["error"]["message"]
         metrics = http.get("/metrics").text
         for model in ("cactus-sprout", "tiny"):
             assert f'cactus_request_success_total{{finished_reason="length",model_name="{model}"}}' in metrics or (
@@ -147,7 +162,7 @@ def test_a_model_is_scaled_and_a_killed_worker_is_replaced_within_it(running: Ru
     assert client.scale(2, "big") == 2
     status = wait_until(client, lambda status: len(workers_of(status, "tiny")) == 2)
     assert workers_of(status, "cactus-sprout") == ["cactus-sprout-1"]
-    assert [model.desired_workers for model in status.models] == [1, 2]
+    assert [model.desired_workers for model in status.models] == [1, 2, 1]
     jobs = [client.submit(prompt="Once", model="tiny", **LONG) for _ in range(2)]
     victim = next(worker for worker in status.workers if worker.model == "tiny")
     os.kill(victim.pid, signal.SIGKILL)
@@ -159,12 +174,44 @@ def test_a_model_is_scaled_and_a_killed_worker_is_replaced_within_it(running: Ru
     wait_until(client, lambda status: workers_of(status, "tiny")[-1:] == ["tiny-3"])
 
 
+def has_left(status: Status) -> bool:
+    """True if the model `rare` has no workers."""
+    return status.states["rare"] == "idle"
+
+
+def test_a_model_without_jobs_gives_its_workers_up_and_a_job_brings_them_back(running: Running) -> None:
+    client = running.client
+    before = wait_until(client, has_left)
+    with httpx.Client(base_url=f"http://{running.http}", timeout=60) as http:
+        assert [http.get(f"/v1/models/{name}").json()["state"] for name in ("tiny", "rare")] == ["ready", "idle"]
+        assert 'cactus_model_state{model_name="rare",state="idle"} 1.0' in http.get("/metrics").text
+    stream = client.stream(prompt="Once", model="rare", **OPTIONS)
+    text = "".join(delta.text for delta in stream)
+    assert stream.result().worker == "rare-2"
+    assert text == client.complete(prompt="Once", model="tiny", **OPTIONS).text
+    assert wait_until(client, has_left).jobs.redispatched == before.jobs.redispatched
+
+
+def test_jobs_of_a_model_that_cannot_be_loaded_end_with_the_reason(running: Running, rare: Path) -> None:
+    client = running.client
+    wait_until(client, has_left)
+    hidden = rare.rename(rare.with_name("hidden"))
+    try:
+        with pytest.raises(ModelFailure, match=r"the model cannot be loaded: .*rare"):
+            client.complete(prompt="Once", model="rare", **OPTIONS)
+    finally:
+        hidden.rename(rare)
+    assert client.complete(prompt="Once", model="rare", **OPTIONS).finish_reason == "length"
+
+
 @pytest.mark.chaos
 def test_jobs_of_both_models_survive_a_killed_router(running: Running) -> None:
     client = running.client
+    wait_until(client, has_left)
     undisturbed = {name: client.complete(prompt="Once", model=name, **LONG).token_ids for name in ("small", "tiny")}
     jobs = {name: client.submit(prompt="Once", model=name, **LONG) for name in ("small", "tiny")}
     undisturbed["both"], jobs["both"] = undisturbed["tiny"], client.submit(prompt="Once", model="both", **LONG)
+    undisturbed["rare"], jobs["rare"] = undisturbed["tiny"], client.submit(prompt="Once", model="rare", **LONG)
     before = client.status()
     os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
     for name, job_id in jobs.items():

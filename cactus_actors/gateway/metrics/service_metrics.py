@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import InfoMetricFamily, Metric
 
 from cactus_actors.gateway.metrics.metric_families import by_name, counter, gauge, histogram
 from cactus_actors.protocol.messages import Status
-from cactus_actors.protocol.service_status import WorkerStatus
+from cactus_actors.protocol.service_status import ModelState, WorkerStatus
 from cactus_actors.protocol.totals import AuditCounts, BreakerState, Distribution, ModelTotals, Totals
 
 _REFUSALS = (
@@ -171,6 +171,8 @@ def _of_jobs(status: Status) -> Iterator[Metric]:
     yield counter("model_handed_on", "Jobs handed on to the next tier of a cascade.", handed_on, "model_name")
     desired = {it.name: it.desired_workers for it in status.models} or {status.model: status.desired_workers}
     yield gauge("model_workers_desired", "Desired number of workers of the model.", by_name(desired), "model_name")
+    states = [((name, it), float(it == state)) for name, state in status.states.items() for it in get_args(ModelState)]
+    yield gauge("model_state", "1 for the state of the model, 0 for the others.", states, "model_name", "state")
 
 
 def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:

@@ -135,7 +135,7 @@ ANSWERS: dict[str, Schema] = {
         model=TEXT,
         usage=record_of(prompt_tokens=COUNT, total_tokens=COUNT),
     ),
-    "Model": record_of(id=TEXT, object={"const": "model"}, created=COUNT, owned_by=TEXT),
+    "Model": record_of(id=TEXT, object={"const": "model"}, created=COUNT, owned_by=TEXT, state=or_null(TEXT)),
     "ModelList": record_of(object={"const": "list"}, data=list_of(reference("Model"))),
     "AdapterLoaded": record_of(lora_name=TEXT, num_workers=COUNT),
     "AdapterUnloaded": record_of(lora_name=TEXT),

@@ -14,6 +14,7 @@ from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.served_texts import MAX_MODEL_NAME
 from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.messages import Status
 from cactus_actors.protocol.service_status import AdapterStatus
 
 
@@ -21,8 +22,9 @@ from cactus_actors.protocol.service_status import AdapterStatus
 async def list_models(request: HttpRequest) -> ASGIResponse:
     """The models that are served, the default one first, and their adapters."""
     gateway = gateway_of(request)
-    models = [_card(gateway, name) for name in gateway.texts.by_name]
-    adapters = [_adapter_card(gateway, adapter) for adapter in await _adapters(gateway)]
+    status = await gateway.status.fresh()
+    models = [_card(gateway, name, status) for name in gateway.texts.by_name]
+    adapters = [_adapter_card(gateway, adapter, status) for adapter in _adapters(status)]
     return json_response({"object": "list", "data": [*models, *adapters]})
 
 
@@ -31,24 +33,24 @@ async def get_model(request: HttpRequest, model: FromPath[Path]) -> ASGIResponse
     """One model, or one adapter, by its name."""
     gateway = gateway_of(request)
     name = str(model).removeprefix("/")
+    status = await gateway.status.fresh()
     if (served := gateway.texts.name_of(name)) is not None:
-        return json_response(_card(gateway, served))
-    for adapter in await _adapters(gateway):
+        return json_response(_card(gateway, served, status))
+    for adapter in _adapters(status):
         if name in (adapter.name, f"{_parent(gateway, adapter)}:{adapter.name}"):
-            return json_response(_adapter_card(gateway, adapter))
+            return json_response(_adapter_card(gateway, adapter, status))
     raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
 
 
-async def _adapters(gateway: GatewayContext) -> list[AdapterStatus]:
+def _adapters(status: Status | None) -> list[AdapterStatus]:
     """The adapters of the service; none while it does not answer."""
-    status = await gateway.status.fresh()
     return [] if status is None else status.adapters
 
 
-def _adapter_card(gateway: GatewayContext, adapter: AdapterStatus) -> dict[str, Any]:
+def _adapter_card(gateway: GatewayContext, adapter: AdapterStatus, status: Status | None) -> dict[str, Any]:
     """The card of the model with the fields by which vLLM marks an adapter."""
     parent = _parent(gateway, adapter)
-    return _card(gateway, parent) | {"id": adapter.name, "root": adapter.name, "parent": parent}
+    return _card(gateway, parent, status) | {"id": adapter.name, "root": adapter.name, "parent": parent}
 
 
 def _parent(gateway: GatewayContext, adapter: AdapterStatus) -> str:
@@ -56,14 +58,16 @@ def _parent(gateway: GatewayContext, adapter: AdapterStatus) -> str:
     return adapter.model or gateway.model
 
 
-def _card(gateway: GatewayContext, name: str) -> dict[str, Any]:
+def _card(gateway: GatewayContext, name: str, status: Status | None) -> dict[str, Any]:
     text = gateway.texts.by_name[name]
+    states = {} if status is None else status.states
     has_chat_template = text.chat_template is not None
     return {
         "id": name,
         "object": "model",
         "created": gateway.created,
         "owned_by": "cactus",
+        "state": states.get(name) if len(states) > 1 else next(iter(states.values()), None),
         "meta": {
             "n_ctx": text.max_context,
             "n_vocab": text.tokenizer.vocab_size,

@@ -202,6 +202,10 @@ class RouterHarness:
         del self.workers[worker.identity]
         self._take(self.core.on_worker_lost(worker.hello.worker_id, self.now))
 
+    def fail_to_load(self, model: str, reason: str) -> None:
+        """The supervisor reports that no worker of a model starts."""
+        self._take(self.core.on_load_failed(model, reason, self.now))
+
     def write_to_disk(self) -> None:
         """Report that the journal has written all its entries."""
         assert self.disk is not None
