@@ -125,3 +125,4 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = "log"
     audit_dir: str | None = None
     audit_tiers: list[str] = []
+    audit_model: str = ""

@@ -90,8 +90,13 @@ class CascadeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @property
     def audited_models(self) -> list[str]:
-        """The models whose answers the cloud may check: those with a threshold."""
-        return [tier.model for tier in self.tiers[:-1] if tier.threshold] if self.ends_in_cloud else []
+        """The models whose answers the last tier may check: those with a threshold."""
+        return [tier.model for tier in self.tiers[:-1] if tier.threshold]
+
+    @property
+    def last_model(self) -> str:
+        """The model of the service that it ends in; empty if it ends in the cloud."""
+        return "" if self.ends_in_cloud or not self.tiers else self.tiers[-1].model
 
     @property
     def ends_in_cloud(self) -> bool:

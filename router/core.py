@@ -26,6 +26,7 @@ from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.client_messages import ClientMessages
 from cactus_actors.router.lifecycle.cloud_batch_requests import CloudBatchRequests
 from cactus_actors.router.lifecycle.escalations import Escalations
+from cactus_actors.router.lifecycle.job_factory import JobFactory
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.membership import Membership
@@ -57,9 +58,10 @@ class RouterCore:
         self._fleets = state.fleets
         self._streams = Streams(state)
         self._journal_writer = JournalWriter(state)
-        audit_sampler, tiers = AuditSampler(state), TierSwitch(state)
+        factory = JobFactory(state)
+        audit_sampler, tiers = AuditSampler(state, factory), TierSwitch(state)
         self._finisher = JobFinisher(state, self._streams, self._journal_writer, audit_sampler, tiers)
-        self._admission = Admission(state, self._streams, self._journal_writer)
+        self._admission = Admission(state, self._streams, self._journal_writer, factory)
         self._escalations = Escalations(state, self._streams, self._finisher, tiers)
         self._worker_reports = WorkerReports(state, self._streams, self._finisher, self._escalations, audit_sampler)
         self._adapters = AdapterRequests(state)

@@ -35,7 +35,7 @@ def audit(
     as_json: AsJson = False,
     state_dir: Annotated[Path, typer.Option(help="The service's state directory, where the service runs.")] = STATE_DIR,
 ) -> None:
-    """List the audited answers that differ from the cloud's, for people to judge.
+    """List the audited answers that differ from the second model's, for people to judge.
 
     With `audit_share` in `[handoff]` the service compares some of the answers that stay with the cloud's. It judges by
     rule only those that are equal, and those that are structured (docs/guide/handoff.md). A verdict is about the
@@ -132,7 +132,7 @@ def _print(state: AuditState | None, waiting: Sequence[UnjudgedAnswer]) -> None:
     if not waiting:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("id", "question", "the service", "the cloud"):
+    for heading in ("id", "question", "the service", "the second model"):
         table.add_column(heading, no_wrap=heading == "id", overflow="fold")
     for answer in waiting:
         row = (

@@ -276,8 +276,18 @@ class Adapters(msgspec.Struct, frozen=True, array_like=True, tag=7):
     adapters: list[AdapterFiles]
 
 
+class SecondAnswer(msgspec.Struct, frozen=True, array_like=True):
+    """The answer of the last `model` of a cascade, which was asked in the cloud's place."""
+
+    text: str
+    calls: list[ToolCall]
+    model: str
+
+
 class Audit(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """Ask the cloud the question of an answer that stayed, and compare; a cloud worker may leave it undone.
+
+    With a `second` answer the cloud is not asked, and the answers are compared.
 
     `text` and `calls` are that answer, `signal` its lowest confidence signal at the gates, of a job with this
     `threshold`, which had been tightened `step` times. With a `tool_markup` the cloud's text may have calls, of
@@ -299,6 +309,7 @@ class Audit(msgspec.Struct, frozen=True, array_like=True, tag=8):
     single_call: bool = False
     group: str = ""
     tier: str = ""
+    second: SecondAnswer | None = None
 
 
 class AskBatch(msgspec.Struct, frozen=True, array_like=True, tag=9):

@@ -209,6 +209,7 @@ class ActorSettings:
             spending_file=handoff.spending_file or str(state_dir / "cloud-spending.json"),
             audit_dir=handoff.audit_dir or str(audit_directory(state_dir)),
             audit_tiers=self.config.cascade.audited_models,
+            audit_model=self.config.cascade.last_model,
         )
 
     def gateway(self, listen: str) -> GatewaySettings:

@@ -47,11 +47,13 @@ class Admission:
     request while the journal writes the job, and released when the job joins the queue or is refused.
     """
 
-    def __init__(self, state: RouterState, streams: Streams, journal_writer: JournalWriter) -> None:
+    def __init__(
+        self, state: RouterState, streams: Streams, journal_writer: JournalWriter, factory: JobFactory
+    ) -> None:
         self._state = state
         self._streams = streams
         self._journal_writer = journal_writer
-        self._factory = JobFactory(state)
+        self._factory = factory
 
     def submit(
         self,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.exact_integers import text_if_inexact
 from cactus_actors.protocol.messages import Accepted
+from cactus_actors.protocol.worker_messages import Audit
 from cactus_actors.router.router_state import RequiredThreshold, RouterState
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.job import Job, share_owner
@@ -16,6 +19,10 @@ from cactus_actors.router.state.queue_load import load_of_request
 from cactus_actors.router.state.reservation import Reservation
 from cactus_actors.router.state.submission import PendingSubmit
 from cactus_actors.router.state.token_log import TokenLog
+
+AUDIT_TIMEOUT_S = 600.0
+AUDIT_PRIORITY = 1_000_000
+"""Behind all work of clients."""
 
 
 class JobFactory:
@@ -68,6 +75,31 @@ class JobFactory:
         if is_judged_by_prompt(job):
             job.prompt_probe = fleet.served.prompt_probe
         return job
+
+    def audit_of(self, job: Job, tier: PreparedTier, audit: Audit, job_id: str, now: float) -> Job:
+        """A background job that asks the model of a later tier what this job was asked, for an audit."""
+        fleet, prepared = self._state.fleets.named(tier.model), tier.prepared
+        policy = msgspec.structs.replace(
+            prepared.policy,
+            allow_cloud=False,
+            cloud_handoff_threshold=0.0,
+            timeout_s=AUDIT_TIMEOUT_S,
+            priority=AUDIT_PRIORITY,
+        )
+        prepared = msgspec.structs.replace(prepared, policy=policy)
+        self._num_made += 1
+        asked = Job(
+            job_id,
+            msgspec.structs.replace(job.submission, arrived_at=now, model=fleet.name, is_cascade=False, is_keyed=False),
+            replace(job.reservation, work=fleet.dispatcher.forecast.work_of_prepared(prepared), is_background=True),
+            prepared,
+            job.accepted,
+            self._num_made,
+            local_answer(fleet, prepared),
+            {},
+        )
+        asked.audit, asked.is_admitted = audit, True
+        return asked
 
     def _tiers(self, pending: PendingSubmit, prepared: PreparedRequest) -> tuple[PreparedRequest, list[PreparedTier]]:
         """The request for its model and, in a cascade, for the later ones, each with the threshold of its tier."""

@@ -64,6 +64,10 @@ class JobFinisher:
             result = self._tiers.with_path(job, result, now)
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.submission.is_keyed)
+        if job.audit is not None:
+            self._state.jobs.drop(job, ended.state)
+            self._audit_sampler.on_answered(job.audit, result)
+            return ended
         self._state.jobs.end(job, ended, result.handoff.status)
         self._journal_writer.ended(ended, job.accepted, finished, job.stream)
         self._streams.finish(job, finished, now)
@@ -74,5 +78,5 @@ class JobFinisher:
         report = report_of(job, result, ended.state, self._state.facts.epoch, now)
         fleet.counters.on_ended(report)
         self._outbox.add(ReportJob(report))
-        self._audit_sampler.on_ended(job, result)
+        self._audit_sampler.on_ended(job, result, now)
         return ended

@@ -10,6 +10,7 @@ from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.protocol.results import HandoffTier
 from cactus_actors.protocol.wire import Encoding
+from cactus_actors.protocol.worker_messages import Audit
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, HandoffState
 from cactus_actors.router.state.job_cost import cost_of
 from cactus_actors.router.state.local_run import Attempts, LocalAnswer
@@ -48,7 +49,8 @@ class Job(SubmittedRequest):
     the queue. A job that is not `is_admitted` waits for the journal: its clients know nothing of it, and it is
     in no queue. An `is_gated` job may be handed off if its confidence is below its `threshold`, which was tightened
     `threshold_step` times. The `prompt_probe` judges the prompt of a job that has a gate there. `tiers` are the models
-    of a cascade that are left, `passed` those that were not sure; the present one has it since `tier_began_at`.
+    of a cascade that are left, `passed` those that were not sure; the present one has it since `tier_began_at`. The
+    answer to a job with an `audit` completes that, and nothing else becomes of it.
     """
 
     prepared: PreparedRequest
@@ -69,6 +71,7 @@ class Job(SubmittedRequest):
     tiers: list[PreparedTier] = field(default_factory=list, init=False)
     passed: list[HandoffTier] = field(default_factory=list, init=False)
     tier_began_at: float = field(init=False)
+    audit: Audit | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.tier_began_at = self.submission.arrived_at

@@ -7,6 +7,7 @@ import heapq
 import msgspec
 
 from cactus_actors.protocol.errors import JobNotFound
+from cactus_actors.protocol.messages import JobState
 from cactus_actors.protocol.results import HandoffStatus
 from cactus_actors.protocol.service_status import JobCounts
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS, EndedJob, EndedJobs
@@ -48,6 +49,11 @@ class JobTable:
         """Remove a job that no client was told about: it was refused."""
         del self.live[job.job_id]
         self.count("rejected")
+
+    def drop(self, job: Job, state: JobState) -> None:
+        """End a job that can be read by nobody."""
+        del self.live[job.job_id]
+        self.count(state)
 
     def end(self, job: Job, ended: EndedJob, handoff: HandoffStatus) -> None:
         del self.live[job.job_id]

@@ -16,7 +16,7 @@ from cactus_actors.handoff.audits.audit_files import AuditFiles, AuditLabel
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.totals import AuditTotals
-from cactus_actors.protocol.worker_messages import Audit, CloudRequest, Report, Welcome
+from cactus_actors.protocol.worker_messages import Audit, CloudRequest, Report, SecondAnswer, Welcome
 from tests.support.http.fake_cloud import EVENTS, Answering, Connection, FakeCloud, fake_cloud, fast, stalls, status
 from tests.support.router.handoff_stage import PATIENCE_S, Stage, make_dispatch, open_stage
 
@@ -297,6 +297,28 @@ async def test_each_model_of_a_cascade_has_a_record_of_its_own(
         )
         assert report.audits is not None
         assert report.audits.tiers["qwen"].outcomes["wrong"] == 1
+        assert files.unjudged() == []
+
+
+async def test_answers_of_a_last_model_are_compared_without_the_cloud(
+    stage: Stage, tmp_path: Path, files: AuditFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CACTUS_DISABLE_CLOUD_HANDOFF", "1")
+    given: dict[str, Any] = {"audit_tiers": ["sprout"], "audit_model": "qwen"}
+    async with fake_cloud(fast) as cloud:
+        await start(stage, cloud, tmp_path, **given)
+        for text in ("paris", "London", "Paris"):
+            await stage.router.send(make_audit(text, tier="sprout", second=SecondAnswer("Paris", [], "qwen")))
+        report = await stage.router.expect(
+            Report, lambda report: report.audits is not None and report.audits.tiers["sprout"].outcomes["right"] == 2
+        )
+        assert report.audits is not None
+        assert (report.audits.tiers["sprout"].unjudged, cloud.requests) == (1, [])
+        [answer] = files.unjudged()
+        assert (answer.name, answer.cloud_answer, answer.model) == ("sprout:2", "Paris", "qwen")
+        await restart(stage, cloud, tmp_path, **given, model="another cloud")
+        assert files.unjudged() == [answer]
+        await restart(stage, cloud, tmp_path, **{**given, "audit_model": "larger"})
         assert files.unjudged() == []
 
 

@@ -33,9 +33,10 @@ class AuditLedger:
         self._on_drift: DriftAction = settings.on_drift
         self._warn = warn
         self._tier = tier
+        is_local = bool(tier and settings.audit_model)
         subject = [
-            settings.base_url,
-            settings.model,
+            "" if is_local else settings.base_url,
+            settings.audit_model if is_local else settings.model,
             settings.confidence_signal,
             f"{settings.first_gate_tokens}",
             f"{self._max_error:g}",

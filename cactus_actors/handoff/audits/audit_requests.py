@@ -81,7 +81,9 @@ class AuditRequests:
         ledger = None if self._ledgers is None else self._ledgers.of(audit.tier)
         if ledger is None:
             return
-        if len(self._waiting) < MAX_WAITING:
+        if audit.second is not None:
+            self._judge(audit, ParsedText(audit.second.text, audit.second.calls), ledger)
+        elif len(self._waiting) < MAX_WAITING:
             self._waiting.append((audit, ledger))
         else:
             self._skip(ledger)
@@ -146,27 +148,26 @@ class AuditRequests:
             if answer.finish_reason == "length":
                 self._skip(ledger, has_failed=True)
             else:
-                self._judge(audit, "".join(texts), key, ledger)
+                self._judge(audit, _parsed(audit, "".join(texts)), ledger, key)
         finally:
             meter.settle(self._prices)
 
-    def _judge(self, audit: Audit, text: str, key: CloudKey | None, ledger: AuditLedger) -> None:
-        cloud = _parsed(audit, text)
-        verdict = verdict_of(ParsedText(audit.text, audit.calls), cloud)
+    def _judge(self, audit: Audit, second: ParsedText, ledger: AuditLedger, key: CloudKey | None = None) -> None:
+        verdict = verdict_of(ParsedText(audit.text, audit.calls), second)
         step, is_kept = ledger.state.step, False
         if audit.step != step:  # a label has moved the threshold meanwhile
             self._skip(ledger)
             return
         with self._writing():
             if verdict == "unjudged" and self._files is not None:
-                is_kept = self._files.add_unjudged(self._unjudged(audit, cloud, ledger.next_id, key))
+                is_kept = self._files.add_unjudged(self._unjudged(audit, second, ledger.next_id, key))
         ledger.add(verdict, audit.signal, is_kept=is_kept)
         self._keep()
         if ledger.state.step != step and self._files is not None and self._ledgers is not None:
             with self._writing():
                 self._drop_judged(self._files, self._ledgers)
 
-    def _unjudged(self, audit: Audit, cloud: ParsedText, number: int, key: CloudKey | None) -> UnjudgedAnswer:
+    def _unjudged(self, audit: Audit, second: ParsedText, number: int, key: CloudKey | None) -> UnjudgedAnswer:
         request = audit.request
         answer = UnjudgedAnswer(
             id=number,
@@ -174,9 +175,9 @@ class AuditRequests:
             question=request.prompt if request.messages is None else request.messages,
             answer=audit.text,
             calls=audit.calls,
-            cloud_answer=cloud.text,
-            cloud_calls=cloud.calls,
-            model=self._settings.model,
+            cloud_answer=second.text,
+            cloud_calls=second.calls,
+            model=self._settings.model if audit.second is None else audit.second.model,
             threshold=audit.threshold,
             signal=audit.signal,
             group=audit.group,

@@ -70,7 +70,7 @@ def test_a_state_directory_that_does_not_exist_is_refused(tmp_path: Path) -> Non
 def test_answers_are_listed(files: AuditFiles, tmp_path: Path) -> None:
     summary, headings, *rows = run(tmp_path).output.splitlines()
     assert summary == "2 audits judged: 2 right, 0 wrong; 3 answers to be judged"
-    assert headings.split() == ["id", "question", "the", "service", "the", "cloud"]
+    assert headings.split() == ["id", "question", "the", "service", "the", "second", "model"]
     assert [row.split()[0] for row in rows] == ["2", "4", "5"]
     assert "Who is he?" in rows[1]
     assert '"minutes":5' in rows[2]

@@ -11,7 +11,7 @@ from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
 from docs.generate import PAGES, REFERENCE
 
 FILLED_IN = {
-    HandoffSettings: {"worker_id", "key_file", "spending_file", "audit_dir", "audit_tiers"},
+    HandoffSettings: {"worker_id", "key_file", "spending_file", "audit_dir", "audit_tiers", "audit_model"},
     GatewaySettings: {
         "model", "models", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy",
         "key_file", "operator_digests",

@@ -98,7 +98,9 @@ def test_a_cascade_has_a_name_of_its_own_and_may_end_in_the_cloud() -> None:
     config = make_config({"models": TWO, "cascade": {"tiers": tiers}})
     assert len(model_configs(config)) == 2
     assert (config.cascade.models, config.cascade.ends_in_cloud) == (["a"], True)
-    assert config.cascade.audited_models == ["a"]
+    assert (config.cascade.audited_models, config.cascade.last_model) == (["a"], "")
+    local = make_config({"models": TWO, "cascade": {"tiers": [{"model": "a", "threshold": 0.5}, {"model": "b"}]}})
+    assert (local.cascade.audited_models, local.cascade.last_model) == (["a"], "b")
     with pytest.raises(ConfigurationInvalid, match="a name that no model has"):
         model_configs(make_config({"models": TWO, "cascade": {"name": "b", "tiers": tiers}}))
     with pytest.raises(ConfigurationInvalid, match="no model 'a'"):

@@ -14,12 +14,14 @@ from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.messages import Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.totals import AuditCounts, AuditTotals, CloudSpending
-from cactus_actors.protocol.worker_messages import Audit, Finish
+from cactus_actors.protocol.worker_messages import Audit, Dispatch, Finish, SecondAnswer
 from cactus_actors.router.effects import SendClient, SendWorker
 from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.served_model import ServedModel
 from tests.support.router.cloud_jobs import STOP, THRESHOLD, submit
 from tests.support.router.core_harness import CLIENT, RouterHarness, job_id
+from tests.support.router.memory_journal import Disk
+from tests.support.router.walk import walk
 from tests.support.router.worker_messages import SURE, UNSURE, Worker, make_delta
 
 SPENT = CloudSpending(period="all", requests=3, tokens=40, cost=0.5, currency="EUR")
@@ -191,13 +193,73 @@ def test_each_model_of_a_cascade_is_audited_by_its_name_and_threshold() -> None:
     assert all(audit.request.prompt == "question" for audit in cloud.audits)
 
 
-def test_a_cascade_without_a_cloud_is_not_audited_by_one() -> None:
-    router, cloud = cascade_of_two(
-        CascadeSettings(tiers=[CascadeTier(model="small", threshold=0.5), CascadeTier(model="large")])
-    )
-    ask_cascade(router, 1, SURE)
+LOCAL = CascadeSettings(tiers=[CascadeTier(model="small", threshold=0.5), CascadeTier(model="large")])
+
+
+def asked_for_an_audit(router: RouterHarness) -> tuple[Worker, Dispatch]:
+    """The one dispatch of the last model."""
+    [worker] = [worker for worker in router.workers.values() if worker.hello.served_as == "large"]
+    [dispatch] = worker.dispatches.values()
+    return worker, dispatch
+
+
+def test_a_cascade_without_a_cloud_is_audited_by_its_last_model() -> None:
+    router, cloud = cascade_of_two(LOCAL)
+    router.report(cloud, unavailable="no key")
+    ask_cascade(router, 1, SURE, allow_cloud=False)
     assert router.result(1).text == "a"
+    worker, dispatch = asked_for_an_audit(router)
+    assert dispatch.prompt_ids[1:] == [ord(letter) for letter in "question"]
+    assert dispatch.params.seed == 3
+    walk(router.core, router.now)
+    num_sent = len(router.published)
+    router.say(worker, worker.report(make_delta(dispatch.dispatch_id, 0, "A", finish=STOP)))
+    [audit] = cloud.audits
+    assert (audit.tier, audit.text, audit.second) == ("small", "a", SecondAnswer("A", [], "large"))
+    assert len(router.published) == num_sent  # nobody is shown the second answer
+    status = router.core.status(router.now)
+    assert (status.jobs.running, status.jobs.queued, status.held.live_jobs) == (0, 0, 0)
+    ask_cascade(router, 2, UNSURE, SURE)  # what the last model answers stays, and is not audited
+    assert router.result(2).text == "b"
+    assert len(cloud.audits) == 1
+    walk(router.core, router.now)
+
+
+def test_an_audit_that_the_last_model_does_not_answer_is_left_undone() -> None:
+    disk = Disk()
+    router = RouterHarness(
+        audit_share=1.0, models=(ServedModel(name="small"), ServedModel(name="large")), cascade=LOCAL, disk=disk
+    )
+    router.connect("small-1", served_as="small")
+    cloud = router.connect("cloud", kind="cloud", model="big")
+
+    def stays(number: int) -> None:
+        router.client(Submit(job_id=job_id(number), prompt="question", model="cascade", options=Options(seed=3)))
+        router.write_to_disk()
+        router.generate(number, "a", finish=STOP)
+        router.write_to_disk()
+
+    stays(1)  # without a worker of the last model
+    router.connect("large-1", served_as="large", num_slots=1)
+    for number in range(2, 40):
+        stays(number)
+    assert router.core.state.fleets.named("large").dispatcher.num_waiting == 15  # and one runs
+    worker, dispatch = asked_for_an_audit(router)
+    router.say(worker, worker.report(make_delta(dispatch.dispatch_id, 0, "A", finish=Finish("length"))))
     assert cloud.audits == []
+    router.pass_time(700.0)
+    assert router.core.state.jobs.live == {}
+    assert cloud.audits == []
+    stays(40)
+    worker, dispatch = asked_for_an_audit(router)
+    router.say(worker, worker.report(make_delta(dispatch.dispatch_id, 0, "A", finish=STOP)))
+    assert len(cloud.audits) == 1
+    router.write_to_disk()
+    again = RouterHarness(
+        models=(ServedModel(name="small"), ServedModel(name="large")), cascade=LOCAL, disk=disk
+    )  # whose journal knows nothing of audits
+    assert again.core.state.jobs.live == {}
+    assert again.core.status(again.now).jobs.accepted == 1  # job 40; the others are forgotten
 
 
 def test_audits_tighten_the_threshold_of_their_model_alone() -> None:
