@@ -1,4 +1,7 @@
-"""Retrieves documents for a job's question and puts them into its prompt."""
+"""Retrieves documents for a job's question and puts them into its prompt.
+
+Only a service with documents imports the retrieval, and NumPy with it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import msgspec
 
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
-from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.prompt_model import PromptModel
@@ -34,6 +36,8 @@ class Documents:
 
     def __init__(self, directory: Path, model: PromptModel, *, refresh_s: float = REFRESH_S) -> None:
         """Raises ConfigurationInvalid if `directory` is none."""
+        from cactus_actors.retrieval import Corpus, Index
+
         self._model = model
         self._index = Index(Corpus(directory))
         self._refresh_s = refresh_s
@@ -43,6 +47,8 @@ class Documents:
 
     def find(self, submit: Submit) -> list[Source]:
         """The best chunks for the last question, at most the requested number, within half of the context."""
+        from cactus_actors.retrieval import NUM_SOURCES, fitting, question_of
+
         if submit.messages is None:
             return []
         messages: list[dict[str, Any]] = [msgspec.to_builtins(turn) for turn in submit.messages]
@@ -78,6 +84,8 @@ def with_documents(submit: Submit, sources: Sequence[Source]) -> Submit:
     """The job with the sources in its system message; a prompt without messages stays as it is."""
     if not sources or submit.messages is None:
         return submit
+    from cactus_actors.retrieval import with_sources
+
     turns = with_sources([msgspec.to_builtins(turn) for turn in submit.messages], sources)
     return msgspec.structs.replace(submit, messages=msgspec.convert(turns, list[ChatMessage]))
 

@@ -29,7 +29,6 @@ from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
 from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
 from cactus_actors.router.preparation.request_pictures import request_pictures
 from cactus_actors.router.state.prepared_request import PreparedRequest
-from cactus_actors.structured import compile_request, try_grammar
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.markup_table import markup_named
 from cactus_actors.tools.tool_offer import ToolOffer, tool_offer_of
@@ -218,6 +217,8 @@ def _visible_tokens(
 def _grammar(submit: Submit, given: dict[str, Any], offer: ToolOffer, model: PromptModel) -> str:
     if structure_of(given) is None and not (offer.is_forced or offer.is_strict):
         return ""
+    from cactus_actors.structured import compile_request, try_grammar  # most jobs need no parser of grammars
+
     grammar = compile_request(
         msgspec.structs.replace(submit.options, grammar=given.get("grammar")),
         model.tokenizer,

@@ -10,7 +10,6 @@ from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.sampling_params import UNLIMITED, ReasoningParams
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.router.preparation.prompt_model import PromptModel
-from cactus_actors.structured import after_reasoning
 from cactus_actors.text.chat_prompt import ChatPrompt
 
 _OF_MESSAGES = (
@@ -57,6 +56,8 @@ def grammar_after(grammar: str, prompt: ChatPrompt, model: PromptModel, *, is_ca
     """The grammar of the whole output, given the grammar of the answer."""
     if not grammar or model.reasoning is None or not _precedes(prompt, model):
         return grammar
+    from cactus_actors.structured import after_reasoning
+
     return after_reasoning(grammar, model.reasoning.markup, model.tokenizer, start=prompt.start, is_call=is_call)
 
 

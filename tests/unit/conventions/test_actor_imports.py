@@ -17,7 +17,7 @@ NOWHERE = {"ray", "numba", "gguf"}
         ("cactus_actors.gateway.actor", {"numpy", "llguidance", "httpx"}),
         ("cactus_actors.handoff.actor", {"numpy", "tokenizers", "litestar"}),
         ("cactus_actors.workers.actor", {"numpy", "asyncio", "litestar", "httpx"}),
-        ("cactus_actors.router.preparation.preparer_child", {"asyncio", "litestar", "httpx"}),
+        ("cactus_actors.router.preparation.preparer_child", {"numpy", "llguidance", "asyncio", "litestar", "httpx"}),
         ("cactus_actors.service.service", {"numpy", "tokenizers", "asyncio", "litestar", "httpx"}),
     ],
 )
