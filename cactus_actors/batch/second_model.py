@@ -5,21 +5,33 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.messages import Status, Submit
 from cactus_actors.protocol.similar_name import similar_name
 
 OPTION = "--second-pass-model"
 
 
 class SecondModel(NamedTuple):
-    """The name of a model of the service, and all its names: those of answers that are its own."""
+    """The name of a model of the service, and all its names: those of answers that are its own.
+
+    `adapters` are those of all models.
+    """
 
     name: str
     names: frozenset[str]
+    adapters: frozenset[str]
 
     def has_answered(self, model: str) -> bool:
         """True for the `model` of an answer of this model."""
         return model in self.names
+
+    def refusal(self, submit: Submit) -> str:
+        """The reason why it cannot be asked what another model was asked; empty if it can."""
+        if submit.has_token_ids:
+            return "token ids mean nothing to another model"
+        model = submit.model or ""
+        has_adapter = submit.options.lora or model in self.adapters or ":" in model
+        return "another model does not have the adapter" if has_adapter else ""
 
 
 def second_model(name: str, status: Status) -> SecondModel:
@@ -31,7 +43,7 @@ def second_model(name: str, status: Status) -> SecondModel:
     for model in status.models:
         names = frozenset({model.name, *model.aliases})
         if name in names:
-            return SecondModel(model.name, names)
+            return SecondModel(model.name, names, frozenset(adapter.name for adapter in status.adapters))
     hint = similar_name(name, [model.name for model in status.models])
     raise InvalidRequest(
         f"{OPTION}: no model {name[:80]!r}; models of this service: {status.model_names}{hint}", param=OPTION

@@ -100,6 +100,11 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     keyed: bool = False
     images: list[GivenPicture] | None = None
 
+    @property
+    def has_token_ids(self) -> bool:
+        """True if it has token ids, which mean nothing to another model."""
+        return isinstance(self.prompt, list) or bool(self.options.logit_bias)
+
 
 class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):
     """End a job; cancelling an ended job changes nothing."""

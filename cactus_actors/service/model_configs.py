@@ -72,8 +72,15 @@ def _check_cascade(config: ServeConfig) -> None:
             raise ConfigurationInvalid(f"cascade.tiers: {tier.model} needs {needs}", param="cascade")
     if len(set(cascade.models)) < len(cascade.models):
         raise ConfigurationInvalid("cascade.tiers: a model is in them twice", param="cascade")
-    if not last or not is_adapter_name(cascade.name) or cascade.name in _names(config):
-        raise ConfigurationInvalid("cascade: two tiers at least, and a name that no model has", param="cascade")
+    if CLOUD in names:
+        raise ConfigurationInvalid(
+            f"cascade.tiers: {CLOUD} is the last tier; give the model another name", param="cascade"
+        )
+    taken = {CLOUD, *_names(config), *(given.partition("=")[0] for entry in config.models for given in entry.lora)}
+    if not last or not is_adapter_name(cascade.name) or cascade.name in taken:
+        raise ConfigurationInvalid(
+            "cascade: two tiers at least, and a name that no model and no adapter has", param="cascade"
+        )
 
 
 def _names(config: ServeConfig) -> Iterator[str]:

@@ -25,7 +25,7 @@ def prepare_tiers(
     """
     first, *others = models
     prepared = _named(prepare_for(first, submit, sources), first)
-    if isinstance(submit.prompt, list) or submit.options.logit_bias:
+    if submit.has_token_ids:
         return prepared
     options = msgspec.structs.replace(submit.options, seed=prepared.params.seed, random_seed=None)
     submit = msgspec.structs.replace(submit, options=options)

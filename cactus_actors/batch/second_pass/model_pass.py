@@ -75,6 +75,8 @@ class ModelPass:
         try:
             request = first_job(self._request, line, left)
             [submit] = request.submits
+            if refusal := self._second.refusal(submit):
+                return PassOutcome(custom_id=line.custom_id, status="suppressed", reason=refusal)
             may_be_left_again = may_be_left(submit.options)
             submit = without_cloud(msgspec.structs.replace(submit, model=self._second.name))
             result = await self._jobs.result(submit, request.frames, lambda _, attempt: self._job_id(left, attempt), 0)

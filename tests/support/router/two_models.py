@@ -9,7 +9,7 @@ import msgspec
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Finished, Rejected, Status, Submit
 from cactus_actors.protocol.results import NOT_ALLOWED, Handoff, Measures, Timings
-from cactus_actors.protocol.service_status import ModelStatus
+from cactus_actors.protocol.service_status import AdapterStatus, ModelStatus
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
 MEASURES = Measures(mean_logprob=-0.1, min_token_prob=0.4)
@@ -38,8 +38,9 @@ class TwoModels(ScriptedRouter):
 
     def status(self, request_id: str) -> Status:
         small = ModelStatus(name="small", aliases=["little"], **ENTRY)
+        poems = AdapterStatus(name="poems", path="/poems", model="small")
         large = ModelStatus(name="large", aliases=["big"], **ENTRY)
-        return msgspec.structs.replace(super().status(request_id), models=[small, large])
+        return msgspec.structs.replace(super().status(request_id), models=[small, large], adapters=[poems])
 
     def on_submit(self, identity: bytes, submit: Submit) -> None:
         error = self.refused_by_large.get(submit.prompt) if submit.model == "large" else None

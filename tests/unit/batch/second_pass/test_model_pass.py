@@ -133,6 +133,25 @@ def test_private_lines_and_lines_of_structure_are_asked_of_a_model_of_this_machi
     assert [tier["model"] for tier in runs.bodies()["job-3"]["handoff"]["path"]] == ["little", "large"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"prompt": [104, 105]}, "token ids mean nothing to another model"),
+        ({"logit_bias": {"104": -1.0}}, "token ids mean nothing to another model"),
+        ({"lora": "poems"}, "another model does not have the adapter"),
+        ({"model": "small:poems"}, "another model does not have the adapter"),
+        ({"model": "poems"}, "another model does not have the adapter"),
+    ],
+)
+def test_what_belongs_to_the_first_model_stays_there(runs: Runs, fields: dict[str, Any], reason: str) -> None:
+    runs.write([runs.line(1, **fields), runs.line(2)])
+    runs.first()
+    report = runs.second()
+    assert (report.num_completed, report.num_suppressed, len(runs.of_large())) == (1, 1, 1)
+    handoff = runs.bodies()["job-1"]["handoff"]
+    assert (handoff["status"], handoff["reason"]) == ("suppressed", reason)
+
+
 def test_lines_that_the_model_has_answered_itself_are_not_asked_again(runs: Runs) -> None:
     runs.router.large_is_unsure_of = {"prompt 1"}
     runs.write([runs.line(1, model="big"), runs.line(2)])

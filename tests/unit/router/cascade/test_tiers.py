@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.config_models import CascadeSettings, CascadeTier
-from cactus_actors.protocol.messages import Scale, Submit
+from cactus_actors.protocol.messages import Cancel, LoadAdapter, Scale, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.router.state.served_model import ServedModel
@@ -212,3 +212,18 @@ def test_an_adapter_does_not_go_with_a_cascade() -> None:
     router = make_router()
     [reply] = router.client(Submit(job_id=job_id(1), prompt="q", model="cascade", options=Options(lora="poems")))
     assert error_of(reply).param == "lora"
+    [reply] = router.client(LoadAdapter(name="cascade", path="/poems", model="small", request_id="r"))
+    assert error_of(reply).message == "'cascade' is the name of the cascade"
+
+
+def test_a_job_is_cancelled_in_the_queue_of_its_second_model() -> None:
+    router = make_router()
+    ask(router, 1, "large")
+    ask(router, 2)
+    router.generate(2, "a", entropy=UNSURE)
+    router.client(Cancel(job_id=job_id(2)))
+    result = router.result(2)
+    assert (result.finish_reason, path(result)) == ("cancelled", [("small", "first token"), ("large", None)])
+    walk(router.core, router.now)
+    router.generate(1, "b", finish=STOP)
+    assert router.result(1).text == "b"
