@@ -76,14 +76,13 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     """Request a completion; exactly one of `prompt` and `messages` is given.
 
     A prompt of integers is token ids, used unchanged. The same id and the same content again is the same job: the
-    answer is Accepted, and Finished if it has ended. `profile` names the defaults of absent options; the native
-    API's is `cactus`. `choice` distinguishes the answers that one seed gives to one prompt. The task `embed` asks
-    for the prompt's embedding instead of a completion, `cloud_question` for the question that a cloud would be asked:
-    it takes no worker, and leaves no record. `traceparent` names the trace that the job belongs to, as
-    W3C's header does; it is not part of the content. `account` is the unguessable name of an API key: the job uses
-    its share of the service, and has its weight. The id of a `keyed` job is derived from an idempotency key, and is
-    known for a day after its end; the field is not part of the content. `images` are the pictures of a `prompt` that is
-    text, which has `<__media__>` in the place of each.
+    answer is Accepted, and Finished if it has ended. `profile` names the defaults of absent options; the native API's
+    is `cactus`. `choice` distinguishes the answers that one seed gives to one prompt. The task `embed` asks for the
+    prompt's embedding instead of a completion, `cloud_question` for the question that a cloud would be asked: it takes
+    no worker, and leaves no record. `traceparent` names the trace of the job, as W3C's header does; it is not part of
+    the content. `account` is the unguessable name of an API key: the job uses its share of the service, and has its
+    weight. The id of a `keyed` job is derived from an idempotency key, and is known for a day after its end; the field
+    is not part of the content. `images` are the pictures of a `prompt` of text, which has `<__media__>` for each.
     """
 
     job_id: str
