@@ -21,6 +21,7 @@ from cactus_actors.config_models import (
     CascadeSettings,
     Drafts,
     ModelEntry,
+    ModelMemory,
     RoutedModel,
     WeightFormat,
 )
@@ -97,6 +98,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     job_log_max_age_s: Duration = 30 * 24 * 3600.0
     otlp_endpoint: str | None = None
     unload_after_s: float | None = None
+    max_model_bytes: int | None = None
+    memory: Annotated[ModelMemory | None, about("Of the only model, where `max_model_bytes` bounds it.")] = None
     begins_unloaded: Annotated[bool, about("The model has no workers until a job needs it.")] = False
     weights: Annotated[WeightFormat | None, about("Only workers of this format serve; None: the first one's.")] = None
     kv_cache: Annotated[str | None, about("As `weights`, for the format of the KV cache.")] = None
@@ -209,6 +212,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     threads: Annotated[Positive, about("Threads of each worker.")] = 1
     unload_after_s: Annotated[
         DayOrLess | None, about("Seconds without a job after which a model's workers stop; a job starts them again.")
+    ] = None
+    max_model_bytes: Annotated[
+        Positive | None,
+        about("Memory of the weights and caches of all workers; idle models give theirs up for one that has a job."),
     ] = None
     jobs_endpoint: Annotated[str, about("ZeroMQ endpoint where clients submit jobs.")] = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: Annotated[str, about("ZeroMQ endpoint where tokens are published.")] = DEFAULT_STREAM_ENDPOINT

@@ -114,11 +114,23 @@ class CascadeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 NO_CASCADE = CascadeSettings()
 
 
+class ModelMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """The memory of a model's weights, once on a machine, and of the cache of each of its workers."""
+
+    weight_bytes: int
+    cache_bytes: int
+
+    def of(self, num_workers: int) -> int:
+        """The memory of the model with that many workers on one machine."""
+        return self.weight_bytes + num_workers * self.cache_bytes if num_workers else 0
+
+
 class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
     """One of several models in the settings of the router and the gateway: its names and its files.
 
     Workers must have `weights` and `kv_cache` in these formats; `desired_workers` is their number. Without a job for
-    `unload_after_s` seconds they stop, and they do not run at the start if it `begins_unloaded`.
+    `unload_after_s` seconds they stop, and they do not run at the start if it `begins_unloaded`. `memory` is known
+    where `max_model_bytes` bounds that of all models.
     """
 
     name: str
@@ -131,6 +143,7 @@ class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
     desired_workers: int = 1
     unload_after_s: float | None = None
     begins_unloaded: bool = False
+    memory: ModelMemory | None = None
     probe_file: str | None = None
     probability_file: str | None = None
     prompt_probe_file: str | None = None

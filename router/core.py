@@ -69,7 +69,7 @@ class RouterCore:
         self._membership = Membership(state, self._worker_reports, self._adapters, cloud_batches)
         self._client_messages = ClientMessages(state, self._admission, self._finisher, self._adapters, cloud_batches)
         self._subscribers = Subscribers(state, self._streams)
-        self._demand = ModelDemand(state.fleets)
+        self._demand = ModelDemand(state.fleets, settings.max_model_bytes)
 
     @property
     def num_unfinished(self) -> int:

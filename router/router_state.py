@@ -117,6 +117,7 @@ def _only_model(settings: RouterSettings, facts: ServiceFacts, options: RouterOp
         desired_workers=settings.desired_workers,
         unload_after_s=settings.unload_after_s,
         begins_unloaded=settings.begins_unloaded,
+        memory=settings.memory,
         tokens=options.tokens,
         fits=options.fits,
         prompt_probe=options.prompt_probe,

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,6 @@ from cactus_actors.workers.router_link import RouterLink
 if TYPE_CHECKING:
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.model import Model
-    from cactus_actors.workers.engine.options import EngineLimits
     from cactus_actors.workers.loading.packing import OnProgress
     from cactus_actors.workers.session import LoadAdapter, WorkerSession
 
@@ -78,6 +77,7 @@ def load_engine_from(
     from cactus_actors.structured.matcher import Matchers
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.options import TextOptions
+    from cactus_actors.workers.loading.engine_limits import limits_of
     from cactus_actors.workers.loading.load_model import adapter_loader, load_model
 
     mmproj = find_mmproj(path, settings.mmproj)
@@ -98,31 +98,9 @@ def load_engine_from(
             new_constraint=Matchers(text.tokenizer, text.eos_ids),
             pooling=pooling_of(path),
         ),
-        limits_of(settings, model),
+        limits_of(settings, model.cache_cost(settings.block_size)),
     )
     return LoadedEngine(engine, model, text.fingerprint, adapter_loader(path, mmproj, model))
-
-
-def limits_of(settings: WorkerSettings, model: Model) -> EngineLimits:
-    """The engine's limits, with as many blocks as fit `cache_bytes` after the recurrent states, or `cache_tokens`.
-
-    Raises ConfigurationInvalid if `cache_bytes` holds no block.
-    """
-    from cactus_actors.workers.engine.options import EngineLimits
-
-    limits = EngineLimits(
-        cache_blocks=max(1, settings.cache_tokens // settings.block_size),
-        block_size=settings.block_size,
-        max_sequences=settings.max_sequences,
-        token_budget=settings.token_budget,
-        max_drafts=settings.speculation,
-        num_checkpoints=settings.checkpoints,
-        checkpoint_tokens=settings.checkpoint_tokens,
-    )
-    if settings.cache_bytes is None:
-        return limits
-    cost = model.cache_cost(settings.block_size)
-    return replace(limits, cache_blocks=cost.num_blocks_in(settings.cache_bytes, limits.num_states))
 
 
 def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:

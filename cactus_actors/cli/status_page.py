@@ -112,7 +112,7 @@ class _Workers:
 
 def _heading(answer: Status) -> str:
     state = "draining" if answer.draining else "serving"
-    idle = [it.desired_workers for it in answer.models if it.state == "idle"]
+    idle = [it.desired_workers for it in answer.models if it.state in ("idle", "waiting")]
     desired = 0 if answer.model_state == "idle" and not answer.models else answer.desired_workers - sum(idle)
     workers = workers_summary(num_local(answer), desired)
     uptime = _long_time(answer.uptime_s)
@@ -138,6 +138,8 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         summary = workers_summary(num_local(answer, model.name), model.desired_workers)
         if model.state == "idle":
             summary = f"idle, {counted(model.desired_workers, 'worker')} when a job comes"
+        elif model.state == "waiting":
+            summary = "waits for memory until a busy model is idle"
         elif model.state == "loading":
             summary = f"{summary}, loading for a job"
         yield "model", f"{names}: {summary}, {model.waiting} queued, {model.running} running"

@@ -8,6 +8,7 @@ from typing import Literal
 
 from cactus_actors.process.backoff import Backoff
 
+UNLIMITED = 1 << 30
 REPLACEMENT_TIMEOUT_S = 30.0
 """Seconds for which an old worker waits for a replacement to become ready, for example without a free CPU."""
 
@@ -59,13 +60,14 @@ class Fleet:
         for member in self._running():
             member.is_old = True
 
-    def plan(self, now: float, ready: Collection[str] = ()) -> list[Action]:
+    def plan(self, now: float, ready: Collection[str] = (), max_starts: int = UNLIMITED) -> list[Action]:
         """Return the actions that bring the fleet to its desired size and age; the caller must carry them out.
 
-        `ready` names the workers that take jobs.
+        `ready` names the workers that take jobs. At most `max_starts` are started, and the replacement of an old one.
         """
         running = sorted(self._running(), key=lambda member: member.is_old)  # old workers are drained first
-        num_desired = self.desired + any(member.is_old for member in running)
+        is_replacing = any(member.is_old for member in running)
+        num_desired = self.desired + is_replacing
         surplus = running[num_desired:]
         if not surplus and len(running) == num_desired > self.desired and self._may_drain(running, ready, now):
             surplus = running[-1:]
@@ -73,7 +75,7 @@ class Fleet:
             member.state = "draining"
         actions: list[Action] = [DrainWorker(member.worker_id) for member in surplus]
         if now >= self._backoff.not_before:
-            actions += [self._start(now) for _ in range(num_desired - len(running))]
+            actions += [self._start(now) for _ in range(min(num_desired - len(running), max_starts + is_replacing))]
         return actions
 
     def _running(self) -> list[Member]:

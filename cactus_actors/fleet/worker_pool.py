@@ -11,7 +11,7 @@ from cactus_actors.fleet.actor_handle import (
     ActorHandle,
     HealthTimeouts,
 )
-from cactus_actors.fleet.fleet import DrainWorker, Fleet, StartWorker
+from cactus_actors.fleet.fleet import UNLIMITED, DrainWorker, Fleet, StartWorker
 from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.placement.interface import Actor, ActorExit, PlacementLost
 from cactus_actors.process.health import WorkerHealth
@@ -77,17 +77,19 @@ class WorkerPool:
         """Exits that `reconcile` has not handled yet."""
         return [it for handle in self._handles.values() if (it := handle.actor.exit_info()) is not None]
 
-    def reconcile(self, now: float, ready: Collection[str]) -> None:
-        """Replace failed and hanging workers and follow the plan; `ready` names the workers that take jobs.
+    def reconcile(self, now: float, ready: Collection[str], max_starts: int = UNLIMITED) -> None:
+        """Replace failed and hanging workers and follow the plan, with at most `max_starts` more workers.
+
+        `ready` names the workers that take jobs.
 
         Raises PlacementLost.
         """
         for worker_id in list(self._handles):
             self._reconcile_one(worker_id, now)
-        self._apply_plan(now, ready)
+        self._apply_plan(now, ready, max_starts)
 
-    def _apply_plan(self, now: float, ready: Collection[str]) -> None:
-        for action in self.fleet.plan(now, ready):
+    def _apply_plan(self, now: float, ready: Collection[str], max_starts: int) -> None:
+        for action in self.fleet.plan(now, ready, max_starts):
             match action:
                 case StartWorker(worker_id):
                     self._start(worker_id, now)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from cactus_actors.config_models import ModelMemory
+from cactus_actors.fleet.fleet import UNLIMITED
 from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.fleet.worker_pool import WorkerPool
 from cactus_actors.placement.interface import Actor, ActorExit
@@ -16,6 +18,8 @@ class WorkerPools:
         self._pools = pools
         self._desired = {name: pool.fleet.desired for name, pool in pools.items()}
         self.unloaded: frozenset[str] = frozenset()
+        self._memory: Mapping[str, ModelMemory] = {}
+        self._max_bytes: int | None = None
 
     @property
     def actors(self) -> list[Actor]:
@@ -38,6 +42,11 @@ class WorkerPools:
         return dict(self._desired)
 
     @property
+    def num_wanted(self) -> int:
+        """The number of workers of all models that are not unloaded."""
+        return sum(count for name, count in self._desired.items() if name not in self.unloaded)
+
+    @property
     def num_restarts(self) -> int:
         """The workers that were lost."""
         return sum(pool.fleet.num_restarts for pool in self._pools.values())
@@ -52,6 +61,10 @@ class WorkerPools:
         for name, count in desired.items():
             self._pools[name].want(0 if name in unloaded else count)
 
+    def bound(self, memory: Mapping[str, ModelMemory], max_bytes: int | None) -> None:
+        """Start only workers whose memory fits `max_bytes` beside those that run."""
+        self._memory, self._max_bytes = memory, max_bytes
+
     def replace_all(self) -> None:
         """Mark every running worker as old."""
         for pool in self._pools.values():
@@ -62,5 +75,14 @@ class WorkerPools:
 
         Raises PlacementLost.
         """
-        for pool in self._pools.values():
-            pool.reconcile(now, ready)
+        for name, pool in self._pools.items():
+            pool.reconcile(now, ready, self._num_that_fit(name))
+
+    def _num_that_fit(self, name: str) -> int:
+        """The workers of a model for which there is memory."""
+        if self._max_bytes is None:
+            return UNLIMITED
+        taken = sum(self._memory[each].of(len(pool.actors)) for each, pool in self._pools.items())
+        own, num_actors = self._memory[name], len(self._pools[name].actors)
+        left = self._max_bytes - taken - (0 if num_actors else own.weight_bytes)
+        return max(0, left // own.cache_bytes)

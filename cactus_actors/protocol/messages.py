@@ -368,7 +368,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     @property
     def loads_on_demand(self) -> bool:
         """True if a model without workers gets them for a job."""
-        return not {"idle", "loading"}.isdisjoint(self.states.values())
+        return not {"idle", "waiting", "loading"}.isdisjoint(self.states.values())
 
     @property
     def system_fingerprint(self) -> str:

@@ -9,9 +9,9 @@ import msgspec
 from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending, ModelTotals
 
 WorkerKind = Literal["local", "cloud"]
-ModelState = Literal["ready", "starting", "idle", "loading", "off"]
+ModelState = Literal["ready", "starting", "idle", "waiting", "loading", "off"]
 """Of a model: a worker takes jobs; its workers start, or lost ones are replaced; it gave its workers up, and a job
-loads it; a job has it loaded; it is scaled to 0."""
+loads it; its jobs wait for memory that busy models hold; a job has it loaded; it is scaled to 0."""
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):

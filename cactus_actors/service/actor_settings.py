@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.config import GatewaySettings, HandoffSettings, RouterSettings, ServeConfig, WorkerSettings
-from cactus_actors.config_models import AdapterSetting, RoutedModel, cache_format
+from cactus_actors.config_models import AdapterSetting, ModelMemory, RoutedModel, cache_format
 from cactus_actors.gateway.http.api_keys import accounts_of
 from cactus_actors.handoff.audits.audit_files import audit_directory
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
@@ -65,12 +65,30 @@ def pictures_of(config: ServeConfig) -> PictureAccess:
     return PictureAccess(root=None if root is None else str(root.expanduser().resolve()), hosts=config.image_hosts)
 
 
+def worker_settings_of(config: ServeConfig) -> WorkerSettings:
+    """The settings of each worker of a model, without its name and its files."""
+    return WorkerSettings(
+        worker_id="",
+        weights=config.weights,
+        kv_cache=config.kv_cache,
+        threads=config.threads,
+        max_sequences=config.max_sequences,
+        token_budget=config.token_budget,
+        cache_tokens=config.cache_tokens,
+        cache_bytes=config.cache_bytes,
+        checkpoints=config.checkpoints,
+        checkpoint_tokens=config.checkpoint_tokens,
+        speculation=max_drafts_of(config),
+        draft_head=has_draft_head(config),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServiceModel:
     """A model of the service: its name (empty for the only one), its configuration, and its files.
 
     `model` and `mmproj` name the same files for every actor; `own_name` is that in its files, None if they were not
-    read.
+    read. `memory` is None without `max_model_bytes`.
     """
 
     name: str
@@ -79,6 +97,7 @@ class ServiceModel:
     model: str
     mmproj: str | None
     own_name: str | None = None
+    memory: ModelMemory | None = None
 
     @property
     def routed(self) -> RoutedModel:
@@ -94,6 +113,7 @@ class ServiceModel:
             adapters=adapters_of(config),
             desired_workers=config.workers,
             unload_after_s=config.unload_after_s,
+            memory=self.memory,
             probe_file=config.handoff.probe_file,
             probability_file=config.handoff.probability_file,
             prompt_probe_file=config.handoff.prompt_probe_file,
@@ -148,6 +168,8 @@ class ActorSettings:
             desired_workers=desired_workers[first.name],
             unload_after_s=config.unload_after_s,
             begins_unloaded=first.name in unloaded,
+            max_model_bytes=config.max_model_bytes,
+            memory=first.memory,
             max_queued_jobs=config.max_queued_jobs,
             job_timeout_s=config.job_timeout_s,
             max_memory_bytes=config.max_router_bytes,
@@ -181,23 +203,12 @@ class ActorSettings:
     def worker(self, model: str, worker_id: str) -> WorkerSettings:
         """The settings of a worker of the model of that name."""
         [served] = [it for it in self.models if it.name == model]
-        config = served.config
-        return WorkerSettings(
+        return msgspec.structs.replace(
+            worker_settings_of(served.config),
             worker_id=worker_id,
             served_as=model,
             model=served.model,
             mmproj=served.mmproj,
-            weights=config.weights,
-            kv_cache=config.kv_cache,
-            threads=config.threads,
-            max_sequences=config.max_sequences,
-            token_budget=config.token_budget,
-            cache_tokens=config.cache_tokens,
-            cache_bytes=config.cache_bytes,
-            checkpoints=config.checkpoints,
-            checkpoint_tokens=config.checkpoint_tokens,
-            speculation=max_drafts_of(config),
-            draft_head=has_draft_head(config),
             key_file=self.keys.worker,
         )
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.config_models import AdapterSetting
+from cactus_actors.config import WorkerSettings
+from cactus_actors.config_models import AdapterSetting, ModelMemory
 from cactus_actors.placement.local.local_placement import environment_of_children
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.error_info import ErrorInfo
@@ -27,7 +28,15 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     overrides: ModelOverrides
     adapters: list[str]
     drafts: bool
+    measured_with: WorkerSettings | None
     parent: int
+
+
+class CheckedModel(msgspec.Struct, frozen=True):
+    """The model's own name, and its memory if that was asked for."""
+
+    name: str
+    memory: ModelMemory | None = None
 
 
 def check_model(
@@ -36,16 +45,24 @@ def check_model(
     adapters: Sequence[AdapterSetting] = (),
     *,
     drafts: bool = False,
-) -> str | None:
-    """Check a model and its adapters, and return the model's name; None if the check itself failed.
+    measured_with: WorkerSettings | None = None,
+) -> CheckedModel | None:
+    """Check a model and its adapters; None if the check itself failed.
 
-    With `drafts`, the model must have a head for them.
+    With `drafts`, the model must have a head for them. Its memory is that with the settings `measured_with`.
 
     Raises ModelFileInvalid or ConfigurationInvalid for files that no worker and no router could load.
     Headers, configuration, tokenizer and chat template are read, and adapters; the model's weights are not.
     """
     paths = [adapter.path for adapter in adapters]
-    question = _Question(path=str(path), overrides=overrides, adapters=paths, drafts=drafts, parent=os.getpid())
+    question = _Question(
+        path=str(path),
+        overrides=overrides,
+        adapters=paths,
+        drafts=drafts,
+        measured_with=measured_with,
+        parent=os.getpid(),
+    )
     checked = subprocess.run(
         [sys.executable, "-P", "-m", PROGRAM, msgspec.json.encode(question).decode()],
         stdin=subprocess.DEVNULL,
@@ -58,7 +75,7 @@ def check_model(
     if checked.returncode == REFUSED:
         raise error_from_info(msgspec.json.decode(checked.stdout, type=ErrorInfo))
     if checked.returncode == 0:
-        return checked.stdout.decode()
+        return msgspec.json.decode(checked.stdout, type=CheckedModel)
     return None  # any other exit says nothing about the files; the actors will report errors
 
 
@@ -69,6 +86,7 @@ def main() -> None:
     from cactus_actors.models.mmproj_path import find_mmproj
     from cactus_actors.text import load_text_model
     from cactus_actors.workers.loading.adapter_reader import read_adapter
+    from cactus_actors.workers.loading.engine_limits import memory_of
     from cactus_actors.workers.loading.model_reader import read_model
 
     try:
@@ -77,11 +95,12 @@ def main() -> None:
         files = read_model(Path(question.path), mmproj, drafts=question.drafts)
         for adapter in question.adapters:
             read_adapter(Path(adapter), files)
+        memory = None if question.measured_with is None else memory_of(files, question.measured_with)
     except CactusError as error:
         sys.stdout.buffer.write(msgspec.json.encode(error.info()))
         sys.stdout.flush()
         os._exit(REFUSED)
-    sys.stdout.write(text.name)
+    sys.stdout.buffer.write(msgspec.json.encode(CheckedModel(text.name, memory)))
 
 
 if __name__ == "__main__":

@@ -6,21 +6,32 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cactus_actors.config import ServeConfig
+from cactus_actors.config_models import ModelMemory
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES
-from cactus_actors.service.actor_settings import ServiceModel, adapters_of, has_draft_head, overrides_of
+from cactus_actors.service.actor_settings import (
+    ServiceModel,
+    adapters_of,
+    has_draft_head,
+    overrides_of,
+    worker_settings_of,
+)
 from cactus_actors.service.model_check import check_model
 from cactus_actors.service.model_configs import NamedConfig
 
 
 class ModelSource(NamedTuple):
-    """`model` and `mmproj` are for the actors' settings; `name` is the model's own, None if it was not read."""
+    """`model` and `mmproj` are for the actors' settings; `name` is the model's own, None if it was not read.
+
+    `memory` is None without `max_model_bytes`.
+    """
 
     model: str
     mmproj: str | None
     name: str | None
+    memory: ModelMemory | None
 
 
 def find_service_model(named: NamedConfig, announce: Callable[[str], None]) -> ServiceModel:
@@ -40,6 +51,7 @@ def find_service_model(named: NamedConfig, announce: Callable[[str], None]) -> S
         model=source.model,
         mmproj=source.mmproj,
         own_name=source.name,
+        memory=source.memory,
     )
 
 
@@ -55,20 +67,22 @@ def find_model(config: ServeConfig, announce: Callable[[str], None]) -> ModelSou
     mmproj = find_mmproj(path, config.mmproj, announce)
     overrides = overrides_of(config, config.mmproj if mmproj is None else str(mmproj.absolute()))
     adapters = adapters_of(config)
-    name = None
+    name, memory = None, None
     has_head = has_draft_head(config)
-    if config.model not in list_models() or overrides != NO_OVERRIDES or adapters or has_head:
+    measured_with = None if config.max_model_bytes is None else worker_settings_of(config)
+    if config.model not in list_models() or overrides != NO_OVERRIDES or adapters or has_head or measured_with:
         try:
-            name = check_model(path, overrides, adapters, drafts=has_head) or path.name
+            checked = check_model(path, overrides, adapters, drafts=has_head, measured_with=measured_with)
+            name, memory = (path.name, None) if checked is None else (checked.name, checked.memory)
         except ModelFileInvalid as error:
             if config.mmproj is not None or mmproj is None or error.param != mmproj.name:
                 raise
             found = f"{error.message}; it is next to the model, --mmproj none serves the text alone"
             raise ModelFileInvalid(found, param=error.param) from None
     if config.ray_address is None:
-        return ModelSource(str(path.absolute()), overrides.mmproj, name)
+        return ModelSource(str(path.absolute()), overrides.mmproj, name, memory)
     from cactus_actors.models.hub_cache import pinned
 
     # actors on other machines look next to their model if no file is given
     given = config.mmproj if config.mmproj is None or mmproj is None else pinned(config.mmproj, mmproj)
-    return ModelSource(pinned(config.model, path), given, name)
+    return ModelSource(pinned(config.model, path), given, name, memory)

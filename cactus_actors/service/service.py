@@ -28,6 +28,7 @@ from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.service.actor_settings import ActorSettings
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogTarget
+from cactus_actors.service.memory_budget import models_without_room
 from cactus_actors.service.model_configs import model_configs
 from cactus_actors.service.model_source import find_service_model
 from cactus_actors.service.placement_choice import make_placement, uses_ray
@@ -164,6 +165,11 @@ class Service:
             check_ports(self._config)
             keys = service_keys(self._config)
             models = [find_service_model(named, self._announce) for named in self._model_configs]
+            without_room = list(models_without_room(models, self._config.max_model_bytes))
+            if without_room:
+                self._announce(f"no memory is left for {', '.join(without_room)}: the first job loads it")
+            self._workers.bound({it.name: it.memory for it in models if it.memory}, self._config.max_model_bytes)
+            self._workers.want(self._workers.desired, without_room)
             self._model_name = self._model_name if self._config.models else models[0].own_name or self._model_name
             collector = otlp_endpoint(self._config, os.environ, self._announce)
             self._job_log = JobLogTarget(self._config, self._log_line)
@@ -330,7 +336,7 @@ class Service:
 
     def _await_workers(self) -> None:
         timeout = StallTimeout(self._config.ready_timeout_s, time.monotonic())
-        while (num_ready := self._num_ready()) < self._num_workers:
+        while (num_ready := self._num_ready()) < self._workers.num_wanted:
             self._check_losses()
             now = time.monotonic()
             self._workers.reconcile(now, ())
@@ -347,7 +353,7 @@ class Service:
         return len(health.ready_workers)
 
     def _wait_reason(self, num_ready: int, phases: Sequence[StartPhase]) -> str:
-        parts = [f"{num_ready} of {self._num_workers} workers are ready", *(it.text for it in phases)]
+        parts = [f"{num_ready} of {self._workers.num_wanted} workers are ready", *(it.text for it in phases)]
         if num_lost := self._workers.num_restarts:
             parts.append(f"{num_lost} were lost")
         if self._uses_ray and any(phase.name == "placing" for phase in phases):
@@ -358,7 +364,7 @@ class Service:
         """Raise the error of a worker that failed before it was ready, or Unavailable after too many losses."""
         for exit_info in self._workers.unreported_exits():
             num_lost = self._workers.num_restarts
-            if not exit_info.is_lost or num_lost >= MAX_LOSSES_PER_WORKER * self._num_workers:
+            if not exit_info.is_lost or num_lost >= MAX_LOSSES_PER_WORKER * self._workers.num_wanted:
                 raise exit_info.error or Unavailable("a worker left before it was ready")
 
     def _end(self, actors: Sequence[Actor | None], *arguments: object) -> None:

@@ -55,7 +55,7 @@ SERVICE = {
         "image_hosts",
     ],
     "Workers": [
-        *("workers", "threads", "unload_after_s", "max_sequences", "token_budget", "cache_tokens"),
+        *("workers", "threads", "unload_after_s", "max_model_bytes", "max_sequences", "token_budget", "cache_tokens"),
         *("cache_bytes", "checkpoints", "checkpoint_tokens"),
         *("placement", "ray_address"),
     ],

@@ -36,8 +36,13 @@ class OperatorRequests:
         if not 0 <= request.num_workers <= MAX_WORKERS:
             raise InvalidRequest(f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers")
         fleet = self._state.fleets.named(request.model)
-        fleet.desired_workers = request.num_workers
-        fleet.load()
+        num_bytes, max_bytes = fleet.num_bytes_of(request.num_workers), self._state.settings.max_model_bytes
+        if max_bytes is not None and num_bytes > max_bytes:
+            raise InvalidRequest(
+                f"max_model_bytes is {max_bytes}, and {request.num_workers} workers of {fleet.name} take {num_bytes}",
+                param="num_workers",
+            )
+        fleet.desired_workers, fleet.is_called = request.num_workers, not fleet.is_loaded
         return Scaling(num_workers=request.num_workers, request_id=request.request_id)
 
     def check(self, caller: Caller) -> None:

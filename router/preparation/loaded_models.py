@@ -79,6 +79,7 @@ def _served(loaded: LoadedModel, routed: RoutedModel) -> ServedModel:
         desired_workers=routed.desired_workers,
         unload_after_s=routed.unload_after_s,
         begins_unloaded=routed.begins_unloaded,
+        memory=routed.memory,
         tokens=text.tokenizer,
         fits=loaded.fits,
         prompt_probe=loaded.prompt_probe,

@@ -22,7 +22,8 @@ from cactus_actors.router.telemetry.model_counters import ModelCounters
 class ModelFleet:
     """One model; `desired_workers` is the request of operators, which counts while it `is_loaded`.
 
-    It `is_loading` from the job that had it loaded until a worker is ready, and has no job since `idle_since`.
+    It `is_loading` from the job that had it loaded until a worker is ready, and has no job since `idle_since`. An
+    operator who `is_called` loads it without a job; `waiting_since` then, it waits for memory that busy models hold.
     """
 
     def __init__(
@@ -33,10 +34,12 @@ class ModelFleet:
         self.adapters = AdapterRegistry(epoch, served.names, served.adapters)
         self.counters = ModelCounters()
         self.desired_workers = served.desired_workers
-        self.is_on_demand = served.unload_after_s is not None or served.begins_unloaded
+        self.is_on_demand = served.unload_after_s is not None or served.begins_unloaded or served.memory is not None
         self.is_loaded = not served.begins_unloaded
         self.is_loading = False
+        self.is_called = False
         self.idle_since: float | None = None
+        self.waiting_since: float | None = None
 
     @property
     def name(self) -> str:
@@ -74,12 +77,17 @@ class ModelFleet:
             return "off"
         if self.is_loaded:
             return "loading" if self.is_loading else "starting"
-        return "idle"
+        return "idle" if self.waiting_since is None else "waiting"
+
+    def num_bytes_of(self, num_workers: int) -> int:
+        """The memory of its weights and of the caches of that many workers, where that is bounded."""
+        memory = self.served.memory
+        return 0 if memory is None else memory.of(num_workers)
 
     def load(self) -> None:
-        """Give it its workers, if it has none."""
-        if not self.is_loaded:
-            self.is_loaded = self.is_loading = True
+        """Give it its workers."""
+        self.is_loaded = self.is_loading = True
+        self.is_called, self.waiting_since = False, None
 
     def unload(self) -> None:
         """Let its workers leave when they have no job, until a job needs them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cactus_actors.config_models import AdapterSetting
+from cactus_actors.config_models import AdapterSetting, ModelMemory
 from cactus_actors.protocol.confidence import NO_FITS, SignalFits
 from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.router.state.token_logprobs import TokenDecoder
@@ -33,6 +33,7 @@ class ServedModel:
     desired_workers: int = 1
     unload_after_s: float | None = None
     begins_unloaded: bool = False
+    memory: ModelMemory | None = None
     tokens: TokenDecoder | None = None
     fits: SignalFits = NO_FITS
     prompt_probe: PromptProbe | None = None

@@ -221,3 +221,26 @@ def test_jobs_of_both_models_survive_a_killed_router(running: Running) -> None:
     assert [(it.name, it.desired_workers) for it in after.models] == [
         (it.name, it.desired_workers) for it in before.models
     ]
+
+
+@pytest.mark.chaos
+def test_models_take_turns_in_memory_that_holds_one_of_them(tiny: Path, tmp_path: Path) -> None:
+    config = ServeConfig(
+        models=[ModelEntry(name=name, path=str(tiny)) for name in ("one", "two")],
+        weights="float32",
+        cache_bytes=1 << 20,
+        max_model_bytes=3 << 19,
+        jobs_endpoint="tcp://127.0.0.1:*",
+        stream_endpoint="tcp://127.0.0.1:*",
+        state_dir=tmp_path,
+        http="",
+    )
+    with running_service(config) as service:
+        client = service.client
+        assert client.status().states == {"one": "ready", "two": "idle"}
+        jobs = [client.submit(prompt="Once", model=name, **LONG) for name in ("one", "two", "one", "two")]
+        os.kill(pid_of_router(service.endpoints.jobs), signal.SIGKILL)
+        results = [client.result(job_id) for job_id in jobs]
+        assert len({tuple(result.token_ids) for result in results}) == 1
+        assert {result.worker.split("-")[0] for result in results} == {"one", "two"}
+        assert all(len({worker.model for worker in client.status().workers}) <= 1 for _ in range(20))

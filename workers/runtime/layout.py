@@ -63,6 +63,11 @@ class WeightLayout:
             has_draft_head=graph.drafter is not None,
         )
 
+    @property
+    def num_arena_bytes(self) -> int:
+        """Memory of all weights."""
+        return self.body_bytes + self.head_bytes + 4 * self.num_vector_floats
+
     def start_of(self, matrix: MatrixRef) -> int:
         """Its first byte in its arena."""
         return (self.head_starts if matrix.is_head else self.body_starts)[matrix]

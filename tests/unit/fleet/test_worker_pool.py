@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cactus_actors.config_models import ModelMemory
 from cactus_actors.fleet.worker_pool import WorkerPool
 from cactus_actors.fleet.worker_pools import WorkerPools
 from cactus_actors.placement.interface import ActorExit, ActorLost
@@ -19,12 +20,13 @@ DAMAGED = ActorExit("model.safetensors is truncated", ModelFileInvalid("model.sa
 
 @dataclass
 class FakeActor:
-    """A process that is ready, or has ended, when the test says so."""
+    """A process that is ready, or has ended, when the test says so; one that `takes_long` has jobs when it drains."""
 
     worker_id: str
     is_ready: bool = False
     ended: ActorExit | None = None
     told: list[str] = field(default_factory=list)
+    takes_long: bool = False
     is_placed = True
     pid = None
 
@@ -40,7 +42,8 @@ class FakeActor:
 
     def notify(self, method: str) -> None:
         self.told.append(method)
-        self.ended = ActorExit("drained")
+        if not self.takes_long:
+            self.ended = ActorExit("drained")
 
     def exit_info(self) -> ActorExit | None:
         return self.ended
@@ -116,3 +119,39 @@ def test_an_unloaded_model_has_no_workers_and_the_operators_number_of_them_when_
     pools.want({"rare": 3, "kept": 1})
     pools.reconcile(3.0, ())
     assert [actor.worker_id for actor in rare.running] == ["rare-3", "rare-4", "rare-5"]
+
+
+def test_workers_start_when_those_of_another_model_have_left_its_memory() -> None:
+    rare, kept = Fleet(desired=2, prefix="rare"), Fleet(desired=1, prefix="kept")
+    pools = WorkerPools({"rare": rare.pool, "kept": kept.pool})
+    memory = ModelMemory(weight_bytes=50, cache_bytes=10)
+    pools.bound({"rare": memory, "kept": memory}, 100)
+    pools.want({"rare": 2, "kept": 1}, ("kept",))
+    assert pools.num_wanted == 2
+    pools.reconcile(0.0, ())
+    assert (len(rare.running), len(kept.running)) == (2, 0)
+    rare.started[0].takes_long = True
+    pools.want({"rare": 2, "kept": 1}, ("rare",))
+    for now in (1.0, 2.0, 3.0):
+        pools.reconcile(now, ())
+        assert (len(rare.running), len(kept.running)) == (1, 0)
+    rare.started[0].ended = ActorExit("drained")
+    for now in (4.0, 5.0):
+        pools.reconcile(now, ())
+    assert (len(rare.running), len(kept.running)) == (0, 1)
+
+
+def test_a_full_budget_lets_a_worker_be_replaced_and_no_more_be_started() -> None:
+    fleet = Fleet(desired=1)
+    pools = WorkerPools({"": fleet.pool})
+    pools.bound({"": ModelMemory(weight_bytes=50, cache_bytes=10)}, 60)
+    pools.reconcile(0.0, ())
+    pools.want({"": 3})
+    pools.reconcile(1.0, ())
+    assert len(fleet.running) == 1
+    pools.want({"": 1})
+    pools.replace_all()
+    pools.reconcile(2.0, ("worker-1",))
+    assert [actor.worker_id for actor in fleet.running] == ["worker-1", "worker-2"]
+    pools.reconcile(3.0, ("worker-1", "worker-2"))
+    assert [actor.worker_id for actor in fleet.running] == ["worker-2"]

@@ -18,7 +18,7 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.service.actor_settings import has_draft_head, max_drafts_of
-from cactus_actors.service.model_check import check_model
+from cactus_actors.service.model_check import CheckedModel, check_model
 from cactus_actors.service.preflight import check_settings
 from cactus_actors.service.service import Service
 
@@ -126,7 +126,7 @@ def test_an_expired_or_future_certificate_is_refused(tmp_path: Path, authority: 
 
 def test_a_model_is_checked_before_any_actor_starts(tmp_path: Path) -> None:
     embedded = resolve_model("cactus-sprout")
-    assert check_model(embedded) == "cactus-sprout"
+    assert check_model(embedded) == CheckedModel("cactus-sprout")
     with pytest.raises(ConfigurationInvalid, match="tool_format must be one of"):
         check_model(embedded, ModelOverrides(tool_format="none"))
     copy = tmp_path / "copy"

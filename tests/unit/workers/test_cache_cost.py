@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cactus_actors.config import WorkerSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.actor import LoadedEngine, hello_message, limits_of
+from cactus_actors.workers.actor import LoadedEngine, hello_message
 from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.engine.options import TextOptions
+from cactus_actors.workers.loading.engine_limits import limits_of, memory_of
+from cactus_actors.workers.loading.load_model import pack_model
 from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from tests.support.models.fake_model import FakeModel
@@ -89,7 +92,8 @@ def test_states_and_checkpoints_count_in_cache_bytes_before_blocks(name: str) ->
     least = cost.bytes_of(1, 3 + 4)
     for spare, num_blocks in ((0, 1), (cost.block_bytes - 1, 1), (cost.block_bytes, 2), (10 * cost.block_bytes, 11)):
         settings = WorkerSettings(worker_id="w", max_sequences=3, checkpoints=4, cache_bytes=least + spare)
-        engine = Engine(model, TextOptions(NoBytes(), []), limits_of(settings, model))
+        limits = limits_of(settings, model.cache_cost(settings.block_size))
+        engine = Engine(model, TextOptions(NoBytes(), []), limits)
         assert engine.cache_sizes == (num_blocks, 7 if cost.state_bytes else 0)
         allocated = model.caches[-1].num_bytes
         assert allocated == cost.bytes_of(*engine.cache_sizes) <= least + spare < allocated + cost.block_bytes
@@ -97,13 +101,30 @@ def test_states_and_checkpoints_count_in_cache_bytes_before_blocks(name: str) ->
         assert hello.num_blocks * hello.block_bytes + hello.num_states * hello.state_bytes == allocated
     settings = WorkerSettings(worker_id="w", max_sequences=3, checkpoints=4, cache_bytes=least - 1)
     with pytest.raises(ConfigurationInvalid, match=f"the least is {least}") as caught:
-        limits_of(settings, model)
+        limits_of(settings, model.cache_cost(settings.block_size))
     assert caught.value.param == "cache_bytes"
 
 
 def test_without_cache_bytes_the_blocks_hold_cache_tokens() -> None:
     model = ShapedModel(read_model(GOLDENS / "qwen35"))
     settings = WorkerSettings(worker_id="w", max_sequences=2, checkpoints=1, cache_tokens=100)
-    limits = limits_of(settings, model)
+    limits = limits_of(settings, model.cache_cost(settings.block_size))
     assert (limits.cache_blocks, limits.num_states) == (6, 3)
     assert replace(limits, num_checkpoints=0).num_states == 2
+
+
+@pytest.mark.parametrize("name", ["llama3", "qwen35"])
+def test_the_memory_of_a_model_that_is_not_loaded_is_that_of_its_packed_file_and_its_cache(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path))
+    files = read_model(GOLDENS / name)
+    settings = WorkerSettings(worker_id="w", weights="float32", max_sequences=2, checkpoints=1, cache_tokens=64)
+    memory = memory_of(files, settings)
+    packed = pack_model(GOLDENS / name, weights="float32").path.stat().st_size
+    assert 4096 <= packed - memory.weight_bytes < 4096 + 2 * 64
+    model = ShapedModel(files)
+    Engine(model, TextOptions(NoBytes(), []), limits_of(settings, model.cache_cost(settings.block_size)))
+    assert memory.cache_bytes == model.caches[-1].num_bytes
+    assert memory.of(3) == memory.weight_bytes + 3 * memory.cache_bytes
+    assert memory.of(0) == 0
