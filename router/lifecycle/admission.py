@@ -33,7 +33,7 @@ from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.job import Job, attach, share_owner
 from cactus_actors.router.state.job_report import report_of_unprepared
 from cactus_actors.router.state.journal_records import AcceptedRecord
-from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.prepared_request import PreparedRequest, PreparedTier
 from cactus_actors.router.state.queue_load import load_of_request
 from cactus_actors.router.state.reservation import Reservation
 from cactus_actors.router.state.submission import PendingSubmit, Submission
@@ -153,6 +153,8 @@ class Admission:
         try:
             if isinstance(outcome, CactusError):
                 raise outcome
+            if pending.submission.is_cascade:
+                outcome = self._at_first_tier(pending, outcome)
             if outcome.task == "cloud_question":
                 self._show_question(pending, outcome)
             else:
@@ -213,6 +215,16 @@ class Admission:
             self._journal_writer.accepted(job, content, pictures)
         else:
             self._admit(job)
+
+    def _at_first_tier(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
+        """The request at the first model of its cascade that it fits, and that is not switched off, if there is one."""
+        tiers = [PreparedTier(prepared.model, prepared), *prepared.tiers]
+        fleets = self._state.fleets
+        first = next((it for it, tier in enumerate(tiers) if not fleets.named(tier.model).is_switched_off), 0)
+        pending.submission = msgspec.structs.replace(pending.submission, model=tiers[first].model)
+        return msgspec.structs.replace(
+            tiers[first].prepared, tiers=tiers[first + 1 :], self_contained=prepared.self_contained
+        )
 
     def _show_question(self, pending: PendingSubmit, prepared: PreparedRequest) -> None:
         """Answer with the question for a cloud, or the reason why the job may not go there; nothing is kept of it."""

@@ -30,7 +30,7 @@ class TierSwitch:
         while job.tiers:
             tier = job.tiers.pop(0)
             fleet = self._fleets.named(tier.model)
-            if not fleet.desired_workers and not fleet.dispatcher.workers.local:
+            if fleet.is_switched_off:
                 continue
             left = self._fleets.of(job)
             left.dispatcher.release_local(job)

@@ -18,15 +18,15 @@ PrepareFor = Callable[[str, Submit, Sequence[Source] | None], PreparedRequest]
 def prepare_tiers(
     models: Sequence[str], submit: Submit, sources: Sequence[Source] | None, prepare_for: PrepareFor
 ) -> PreparedRequest:
-    """The request for the first model, with `tiers` for the others: the same seed and the same documents.
+    """The request for the first model that it fits, with `tiers` for later ones: the same seed and the same documents.
 
     A model that the request does not fit is left out, as is one that writes tool calls in another markup: the stream
-    has one. Token ids mean nothing to other models. Raises the errors of the first.
+    has one. Token ids are those of the first model, and mean nothing to others. Raises the error of the first model if
+    the request fits none.
     """
-    first, *others = models
-    prepared = _named(prepare_for(first, submit, sources), first)
     if submit.has_token_ids:
-        return prepared
+        return _named(prepare_for(models[0], submit, sources), models[0])
+    prepared, others = _first_that_fits(models, submit, sources, prepare_for)
     options = msgspec.structs.replace(submit.options, seed=prepared.params.seed, random_seed=None)
     submit = msgspec.structs.replace(submit, options=options)
     tiers = []
@@ -38,6 +38,19 @@ def prepare_tiers(
         if tier.tool_markup == prepared.tool_markup:
             tiers.append(PreparedTier(model, msgspec.structs.replace(tier, self_contained=None)))
     return msgspec.structs.replace(prepared, tiers=tiers)
+
+
+def _first_that_fits(
+    models: Sequence[str], submit: Submit, sources: Sequence[Source] | None, prepare_for: PrepareFor
+) -> tuple[PreparedRequest, Sequence[str]]:
+    """The request for that model, and the models after it."""
+    errors = []
+    for place, model in enumerate(models):
+        try:
+            return _named(prepare_for(model, submit, sources), model), models[place + 1 :]
+        except CactusError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def _named(prepared: PreparedRequest, model: str) -> PreparedRequest:

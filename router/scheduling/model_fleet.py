@@ -47,6 +47,11 @@ class ModelFleet:
         return self.served.name
 
     @property
+    def is_switched_off(self) -> bool:
+        """True if it is scaled to 0, and its last worker is gone: its jobs wait for an operator."""
+        return not self.desired_workers and not self.dispatcher.workers.local
+
+    @property
     def is_complete(self) -> bool:
         """True if no worker is expected to start or leave."""
         return len(self.dispatcher.workers.local) == self.wanted_workers

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.config_models import CascadeSettings, CascadeTier
+from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Cancel, LoadAdapter, Scale, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
@@ -150,6 +151,49 @@ def test_a_model_without_workers_is_passed_over() -> None:
     result = router.result(1)
     assert (result.text, result.model, path(result)) == ("ab", "small", [("small", "first token")])
     assert (result.handoff.status, result.handoff.reason) == ("suppressed", "the cascade does not end in the cloud")
+
+
+def test_a_first_model_that_is_switched_off_is_passed_over() -> None:
+    router = make_router(WITH_CLOUD)
+    router.client(Scale(num_workers=0, model="small", request_id="r"))
+    router.lose(next(worker for worker in router.workers.values() if worker.hello.served_as == "small"))
+    ask(router, model="auto")
+    assert at(router) == "large-1"
+    router.generate(1, "b", entropy=SURE, finish=STOP)
+    result = router.result(1)
+    assert (result.text, path(result)) == ("b", [("large", None)])
+    [tier] = result.handoff.path  # type: ignore[misc, union-attr]
+    assert tier.threshold == 0.3
+    walk(router.core, router.now)
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+def test_a_request_that_does_not_fit_the_first_model_begins_at_the_second(
+    monkeypatch: pytest.MonkeyPatch, is_durable: bool
+) -> None:
+    prepared_for = RouterHarness._prepared_for
+    unfit = {"small"}
+
+    def fitting(router: RouterHarness, model: str, submit: Submit, sources: Any) -> Any:
+        if model in unfit:
+            raise InvalidRequest(f"too long for {model}")
+        return prepared_for(router, model, submit, sources)
+
+    monkeypatch.setattr(RouterHarness, "_prepared_for", fitting)
+    router = make_router(disk=Disk() if is_durable else None)
+    ask(router)
+    if is_durable:
+        router.write_to_disk()
+    assert at(router) == "large-1"
+    router.generate(1, "b", entropy=UNSURE, finish=STOP)  # the last model's answer stays
+    assert (router.result(1).text, path(router.result(1))) == ("b", [("large", None)])
+    assert router.core.status(router.now).models[0].waiting == 0
+    walk(router.core, router.now)
+    [reply] = router.client(Submit(job_id=job_id(2), prompt=[104], model="cascade"))
+    assert error_of(reply).message == "too long for small"
+    unfit.add("large")
+    [reply] = router.client(Submit(job_id=job_id(3), prompt="question", model="cascade"))
+    assert error_of(reply).message == "too long for small"
 
 
 def test_a_lost_worker_of_the_second_model_costs_nothing() -> None:
