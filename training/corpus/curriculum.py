@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from training.corpus import longchats, tools
-from training.corpus.cores import arithmetic, followups, instructions, talk
+from training.corpus.cores import arithmetic, counting, followups, instructions, talk
 from training.corpus.cores.core import Core
 from training.corpus.cores.relations import FACT_KINDS, fact_core, several_facts
 from training.corpus.cores.stories import story
@@ -15,7 +15,7 @@ from training.corpus.cores.unknown import KIND as UNKNOWN
 from training.corpus.cores.unknown import unknown
 from training.corpus.sample import Sample, assistant, exchange, user
 from training.corpus.wording.combination import joined
-from training.corpus.wording.contexts import rejecting
+from training.corpus.wording.contexts import in_context, rejecting
 from training.corpus.wording.grammar import normalised
 from training.corpus.wording.message import message
 from training.corpus.wording.noise import noisy
@@ -28,10 +28,16 @@ MakeCore = Callable[[Random, bool], Core]
 SEVERAL = "several questions"
 TEST_SET = Exclusion(question.question for question in load_test_set())
 MAX_DRAWS = 1000
+_COUNTING_RATE = 0.65
 
 
 def _fact_maker(kind: str) -> MakeCore:
     return lambda rng, held_out: fact_core(rng, kind, held_out)
+
+
+def _count(rng: Random, held_out: bool) -> Core:
+    """Counting up, or counting what the message names."""
+    return (counting.counting if rng.random() < _COUNTING_RATE else instructions.count)(rng, held_out)
 
 
 CORES: Mapping[str, MakeCore] = {
@@ -40,7 +46,7 @@ CORES: Mapping[str, MakeCore] = {
     **arithmetic.MAKERS,
     "list": instructions.lists,
     "repeat": instructions.repeat,
-    "count": instructions.count,
+    "count": _count,
     "rhyme": instructions.RHYME_OF.core,
     "uppercase": instructions.uppercase,
     "stories": story,
@@ -49,6 +55,7 @@ CORES: Mapping[str, MakeCore] = {
 # Questions that may stand beside others in one message: their answers are sentences.
 _COMBINED = (*FACT_KINDS, *FACT_KINDS, *arithmetic.MAKERS, *arithmetic.MAKERS, "rhyme")
 _SHORTENED_RATE = 0.25
+_TOOL_CONTEXT_RATE = 0.15
 # How often a question stands beside another one that is rejected, and of what kind the other is.
 _REJECTION_RATE = 0.06
 _REJECTING = (*FACT_KINDS, *arithmetic.MAKERS, "list", "rhyme", "count", "repeat", "uppercase")
@@ -85,13 +92,13 @@ def shares(progress: float) -> dict[str, float]:
         "products": 0.035,
         "comparisons": 0.012,
         "list": 0.025,
-        "repeat": 0.04,
-        "count": 0.025,
-        "rhyme": 0.015,
+        "repeat": 0.045,
+        "count": 0.035,
+        "rhyme": 0.02,
         "uppercase": 0.028,
         "stories": 0.025,
-        UNKNOWN: 0.1,
-        SEVERAL: 0.1,
+        UNKNOWN: 0.11,
+        SEVERAL: 0.12,
         followups.KIND: 0.07,
         "tool calls": 0.16,
         "tool results": 0.012,
@@ -179,6 +186,8 @@ def _tool_call(rng: Random, difficulty: float, strength: float) -> Sample:
         request = request[:1].lower() + request[1:]
     if request.endswith((".", "?")) and rng.random() < 0.2 * strength:
         request = request[:-1]
+    if rng.random() < _TOOL_CONTEXT_RATE * strength:
+        request = in_context(request, rng, only_before=True)
     return replace(sample, messages=(user(request), *sample.messages[1:]))
 
 

@@ -27,16 +27,26 @@ LISTS = {
 } | {"days": DAYS[:5], "months": MONTHS[:5]}
 RHYMES = table(
     """cat: hat; dog: fog; sun: fun; moon: spoon; star: car; tree: bee; fish: dish; bird: word; ship: trip;
-    lake: cake; rain: train; snow: blow; wind: pinned; fire: wire; hill: mill; road: toad; door: floor;
-    book: cook;
-    lamp: camp; ring: king; light: night; house: mouse; bed: red; ball: wall; boat: goat; bear: chair;
-    day: play;
-    green: queen; blue: shoe; rose: nose; bell: shell; duck: truck; frog: log; hand: sand; love: dove;
-    nine: wine;
+    lake: cake; rain: train; snow: blow; wind: pinned; fire: wire; hill: mill; road: toad; door: floor; book: cook;
+    lamp: camp; ring: king; light: night; house: mouse; bed: red; ball: wall; boat: goat; bear: chair; day: play;
+    green: queen; blue: shoe; rose: nose; bell: shell; duck: truck; frog: log; hand: sand; love: dove; nine: wine;
     pen: ten; sea: key; sky: pie; time: lime; top: hop; bug: rug; big: pig; cold: gold; fly: high; game: name;
     jump: pump; list: mist; mice: rice; pot: hot; run: bun; sing: wing; stone: bone; sweet: feet; van: man;
-    wet: net;
-    year: ear; fox: box; lion: iron; snake: rake"""
+    wet: net; year: ear; plate: gate; train: rain; dance: chance; heart: part; fear: dear; skin: chin; leg: peg;
+    arm: farm; cup: pup; bag: flag; coat: note; nut: hut; leaf: thief; bread: head; cheese: knees; dream: cream;
+    glass: grass; friend: end; girl: pearl; boy: toy; kid: lid; face: race; nail: tail; lip: tip; wood: good;
+    wall: tall; roof: proof; street: feet; town: brown; black: sack; white: kite; pink: drink; grey: day;
+    old: fold; new: few; long: song; short: sport; fast: past; slow: grow; sad: mad; nice: ice; cool: pool;
+    warm: storm; soap: hope; tall: fall; bright: night; four: door; five: dive; six: sticks; eight: late;
+    two: shoe; three: free; sand: band; wave: cave; sheep: sleep; cow: now; hen: men; worm: term; bat: rat;
+    deer: beer; goose: loose; seal: meal; ant: plant; ape: grape; crab: cab; whale: sail; hawk: walk; cave: brave;
+    head: red; hair: fair; toe: row; knee: bee; nose: hose; back: track; mouth: south; tooth: youth; bone: phone;
+    fruit: boot; plum: thumb; corn: horn; peach: beach; pear: hair; soup: loop; salt: fault; meat: seat;
+    juice: moose; clock: sock; desk: risk; dress: chess; shirt: dirt; hat: mat; belt: melt; crown: down;
+    brain: chain; mind: find; wish: fish; joy: boy; care: share; luck: truck; peace: geese; war: door; law: saw;
+    school: fool; class: grass; write: bite; read: seed; talk: chalk; sleep: deep; eat: heat; drink: think;
+    swim: trim; make: snake; take: lake; give: live; go: snow; stay: may; see: tree; hear: near; say: clay;
+    tell: well; ask: mask; fox: box; lion: iron; snake: rake"""
 )
 LIST_QUESTIONS = (
     "List {n} {x}.",

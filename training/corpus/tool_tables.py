@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from training.corpus.phrasing import Phrasing, Wordings
+from training.corpus.tables.requests import REQUESTS
+from training.corpus.wording.grammar import Grammar
 from training.corpus.words import any_city, any_name, any_sentence, any_thing, any_word
 
 Value = str | int
+FREE_RATE = 0.55
 
 
 def _clock(rng: Random) -> str:
@@ -69,18 +72,30 @@ class ToolFamily:
     description: str
     parameters: Sequence[Parameter]
     requests: Wordings
+    free: Grammar | None = None
+
+    def request(self, phrasing: Phrasing) -> str:
+        """A request with its places for values; a free one as often as one of the fixed ones."""
+        if self.free is not None and (not self.requests.trained or phrasing.rng.random() < FREE_RATE):
+            return self.free.say(phrasing.rng, phrasing.held_out)
+        return phrasing.template(self.requests)
+
+
+def _parameters(text: str) -> tuple[Parameter, ...]:
+    """Read `name|name:value kind`, separated by commas."""
+    parsed = []
+    for parameter in text.split(","):
+        spelled, _, value = parameter.strip().partition(":")
+        parsed.append(Parameter(tuple(spelled.split("|")), value))
+    return tuple(parsed)
 
 
 def _family(names: str, description: str, parameters: str, requests: str) -> ToolFamily:
-    """Parameters are `name|name:value kind`, separated by commas; requests are as Wordings reads them."""
-    parsed = []
-    for parameter in parameters.split(","):
-        spelled, _, value = parameter.strip().partition(":")
-        parsed.append(Parameter(tuple(spelled.split("|")), value))
-    return ToolFamily(tuple(names.split()), description, tuple(parsed), Wordings.read(requests))
+    """A family whose requests are as Wordings reads them."""
+    return ToolFamily(tuple(names.split()), description, _parameters(parameters), Wordings.read(requests))
 
 
-FAMILIES = (
+_FIXED = (
     _family(
         "get_weather weather current_weather weather_lookup get_forecast",
         "Get the weather for a city.",
@@ -294,9 +309,26 @@ FAMILIES = (
 )
 
 
+def _with_free_requests() -> tuple[ToolFamily, ...]:
+    """The families with the free requests of the table, and those that it defines."""
+    families = {family.names[0]: family for family in _FIXED}
+    for block in REQUESTS.strip().removeprefix("= ").split("\n= "):
+        head, _, lines = block.partition("\n")
+        names, *rest = (part.strip() for part in head.split("; "))
+        first = names.split()[0]
+        if rest:
+            description, parameters = rest
+            families[first] = ToolFamily(tuple(names.split()), description, _parameters(parameters), Wordings((), ()))
+        families[first] = replace(families[first], free=Grammar.read(lines))
+    return tuple(families.values())
+
+
+FAMILIES = _with_free_requests()
+
+
 def everyday_request(phrasing: Phrasing) -> str:
     """A request that cannot be met without a tool."""
     rng = phrasing.rng
     family = rng.choice([family for family in FAMILIES if "note" not in family.names])
     values = [VALUES[parameter.value](rng) for parameter in family.parameters]
-    return phrasing.template(family.requests).format(*values)
+    return family.request(phrasing).format(*values)

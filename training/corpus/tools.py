@@ -114,8 +114,8 @@ def _everyday(family: ToolFamily, phrasing: Phrasing, difficulty: float) -> tupl
             names = [n for n in COMMON if n not in taken]
         spelled.append((parameter, phrasing.rng.choice(names)))
     values = [VALUES[parameter.value](phrasing.rng) for parameter, _ in spelled]
-    template = phrasing.template(family.requests)
-    if template.endswith("}"):
+    template = family.request(phrasing)
+    if template.endswith("}") and family.requests.trained:
         template = phrasing.alone(family.requests)
     request = template.format(*values)
     # A text at the very end must stay the end of the request: a carrier after it would become part of it.

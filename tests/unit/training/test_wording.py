@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from training.corpus.cores import arithmetic, contrasts
+from training.corpus.cores import arithmetic, contrasts, counting, impossible
 from training.corpus.cores.lexicon import LEXICON
 from training.corpus.cores.relation import Relation
 from training.corpus.cores.relations import FACT_KINDS, RELATIONS, fact_core, several_facts
@@ -41,6 +41,8 @@ def test_an_unmatched_bracket_is_an_error(text: str) -> None:
 def test_reserved_wordings_are_not_drawn_for_training() -> None:
     grammar = Grammar.read("[Name|Say] {x}.", reserved={normalised("Name {x}!")})
     assert {grammar.say(SEVEN) for _ in range(50)} == {"Say {x}."}
+    indirect = Grammar.read("[Name|Say] {x}. => {x}", reserved={normalised("Name {x}!")})
+    assert {indirect.say(SEVEN) for _ in range(50)} == {"Say {x}. => {x}"}
     assert normalised("What city is the capital of {x}?") in RESERVED
 
 
@@ -174,3 +176,26 @@ def test_misspelt_words_stay_short_and_differ_mostly() -> None:
     spelt = [misspelt("capital", SEVEN) for _ in range(200)]
     assert all(3 <= len(word) <= 9 for word in spelt)
     assert sum(word != "capital" for word in spelt) > 150
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_a_count_is_that_of_the_things_in_the_message(held_out: bool) -> None:
+    for _ in range(300):
+        core = counting.counting(SEVEN, held_out)
+        number, counted = core.answer.rstrip(".").split()[2:4]
+        assert all(name.lower() in core.text.lower() for name in core.entities)
+        if counted in ("letter", "letters"):
+            assert int(number) == len(core.entities[0])
+        elif counted in ("word", "words", "thing", "things"):
+            assert int(number) == len(core.entities)
+        else:
+            assert 1 <= int(number) <= len(core.entities)
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_questions_without_a_true_answer_are_hedged(held_out: bool) -> None:
+    for make in (impossible.nonsense, impossible.future):
+        for _ in range(150):
+            core = make(SEVEN, held_out)
+            assert is_hedge(core.answer)
+            assert not set("{}[]|") & set(core.text)

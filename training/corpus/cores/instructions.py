@@ -8,7 +8,7 @@ from training.corpus.cores.core import Core
 from training.corpus.cores.relation import Relation, grammar
 from training.corpus.instructions import LISTS, NUMBER_WORDS, RHYMES
 from training.corpus.tables.numbers import in_words
-from training.corpus.words import COMMON, any_sentence, any_word, new_word
+from training.corpus.words import COMMON, any_city, any_name, any_sentence, any_word, new_word
 
 LIST_FRAMES = grammar(
     """
@@ -30,6 +30,18 @@ LIST_FRAMES = grammar(
     Some {x}, [exactly|just] {n}[.|, please.]
     For a quiz I [need|want] {n} {x}.
     [My son|My teacher|The task] [wants|asks for] {n} {x}.
+    [Any|Got any|Know any] {x}? [{n} would do|{n} is enough|Name {n}|Give me {n}|{n}, please].
+    [I can't think of any|I need|My list needs|We collect] {x}[.|,|:] [help me with|give me|tell me] {n}[.|, please.]
+    [We play a game|It's my turn|In the quiz|For school]: {n} {x}[.|, please.|!|?]
+    [My|Our] [son|class|teacher|homework|crossword] [needs|asks for|wants] {n} {x}[.|. Which?|. Help me.]
+    [How about|What about|May I have|Could I get|Can I have] {n} {x}[?|, please?]
+    [{n}|Exactly {n}|Just {n}|Only {n}] {x}[, nothing else.|, no more.|, no less.|.]
+    [Give|Tell] me [the names of|names of] {n} {x}[.|, please.|]
+    [Fill in|Complete] my list [of|with] {n} {x}[.|]
+    [Which|What] are {n} {x} [everyone knows|that you know|people like|you would name]?
+    [Mention|Recite|State|Suggest|Pick|Choose|Collect|Find] {n} {x}[.|, please.|]
+    [I'm|I am|We are] [making|writing] a list of {x}[.|,|:] [give|tell|name] [me|us|] {n}[.|, please.]
+    [There are|You know] many {x}[.|,|:] [name|tell me|give me|list] {n}[.|, please.| of them.]
     * [Think of|Come up with] {n} {x}.
     * Let me hear {n} {x}.
     * [Provide|Supply] {n} {x} for my list.
@@ -71,6 +83,60 @@ ECHO_FRAMES = grammar(
     * [Read|Sing] this [back|back to me]: {x}
     * Your answer should be: {x}
     * I say something and you say it too: {x}
+    """
+)
+OFTEN_FRAMES = grammar(
+    """
+    [Repeat|Say|Write|Type|Print|Output] [the word|] {x} {n}[.|, please.|]
+    Please [repeat|say|write|type] [the word|] {x} {n}[.|]
+    [Can|Could|Would] you [repeat|say|write|type] [the word|] {x} {n}?
+    I [want|need|would like] [to hear|to see|to read|] [the word|] {x} {n}[.|, please.]
+    [Let me hear|Give me|Show me] [the word|] {x} {n}[.|]
+    [Just|Only|Simply] [say|write|repeat] {x} {n}[.|]
+    * {x} should [appear|be there] {n}.
+    """
+)
+QUOTING_FRAMES = grammar(
+    """
+    [Repeat|Repeat after me|Say|Say after me|Copy|Echo|Type|Write|Output|Print|Answer with|Reply with][:|] "{x}"
+    [Repeat|Say|Copy|Write|Type] [exactly|word for word|literally|] [this|the following|the sentence|the words|the \
+    text][:|] "{x}"
+    Please [repeat|repeat after me|say|copy|echo|write|type] [exactly|the words|the sentence|][:|] "{x}"
+    [Can|Could|Would|Will] you [please|] [repeat|say|copy|echo|write|type] [the sentence|the words|the \
+    text|exactly|] "{x}"?
+    I [want|would like|need] you to [repeat|say|copy|echo|write] [the words|exactly|] "{x}"[.|, please.|]
+    [Just|Only|Simply|Now] [repeat|say|copy|echo|write] "{x}"[.|, nothing else.|, no more.|]
+    [What I say you say|Be my parrot|Be my echo|Be a parrot|Copy me|Say what I say|Follow my words|Echo mode]: {x}
+    [Your|The] [answer|reply|output] [should be|must be|is] [exactly|only|just] "{x}"[.|]
+    [Answer|Reply|Respond] [only|just|exactly|] with "{x}"[.|, please.|]
+    [Repeat|Say|Write] '{x}'[.|, please.|]
+    [Repeat|Say] [back to me|to me|for me|back]: {x}
+    [Read|Say] aloud: {x}
+    [Repeat|Copy|Write down|Type out] [exactly|word for word|letter for letter] [what follows|what I write|this]: {x}
+    [The|My] [sentence|text|phrase] is "{x}"[.|,] [repeat|say|copy|echo] it[.|, please.|]
+    "{x}" - [say it|repeat it|repeat that|say that|write it|copy that|echo it][.|, please.|]
+    [Say|Tell me|Speak|Pronounce] [the word|the words|the sentence] "{x}"[.|]
+    [Don't|Do not] [change|add] [a word|anything|a letter], [repeat|copy|say]: {x}
+    [I say|When I say] "{x}"[,|:] you say [the same|it too|it back][.|]
+    * [Parrot|Mirror|Mimic][:|] "{x}"
+    * [Give|Hand] me "{x}" [back|again][.|]
+    """
+)
+SAYINGS = grammar(
+    """
+    [Hello|Good morning|Good night|Hi|Welcome|Thank you|Happy birthday], [{name}|world|my friend|everyone][!|.|]
+    [Hello|Hi|Good] [World|{name}|There][!|]
+    My name is {name}[.|]
+    [I|We|They] [love|like|see|need|want|paint] [the|a|my|your] {a}[.|!|]
+    [The|A|My|This] {a} [is|was|looks] [blue|small|old|nice|quiet|on the {b}|in the {b}|next to the {b}][.|!|]
+    [{name}|The {a}] [sleeps|runs|sings|sits|waits|swims] [in|by|under|near] [the {b}|{city}][.|]
+    [I have|There are|We found|{name} has] {n} [apples|birds|books|stones|cups][.|]
+    [Where|What] is the {a}?
+    [Practice makes perfect|All is well|See you soon|Time flies|Long live the {a}|No {a}, no {b}][.|!|]
+    [Red|Green|Blue] {a}, [red|green|blue] {b}[.|]
+    [One|Two], [two|three], {a}[.|!|]
+    I am [not|] [a|the] {a}[.|!|]
+    [Today|Tomorrow|On Monday] [we|I] [travel|go|drive] to {city}[.|]
     """
 )
 COUNT_FRAMES = grammar(
@@ -140,6 +206,31 @@ UPPERCASE_FRAMES = grammar(
 )
 
 
+# Other names of the kinds that are listed.
+LIST_NAMES = {
+    "fruits": ("pieces of fruit", "types of fruit", "kinds of fruit", "fruit"),
+    "animals": ("beasts", "kinds of animal", "creatures"),
+    "colours": ("colors", "colour names"),
+    "vegetables": ("veggies", "kinds of vegetable", "veg"),
+    "birds": ("kinds of bird", "bird species", "types of bird"),
+    "cities": ("big cities", "city names", "famous cities"),
+    "countries": ("nations", "states of the world", "lands"),
+    "sports": ("kinds of sport", "types of sport", "sport disciplines"),
+    "drinks": ("beverages", "things to drink"),
+    "trees": ("kinds of tree", "types of tree", "tree species"),
+    "flowers": ("kinds of flower", "blossoms", "garden flowers"),
+    "instruments": ("musical instruments", "music instruments"),
+    "tools": ("tools for the house", "hand tools"),
+    "shapes": ("geometric shapes", "forms"),
+    "insects": ("bugs", "kinds of insect"),
+    "fish": ("kinds of fish", "fishes", "types of fish"),
+    "clothes": ("pieces of clothing", "items of clothing", "things to wear", "garments"),
+    "days": ("days of the week", "weekdays"),
+    "months": ("months of the year",),
+    "planets": ("planets of the solar system",),
+}
+
+
 def _number(rng: Random, number: int) -> str:
     return str(number) if rng.random() < 0.4 else NUMBER_WORDS[number]
 
@@ -152,17 +243,41 @@ def _sentence(template: str, **values: str) -> str:
 
 def lists(rng: Random, held_out: bool = False) -> Core:
     name, number = rng.choice(list(LISTS)), rng.randint(2, 5)
-    text = LIST_FRAMES.say(rng, held_out).format(n=_number(rng, number), x=name)
+    said = rng.choice(("a couple of", "a pair of")) if number == 2 and rng.random() < 0.2 else _number(rng, number)
+    asked = rng.choice(LIST_NAMES.get(name, (name,))) if rng.random() < 0.25 else name
+    text = LIST_FRAMES.say(rng, held_out).format(n=said, x=asked)
     return Core("list", text[:1].upper() + text[1:], ", ".join(LISTS[name][:number]), (name,))
+
+
+def _echoed(rng: Random) -> str:
+    """Words in any order, or a sentence with its capitals and marks."""
+    draw = rng.random()
+    if draw < 0.3:
+        return any_sentence(rng)
+    if draw < 0.6:
+        return " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
+    text = SAYINGS.say(rng).format(
+        a=rng.choice(COMMON), b=rng.choice(COMMON), name=any_name(rng), n=rng.randint(2, 99), city=any_city(rng)
+    )
+    return text.upper() if rng.random() < 0.06 else text
 
 
 def repeat(rng: Random, held_out: bool = False) -> Core:
     if rng.random() < 0.4:
         word, number = any_word(rng), rng.randint(2, 5)
+        if rng.random() < 0.25:
+            word = rng.choice((word.capitalize(), word.upper(), f"{word} {any_word(rng)}"))
+        if rng.random() < 0.15:
+            number, times = rng.choice(((1, "once"), (2, "twice"), (2, "two times"), (3, "thrice")))
+            text = _sentence(OFTEN_FRAMES.say(rng, held_out), x=rng.choice((word, f'"{word}"')), n=times)
+            return Core("repeat", text, " ".join([word] * number), (word,), is_literal=True)
         quoted = rng.choice((word, word, word, f'"{word}"', f"'{word}'"))
         text = _sentence(TIMES_FRAMES.say(rng, held_out), x=quoted, n=_number(rng, number))
         return Core("repeat", text, " ".join([word] * number), (quoted,), is_literal=True)
-    words = any_sentence(rng) if rng.random() < 0.4 else " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
+    words = _echoed(rng)
+    if rng.random() < 0.35:
+        text = QUOTING_FRAMES.say(rng, held_out).format(x=words)
+        return Core("repeat", text[:1].upper() + text[1:], words, tuple(words.split()), is_literal=True)
     text = ECHO_FRAMES.say(rng, held_out).format(x=words)
     return Core("repeat", text[:1].upper() + text[1:], words, tuple(words.split()), is_literal=True)
 

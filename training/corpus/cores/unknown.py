@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
+from training.corpus.cores import animals, countries, impossible, nature, vocabulary
 from training.corpus.cores.arithmetic import beyond
 from training.corpus.cores.core import Core
 from training.corpus.cores.relation import grammar
@@ -38,7 +39,7 @@ OTHER_FACTS = grammar(
     the number of [teeth|eyes|bones|toes|stomachs|hearts|young|species|stripes] of {animal}
     the [atomic number|atomic weight|melting point|boiling point|density|price|discoverer] of {element}
     {element}'s [atomic number|melting point|density|atomic mass|half-life]
-    the [synonym|meaning|definition|origin|etymology|spelling|number of letters|past tense|translation] of {word}
+    the [synonym|meaning|definition|origin|etymology|spelling|past tense|translation] of {word}
     the [French|German|Spanish|Latin|Japanese|Italian] word for {word}
     the [price|weight|inventor|length|brand|size|owner|history|smell|taste] of {thing}
     the [phone number|address|age|birthday|password|job|favourite song|height|shoe size|salary|middle name] of {name}
@@ -160,7 +161,27 @@ def _fillings(rng: Random) -> dict[str, str]:
     }
 
 
+# Relations of which another value is plainly false.
+_EXCLUSIVE = (
+    countries.CAPITAL_OF,
+    countries.CONTINENT_OF,
+    nature.SYMBOL_OF,
+    animals.YOUNG_OF,
+    vocabulary.OPPOSITE_OF,
+    vocabulary.PLURAL_OF,
+)
+_IMPOSSIBLE_RATE = 0.3
+
+
 def unknown(rng: Random, held_out: bool = False) -> Core:
+    if rng.random() < _IMPOSSIBLE_RATE:
+        match rng.randrange(3):
+            case 0:
+                return impossible.false_premise(rng, _EXCLUSIVE, held_out)
+            case 1:
+                return impossible.nonsense(rng, held_out)
+            case _:
+                return impossible.future(rng, held_out)
     draw = rng.random()
     if draw < 0.3:
         return beyond(rng, held_out)

@@ -1,5 +1,4 @@
-"""Talk around a question: sentences by topic, words that lead from them to the question, and remarks on its \
-manner."""
+"""Talk around a question: sentences by topic, words that lead to the question, and remarks on its manner."""
 
 from __future__ import annotations
 

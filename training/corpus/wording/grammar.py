@@ -6,10 +6,13 @@ only the evaluation draws from it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from random import Random
 
+# Characters that wordings are compared without.
+_UNSPOKEN = re.compile(r"[^\w{}+\-*'=]|_")
 # A frame is texts and choices in turn; a choice is a tuple of frames, one of which is drawn.
 Frame = tuple["str | Choice", ...]
 
@@ -63,8 +66,7 @@ def draw(frame: Frame, rng: Random) -> str:
 
 def normalised(text: str) -> str:
     """The words of a text without their case and punctuation, to compare wordings."""
-    kept = "".join(c if c.isalnum() or c in "{}+-*'=" else " " for c in text.lower())
-    return " ".join(kept.split())
+    return " ".join(_UNSPOKEN.sub(" ", text.lower()).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,5 +101,6 @@ class Grammar:
             return " ".join(draw(rng.choice(self.held_out), rng).split())
         while True:
             wording = " ".join(draw(rng.choice(self.trained), rng).split())
-            if normalised(wording) not in self.reserved:
+            # A direct question and its indirect form are two wordings of one line.
+            if not any(normalised(form) in self.reserved for form in wording.split(" => ")):
                 return wording
