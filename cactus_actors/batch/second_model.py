@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.client.served_model_names import model_names
 from cactus_actors.protocol.messages import Status, Submit
-from cactus_actors.protocol.similar_name import similar_name
-
-OPTION = "--second-pass-model"
 
 
 class SecondModel(NamedTuple):
@@ -36,15 +33,5 @@ class SecondModel(NamedTuple):
 
 def second_model(name: str, status: Status) -> SecondModel:
     """The model of that name or alias; raises InvalidRequest."""
-    if not status.models:
-        raise InvalidRequest(
-            f"{OPTION}: the service has one model; a second pass by another one needs [[models]]", param=OPTION
-        )
-    for model in status.models:
-        names = frozenset({model.name, *model.aliases})
-        if name in names:
-            return SecondModel(model.name, names, frozenset(adapter.name for adapter in status.adapters))
-    hint = similar_name(name, [model.name for model in status.models])
-    raise InvalidRequest(
-        f"{OPTION}: no model {name[:80]!r}; models of this service: {status.model_names}{hint}", param=OPTION
-    )
+    model = model_names(name, status, "--second-pass-model")
+    return SecondModel(model.name, model.names, frozenset(adapter.name for adapter in status.adapters))

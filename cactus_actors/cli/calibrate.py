@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 import typer
 
 from cactus_actors.cli import shared_options as shared
-from cactus_actors.cli.calibrate_cascade import print_cascade, tiers_of
+from cactus_actors.cli.calibrate_cascade import check_served, print_cascade, tiers_of
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe, SignalName
@@ -156,7 +156,8 @@ def calibrate(
     if probability is not None and signal == "probability":
         raise typer.BadParameter("--probability is fitted to another signal")
     bound = None if max_error is None else Bound(max_error, level, signal, first_gate)
-    tiers = tiers_of(cascade, costs, bound, [("--plot", plot), ("--probe", probe), ("--second", second)])
+    fits = [("--probe", probe), ("--probability", probability), ("--prompt-probe", prompt_probe)]
+    tiers = tiers_of(cascade, costs, bound, [("--plot", plot), *fits, ("--second", second)])
     if plot is not None:
         check_plotting()
     for path in filter(None, (plot, probe, probability, prompt_probe)):
@@ -164,6 +165,7 @@ def calibrate(
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
     if bound is not None and tiers is not None:
+        asyncio.run(check_served(tiers.models, endpoint, stream_endpoint, key_file))
         asked = [_Asked(endpoint, stream_endpoint, model) for model in tiers.models]
         answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
         print_cascade(CascadeReport.of(tiers.models, answered, tiers.costs, bound), bound, as_json=as_json)

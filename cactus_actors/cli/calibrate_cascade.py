@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from cactus_actors.cli.shared_options import FIRST_ANSWER_S
 from cactus_actors.cli.terminal import print_json
 
 if TYPE_CHECKING:
@@ -43,6 +44,19 @@ def tiers_of(
     if len(given) != len(models) + 1 or not all(0.0 <= cost < float("inf") for cost in given):
         raise typer.BadParameter(f"--costs takes {len(models) + 1} numbers that are not negative, the cloud's last")
     return Tiers(models, given)
+
+
+async def check_served(models: list[str], endpoint: str, stream_endpoint: str | None, key_file: str | None) -> None:
+    """Raise InvalidRequest unless these are different models of the service."""
+    from cactus_actors.client import AsyncClient
+    from cactus_actors.client.served_model_names import model_names
+    from cactus_actors.protocol.errors import InvalidRequest
+
+    async with AsyncClient(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
+        status = await client.status()
+    names = [model_names(model, status, "--cascade").name for model in models]
+    if len(set(names)) < len(names):
+        raise InvalidRequest("--cascade: two of the names are of one model", param="--cascade")
 
 
 def print_cascade(report: CascadeReport, bound: Bound, *, as_json: bool) -> None:

@@ -24,6 +24,14 @@ ENTRY: dict[str, Any] = {
 }
 
 
+def of_two_models(status: Status) -> Status:
+    """The status of a service with both models, and an adapter of the first."""
+    small = ModelStatus(name="small", aliases=["little"], **ENTRY)
+    large = ModelStatus(name="large", aliases=["big"], **ENTRY)
+    poems = AdapterStatus(name="poems", path="/poems", model="small")
+    return msgspec.structs.replace(status, models=[small, large], adapters=[poems])
+
+
 class TwoModels(ScriptedRouter):
     """`small` answers with the prompt and is sure of `prompt 0` alone; `large` answers with capital letters.
 
@@ -37,10 +45,7 @@ class TwoModels(ScriptedRouter):
         self.refused_by_large: dict[Any, CactusError] = {}
 
     def status(self, request_id: str) -> Status:
-        small = ModelStatus(name="small", aliases=["little"], **ENTRY)
-        poems = AdapterStatus(name="poems", path="/poems", model="small")
-        large = ModelStatus(name="large", aliases=["big"], **ENTRY)
-        return msgspec.structs.replace(super().status(request_id), models=[small, large], adapters=[poems])
+        return of_two_models(super().status(request_id))
 
     def on_submit(self, identity: bytes, submit: Submit) -> None:
         error = self.refused_by_large.get(submit.prompt) if submit.model == "large" else None

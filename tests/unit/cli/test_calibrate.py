@@ -12,10 +12,11 @@ import pytest
 import typer.testing
 
 from cactus_actors.models.confidence_fits import read_probability, read_probe
-from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.messages import Finished, Submit
 from cactus_actors.protocol.results import Measures
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
+from tests.support.router.two_models import of_two_models
 
 
 def answer_with_entropy(monkeypatch: pytest.MonkeyPatch, entropy_of: Callable[[ScriptedJob], float]) -> None:
@@ -28,6 +29,11 @@ def answer_with_entropy(monkeypatch: pytest.MonkeyPatch, entropy_of: Callable[[S
         return finish(job, finish_reason="stop", measures=measures, **changes)
 
     monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+
+
+def serve_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = ScriptedRouter.status
+    monkeypatch.setattr(ScriptedRouter, "status", lambda self, request_id: of_two_models(status(self, request_id)))
 
 
 def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
@@ -107,6 +113,7 @@ def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
         return (0.1 if knows else 0.7) + int(job.texts[0]) / 10_000
 
     answer_with_entropy(monkeypatch, entropy_of)
+    serve_two_models(monkeypatch)
     lines = [{"question": str(number), "contains": "w1"} for number in range(400)]
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
     flags = ["--max-error", "0.05", "--signal", "entropy", "--cascade", "small, large", "--costs", "0.1,0.2,1"]
@@ -140,6 +147,8 @@ def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
         (["--max-error", "0.1", "--cascade", "a", "--costs", "1,nan"], "takes 2 numbers"),
         (["--max-error", "0.1", "--cascade", "a", "--costs", "1,x"], "takes numbers"),
         (["--max-error", "0.1", "--cascade", "a", "--plot", "p.png"], "--plot is about one model"),
+        (["--max-error", "0.1", "--cascade", "a", "--prompt-probe", "p.json"], "--prompt-probe is about one model"),
+        (["--max-error", "0.1", "--cascade", "a", "--probability", "p.json"], "--probability is about one model"),
     ],
 )
 def test_calibrate_refuses_what_is_no_cascade(
@@ -148,6 +157,21 @@ def test_calibrate_refuses_what_is_no_cascade(
     (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
     refused = cactus("calibrate", "data.jsonl", *flags)
     assert (refused.exit_code, message in " ".join(refused.stderr.replace("│", "").split())) == (2, True)
+    assert not router.received_of(Submit)
+
+
+def test_the_models_of_a_cascade_are_different_ones_of_the_service(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    command = ("calibrate", "data.jsonl", "--max-error", "0.1", "--cascade")
+    with pytest.raises(InvalidRequest, match="the service has one model"):
+        cactus(*command, "small,large")
+    serve_two_models(monkeypatch)
+    with pytest.raises(InvalidRequest, match="no model 'larger'; models of this service: small, large; did you mean"):
+        cactus(*command, "small,larger")
+    with pytest.raises(InvalidRequest, match="two of the names are of one model"):
+        cactus(*command, "small,little")
     assert not router.received_of(Submit)
 
 

@@ -231,7 +231,7 @@ def test_an_unknown_model_is_refused_before_a_line_is_run(runs: Runs, tmp_path: 
 
 def test_a_service_of_one_model_has_no_other_one(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TwoModels, "status", ScriptedRouter.status)
-    with pytest.raises(InvalidRequest, match=r"the service has one model; .* needs \[\[models\]\]"):
+    with pytest.raises(InvalidRequest, match=r"the service has one model; several are \[\[models\]\]"):
         runs.first()
 
 
