@@ -12,6 +12,7 @@ from cactus_actors.protocol.confidence import NO_FITS, SignalFits
 from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.model_fleet import ModelFleet, ModelFleets
+from cactus_actors.router.scheduling.queued_loads import QueuedLoads
 from cactus_actors.router.state.deferred_messages import DeferralLimits
 from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_table import JobTable
@@ -85,9 +86,10 @@ class RouterState:
         self.topics = Topics()
         self.results = ResultStore(settings.max_result_bytes, facts.epoch, has_journal=self.has_journal)
         self.kept_pictures = KeptPictures(settings.max_journal_picture_bytes)
+        queued = QueuedLoads() if len(options.models) > 1 else None
         self.fleets = ModelFleets(
             (
-                ModelFleet(served, settings, facts.epoch, self.outbox, self.counters)
+                ModelFleet(served, settings, facts.epoch, self.outbox, self.counters, queued)
                 for served in options.models or [_only_model(settings, facts, options)]
             ),
             settings.cascade,

@@ -12,6 +12,7 @@ from cactus_actors.router.scheduling.job_queue import JobQueue
 from cactus_actors.router.scheduling.preemption import PreemptionPlan, plan_preemption
 from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 from cactus_actors.router.scheduling.quarantine import Quarantine
+from cactus_actors.router.scheduling.queued_loads import QueuedLoads
 from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.scheduling.worker_choice import HEAD_OF_LINE_AFTER_S, LOOKAHEAD, Candidate, choose_worker
 from cactus_actors.router.scheduling.worker_table import WorkerTable
@@ -27,7 +28,13 @@ class Dispatcher:
     running jobs, the prefix index the prefixes of each worker.
     """
 
-    def __init__(self, settings: RouterSettings, outbox: Outbox, counters: RouterCounters) -> None:
+    def __init__(
+        self,
+        settings: RouterSettings,
+        outbox: Outbox,
+        counters: RouterCounters,
+        all_models: QueuedLoads | None = None,
+    ) -> None:
         self.user_jobs = UserJobs()
         self.forecast = Forecast(self.user_jobs)
         self.queue = JobQueue(
@@ -36,6 +43,7 @@ class Dispatcher:
             settings.max_queued_jobs,
             settings.max_queued_tokens,
             settings.max_queued_bytes,
+            all_models,
         )
         self.workers = WorkerTable(self.user_jobs, settings.on_deck)
         self.quarantine = Quarantine(self.workers)

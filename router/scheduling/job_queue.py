@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from cactus_actors.protocol.errors import Overloaded
 from cactus_actors.router.scheduling.backlog import Backlog
 from cactus_actors.router.scheduling.fair_share import FairShare
+from cactus_actors.router.scheduling.queued_loads import QueuedLoads
 from cactus_actors.router.scheduling.user_jobs import QueuePosition, UserJobs
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.queue_load import QueueLoad
@@ -40,10 +41,20 @@ class JobQueue:
     """Waiting jobs: background work last, those that lost their worker first, then by priority and turns.
 
     Bounded in jobs, in tokens of prompts and in bytes, together with the reservations of requests that are on
-    their way here. Jobs that come back from a worker are always taken: they were accepted.
+    their way here. Jobs that come back from a worker are always taken: they were accepted. Tokens and bytes are the
+    router's memory: among several models, the bounds on them are those of the queues of `all_models` together.
     """
 
-    def __init__(self, users: UserJobs, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        users: UserJobs,
+        backlog: Backlog,
+        max_jobs: int,
+        max_tokens: int,
+        max_bytes: int,
+        all_models: QueuedLoads | None = None,
+    ) -> None:
+        self._all_models = all_models
         self._coming = QueueLoad()
         self._reserved: dict[str, Reservation] = {}
         self._backlog = backlog
@@ -84,6 +95,11 @@ class JobQueue:
         """
         load, bound, held = reservation.load, self._bound, self.load
         own = self._backlog.load_of(reservation.user)
+        if self._all_models is not None:
+            queues = self._all_models
+            held = QueueLoad(held.num_jobs, queues.total.num_tokens, queues.total.num_bytes)
+            own_memory = queues.load_of(reservation.user)
+            own = QueueLoad(own.num_jobs, own_memory.num_tokens, own_memory.num_bytes)
         if not _fits(load.num_jobs, held.num_jobs, own.num_jobs, bound.num_jobs):
             full = f"{held.num_jobs} jobs wait"
         elif not _fits(max(1, load.num_tokens), held.num_tokens, own.num_tokens, bound.num_tokens):
@@ -107,14 +123,14 @@ class JobQueue:
         self.release(job_id)
         self._reserved[job_id] = reservation
         self._coming += reservation.load
-        self._backlog.add(reservation)
+        self._add_load(reservation)
 
     def release(self, job_id: str) -> None:
         """End a reservation: its request joins the queue now, or never will. A second time changes nothing."""
         reservation = self._reserved.pop(job_id, None)
         if reservation is not None:
             self._coming -= reservation.load
-            self._backlog.remove(reservation)
+            self._remove_load(reservation)
 
     def add(self, job: Job) -> None:
         if not job.attempts.is_retry:
@@ -128,7 +144,7 @@ class JobQueue:
         insort(self._keys, key)
         self._jobs[key] = job
         self._waiting += job.reservation.load
-        self._backlog.add(job.reservation)
+        self._add_load(job.reservation)
         self._user_jobs.on_queued(job, key)
 
     def urgent(self, count: int) -> list[Job]:
@@ -150,8 +166,18 @@ class JobQueue:
         del self._jobs[key]
         del self._keys[bisect_left(self._keys, key)]
         self._waiting -= job.reservation.load
-        self._backlog.remove(job.reservation)
+        self._remove_load(job.reservation)
         self._user_jobs.on_dequeued(job, key)
+
+    def _add_load(self, reservation: Reservation) -> None:
+        self._backlog.add(reservation)
+        if self._all_models is not None:
+            self._all_models.add(reservation)
+
+    def _remove_load(self, reservation: Reservation) -> None:
+        self._backlog.remove(reservation)
+        if self._all_models is not None:
+            self._all_models.remove(reservation)
 
 
 def _fits(wanted: int, held: int, own: int, bound: int) -> bool:

@@ -23,6 +23,8 @@ class ModelDemand:
 
     def on_tick(self, now: float) -> None:
         """Load models that have jobs, and unload those that had none for long enough."""
+        if not self._fleets:
+            return
         for fleet in self._fleets:
             self._update(fleet, now)
         waiting = [fleet for fleet in self._fleets if fleet.waiting_since is not None]

@@ -11,6 +11,7 @@ from cactus_actors.protocol.service_status import ModelState
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.scheduling.queued_loads import QueuedLoads
 from cactus_actors.router.state.adapter_registry import MAX_SHOWN, AdapterRegistry
 from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.router.state.submission import SubmittedRequest
@@ -20,17 +21,24 @@ from cactus_actors.router.telemetry.model_counters import ModelCounters
 
 
 class ModelFleet:
-    """One model; `desired_workers` is the request of operators, which counts while it `is_loaded`.
+    """One model, whose queue counts towards `queued`, the load of several.
 
-    It `is_loading` from the job that had it loaded until a worker is ready, and has no job since `idle_since`. An
-    operator who `is_called` loads it without a job; `waiting_since` then, it waits for memory that busy models hold.
+    `desired_workers` is the request of operators, which counts while it `is_loaded`. It `is_loading` from the job that
+    had it loaded until a worker is ready, and has no job since `idle_since`. One that `is_called` is loaded for an
+    operator, without a job; `waiting_since` then, it waits for memory that busy models hold.
     """
 
     def __init__(
-        self, served: ServedModel, settings: RouterSettings, epoch: int, outbox: Outbox, counters: RouterCounters
+        self,
+        served: ServedModel,
+        settings: RouterSettings,
+        epoch: int,
+        outbox: Outbox,
+        counters: RouterCounters,
+        queued: QueuedLoads | None = None,
     ) -> None:
         self.served = served
-        self.dispatcher = Dispatcher(settings, outbox, counters)
+        self.dispatcher = Dispatcher(settings, outbox, counters, queued)
         self.adapters = AdapterRegistry(epoch, served.names, served.adapters)
         self.counters = ModelCounters()
         self.desired_workers = served.desired_workers

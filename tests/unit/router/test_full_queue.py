@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from cactus_actors.protocol.messages import Accepted, Rejected
-from tests.support.router.core_harness import STOP, RouterHarness, error_of
+from cactus_actors.protocol.messages import Accepted, Rejected, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.router.state.served_model import ServedModel
+from tests.support.router.core_harness import STOP, RouterHarness, error_of, job_id
 
 
 def test_a_full_queue_refuses_with_retry_after_before_tokenization() -> None:
@@ -82,3 +86,44 @@ def test_the_queue_is_bounded_by_bytes() -> None:
     assert 3 <= num_accepted <= 5
     router.connect(num_slots=100, num_blocks=1000)
     assert isinstance(router.submit(99, "x" * 300), Accepted)
+
+
+@pytest.mark.parametrize("bound", [{"max_queued_tokens": 2000}, {"max_queued_bytes": 150_000}])
+def test_tokens_and_bytes_are_bounded_over_all_models_and_jobs_for_each(bound: dict[str, int]) -> None:
+    def submit(number: int, model: str, user: str) -> Any:
+        message = Submit(job_id=job_id(number), prompt="x" * 90, model=model, options=Options(seed=3, user=user))
+        return router.client(message)[0]
+
+    router = RouterHarness(models=(ServedModel(name="a"), ServedModel(name="b")), **bound)
+    number = 0
+    while isinstance(submit(number, "a", "many"), Accepted):
+        number += 1
+    assert 15 < number < 30
+    assert error_of(submit(1000, "b", "many")).type == "rate_limit_error"
+    assert isinstance(submit(1001, "b", "few"), Accepted)
+    router.connect("a-1", served_as="a", num_slots=4)  # five jobs leave the queue
+    answers = [submit(number, "b", "many") for number in range(2000, 2006)]
+    assert 0 < [isinstance(answer, Accepted) for answer in answers].count(True) < 6
+
+    router = RouterHarness(models=(ServedModel(name="a"), ServedModel(name="b")), max_queued_jobs=5)
+    for model in ("a", "b"):
+        answers = [submit(number, model, "many") for number in range(ord(model), ord(model) + 200, 10)]
+        assert [isinstance(answer, Accepted) for answer in answers].count(True) == 5
+
+
+def test_users_take_turns_within_each_model() -> None:
+    def submit(number: int, model: str, user: str) -> None:
+        message = Submit(job_id=job_id(number), prompt="x", model=model, options=Options(seed=3, user=user))
+        assert isinstance(router.client(message)[0], Accepted)
+
+    router = RouterHarness(models=(ServedModel(name="a"), ServedModel(name="b")), on_deck=0)
+    for number in range(20):
+        submit(number, "ab"[number % 2], "many")
+    for number, model in ((100, "a"), (101, "b")):
+        submit(number, model, "few")
+    for model in ("a", "b"):
+        router.connect(f"{model}-1", served_as=model, num_slots=1)
+    for number in (0, 1):
+        router.generate(number, "x", finish=STOP)
+    assert router.is_running(100)
+    assert router.is_running(101)
