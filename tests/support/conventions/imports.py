@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from tests.support.conventions.sources import Source, product, sources
 
@@ -30,7 +31,7 @@ def imports_from_tests() -> list[str]:
     return [
         f"{source.path}:{node.lineno} {name}"
         for source in sources("tests")
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in _names_of(node)
         if any(part == "conftest" or part.startswith("test_") for part in name.split("."))
@@ -49,13 +50,14 @@ def _child(parent: str, module: str) -> str:
     return module.removeprefix(f"{parent}.").partition(".")[0] if module.startswith(f"{parent}.") else ""
 
 
+@cache
 def _imports_of_files() -> dict[str, set[str]]:
     modules = {source.module: source for source in product()}
     return {name: set(_imported(source, modules)) - {name} for name, source in modules.items()}
 
 
 def _imported(source: Source, modules: Mapping[str, Source]) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom) and node.module:

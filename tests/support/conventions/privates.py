@@ -56,7 +56,7 @@ def _is_private(name: str) -> bool:
 
 
 def _definitions(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield from [name] if _is_private(name) else []
@@ -68,7 +68,7 @@ def _definitions(source: Source) -> Iterator[str]:
 
 def _reads(source: Source) -> Iterator[tuple[int, str]]:
     others = {"self", "cls", *_imported_libraries(source)}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=name)) if name in others:
                 pass
@@ -87,7 +87,7 @@ def _reads(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def _imported_libraries(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             names = (alias.asname or alias.name for alias in node.names)
             yield from (name for name in names if not name.startswith("cactus_actors"))

@@ -1,4 +1,4 @@
-"""The source files of the product and of the tests, parsed once."""
+"""The source files of the product and of the tests, each parsed once."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class Source:
 
     text: str
     tree: ast.Module
+    nodes: tuple[ast.AST, ...]
+    """All nodes of the tree."""
 
     @property
     def folder(self) -> str:
@@ -41,7 +43,7 @@ class Source:
         return len(self.text.splitlines())
 
     def classes(self) -> Iterator[ast.ClassDef]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef))
+        return (node for node in self.nodes if isinstance(node, ast.ClassDef))
 
 
 @cache
@@ -53,14 +55,22 @@ def tracked(*patterns: str) -> tuple[Path, ...]:
 
 
 @cache
+def source(path: Path) -> Source:
+    """The file at a path relative to the root."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    return Source(path.as_posix(), text, tree, tuple(ast.walk(tree)))
+
+
 def sources(*folders: str) -> tuple[Source, ...]:
     """The Python files below some folders of the repository."""
-    found = []
-    for path in tracked(*(f"{folder}/*.py" for folder in folders)):
-        text = (ROOT / path).read_text(encoding="utf-8")
-        found.append(Source(path.as_posix(), text, ast.parse(text)))
-    return tuple(found)
+    return tuple(source(path) for path in tracked(*(f"{folder}/*.py" for folder in folders)))
 
 
 def product() -> tuple[Source, ...]:
     return sources(*PRODUCT)
+
+
+def forget_sources() -> None:
+    """Free the parsed files: garbage collection in later tests would examine their millions of nodes."""
+    source.cache_clear()

@@ -24,8 +24,10 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.protocol.worker_messages import Hello, Welcome
 from cactus_actors.router.actor import Observer, RouterActor
 from cactus_actors.router.edge.edge_process import EdgeLimits
+from cactus_actors.router.preparation.prompt_model import PromptModel
 from tests.support.router.core_harness import job_id
 from tests.support.router.letter_model import LetterModel
+from tests.support.router.standing_objects import exempt_standing_objects
 from tests.support.router.worker_messages import make_hello
 
 PATIENCE_MS = 60_000
@@ -135,12 +137,13 @@ class Service:
 
 @contextmanager
 def serving(
-    model: LetterModel | None = None,
+    text_model: PromptModel | None = None,
     observers: Sequence[Observer] = (),
     edge_limits: EdgeLimits | None = None,
     **settings: Any,
 ) -> Iterator[Service]:
-    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel(), observers, edge_limits)
+    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), text_model or LetterModel(), observers, edge_limits)
+    exempt_standing_objects()
     service = Service(actor.start(), actor)
     ended: list[str] = []
     thread = threading.Thread(target=lambda: ended.append(actor.run()))

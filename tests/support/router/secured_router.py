@@ -24,6 +24,7 @@ from cactus_actors.router.actor import RouterActor
 from tests.support.router.core_harness import job_id
 from tests.support.router.letter_model import LetterModel
 from tests.support.router.running_router import LOOPBACK, PATIENCE_MS
+from tests.support.router.standing_objects import exempt_standing_objects
 from tests.support.router.worker_messages import make_delta, make_hello
 
 
@@ -130,6 +131,7 @@ def secured_router(directory: Path, **settings: Any) -> Iterator[SecuredRouter]:
     store = KeyStore(directory / "keys")
     store.make_server_pair()
     actor = RouterActor(RouterSettings(**{**LOOPBACK, "keys_dir": str(store.directory), **settings}), LetterModel())
+    exempt_standing_objects()
     router = SecuredRouter(store, actor, actor.start())
     thread = threading.Thread(target=actor.run)
     thread.start()

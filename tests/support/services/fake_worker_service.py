@@ -27,6 +27,7 @@ from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import TextModel, load_text_model
 from tests.support.router.letter_model import LetterModel
 from tests.support.router.scripted_router import until
+from tests.support.router.standing_objects import exempt_standing_objects
 from tests.support.router.worker_messages import make_delta, make_hello
 
 NUM_SLOTS = 8
@@ -191,6 +192,7 @@ def fake_worker_service(
     model = LetterModel()
     model.fingerprint = text.fingerprint
     router = RouterActor(settings, model)
+    exempt_standing_objects()
     endpoints = router.start()
     routing = threading.Thread(target=router.run, daemon=True)
     routing.start()

@@ -19,6 +19,7 @@ from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.actor import WorkerActor
 from tests.support.router.scripted_router import until
+from tests.support.router.standing_objects import exempt_standing_objects
 
 ANY_PORT = "tcp://127.0.0.1:*"
 START_WITHIN_S = 240.0
@@ -33,6 +34,7 @@ class RealService:
         self._state_dir = state_dir
         self._text = load_text_model(resolve_model("cactus-sprout"))
         self._router = RouterActor(RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT))
+        exempt_standing_objects()
         self._endpoints = self._router.start()
         self._running: list[tuple[Callable[[], None], threading.Thread]] = []
         self._run(self._router.stop, self._router.run)

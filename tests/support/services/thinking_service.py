@@ -18,6 +18,7 @@ from cactus_actors.text import load_text_model
 from cactus_actors.text.tokenizer import byte_of_character
 from cactus_actors.workers.actor import WorkerActor
 from tests.support.paths import GOLDENS
+from tests.support.router.standing_objects import exempt_standing_objects
 from tests.support.services.fake_worker_service import ANY_PORT, FakeWorker, FakeWorkerService
 
 WEIGHTS = GOLDENS / "llama3"
@@ -53,6 +54,7 @@ def thinking_service(
     path = write_model(directory / "model", template, marks)
     text = load_text_model(path)
     router = RouterActor(RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT), text)
+    exempt_standing_objects()
     endpoints = router.start()
     settings = WorkerSettings(
         worker_id="w", model=str(path), weights="float32", threads=1, max_sequences=8, cache_tokens=8192

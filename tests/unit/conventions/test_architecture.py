@@ -8,10 +8,10 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.support.conventions.sources import Source, product
 from tests.support.paths import ROOT
 from tests.support.text.documents import page
 
@@ -73,15 +73,15 @@ def test_actors_do_not_import_each_other() -> None:
     assert set(contract["modules"]) == {f"cactus_actors.{name}" for name in ("router", "workers", "handoff", "gateway")}
 
 
-def python_files(path: str) -> list[Path]:
-    place = ROOT / path
-    return [place] if place.is_file() else sorted(place.rglob("*.py"))
+def files_in(path: str) -> list[Source]:
+    """The file of the product at a path, or those in the folder there."""
+    return [file for file in product() if file.path == path or file.path.startswith(f"{path}/")]
 
 
-def imported(path: Path) -> set[str]:
+def imported(file: Source) -> set[str]:
     """The top-level names of the modules that a file imports."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in file.nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -91,21 +91,20 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", WITHOUT)
 def test_state_machines_import_no_input_or_output(path: str) -> None:
-    files = python_files(path)
+    files = files_in(path)
     assert files
-    assert {file.name: imported(file) & WITHOUT[path] for file in files if imported(file) & WITHOUT[path]} == {}
+    assert {file.path: imported(file) & WITHOUT[path] for file in files if imported(file) & WITHOUT[path]} == {}
 
 
-def tagged_messages(path: Path) -> Iterator[str]:
+def tagged_messages(file: Source) -> Iterator[str]:
     """The structs of a file that a decoder distinguishes by a tag."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ClassDef) and any(keyword.arg == "tag" for keyword in node.keywords):
+    for node in file.classes():
+        if any(keyword.arg == "tag" for keyword in node.keywords):
             yield node.name
 
 
 def test_the_page_names_the_file_of_each_message() -> None:
-    files = [file for room in ("cactus_actors", "router", "workers") for file in python_files(room)]
-    with_messages = {file.relative_to(ROOT).as_posix() for file in files if any(tagged_messages(file))}
+    with_messages = {file.path for file in product() if any(tagged_messages(file))}
     assert with_messages == MESSAGE_FILES
     assert all(f"`{name}`" in page("internals/architecture.md") for name in MESSAGE_FILES)
 

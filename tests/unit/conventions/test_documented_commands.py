@@ -28,6 +28,7 @@ def command_lines() -> list[tuple[str, str, str]]:
 
 
 LINES = command_lines()
+CACTUS: Any = typer.main.get_command(app)
 
 
 def test_commands_are_found() -> None:
@@ -37,7 +38,7 @@ def test_commands_are_found() -> None:
 
 @pytest.mark.parametrize(("document", "arguments"), sorted({(d, a) for d, p, a in LINES if p == "cactus"}))
 def test_cactus_accepts_the_documented_command(document: str, arguments: str) -> None:
-    command: Any = typer.main.get_command(app)
+    command = CACTUS
     words = shlex.split(arguments, comments=True)
     while subcommands := getattr(command, "commands", None):
         assert words

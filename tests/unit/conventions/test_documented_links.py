@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def test_named_files_and_tests_exist() -> None:
     assert len(paths) >= 100
     assert len(tests) >= 5
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
-    functions = (node for source in sources("tests") for node in ast.walk(source.tree))
+    functions = (node for source in sources("tests") for node in source.nodes)
     assert tests - {getattr(node, "name", None) for node in functions} == set()
 
 

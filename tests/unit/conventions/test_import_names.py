@@ -20,7 +20,7 @@ BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "cactus_actors", "router
 
 def imported_modules(source: Source) -> list[str]:
     found: list[str] = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             found += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.conventions.sources import product
 from tests.support.text.documents import page
 
 HOLE = "\0"
@@ -20,12 +20,11 @@ MESSAGES = re.findall(r"^### (?:`` | ?`)(.*?)(?: ``|`)$", page("guide/troublesho
 @cache
 def texts() -> str:
     """Every string of the product, one per line, with HOLE in place of computed parts."""
-    files = [path for room in ("cactus_actors", "router", "workers") for path in (ROOT / room).rglob("*.py")]
-    return "\n".join(text for path in files for text in strings(path.read_text()))
+    return "\n".join(text for source in product() for text in strings(source.nodes))
 
 
-def strings(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+def strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = [str(one.value) if isinstance(one, ast.Constant) else HOLE for one in node.values]
             yield "".join(parts).replace("\n", " ")

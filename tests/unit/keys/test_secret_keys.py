@@ -6,6 +6,7 @@ import ast
 import copy
 import logging
 import pickle
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.keys.key_pair import KeyPair, is_public_key
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from tests.support.conventions.sources import product, sources
+from tests.support.conventions.sources import forget_sources, product, sources
 
 OTHER_CODE = ("benchmarks", "examples")
 RUNS_WHAT_IT_READS = {
@@ -115,10 +116,16 @@ def test_invalid_keys_are_refused(text: str) -> None:
         KeyPair(text)
 
 
-def names_of(tree: ast.Module) -> set[str]:
+@pytest.fixture(scope="module", autouse=True)
+def _sources() -> Iterator[None]:
+    yield
+    forget_sources()
+
+
+def names_of(nodes: Iterable[ast.AST]) -> set[str]:
     """Every module, function and attribute that a file names."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=modules):
                 names |= {part for module in modules for part in module.name.split(".")}
@@ -134,12 +141,12 @@ def names_of(tree: ast.Module) -> set[str]:
 def test_no_code_executes_its_input() -> None:
     files = [*product(), *sources(*OTHER_CODE)]
     assert len(files) > 100
-    found = {file.path: sorted(names) for file in files if (names := names_of(file.tree) & RUNS_WHAT_IT_READS)}
+    found = {file.path: sorted(names) for file in files if (names := names_of(file.nodes) & RUNS_WHAT_IT_READS)}
     assert found == {}
-    assert names_of(ast.parse(Path(__file__).read_text())) >= {"pickle"}
+    assert names_of(ast.walk(ast.parse(Path(__file__).read_text()))) >= {"pickle"}
 
 
 def test_checks_are_not_assertions() -> None:
     """`python -O` removes assertions; a new file with assertions is added to this list if they check no input."""
-    asserting = {file.path for file in product() if any(isinstance(node, ast.Assert) for node in ast.walk(file.tree))}
+    asserting = {file.path for file in product() if any(isinstance(node, ast.Assert) for node in file.nodes)}
     assert asserting == OWN_STATE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,18 @@ import gguf
 import msgspec
 import pytest
 
-from cactus_actors import Client
-from cactus_actors.config import RouterSettings
 from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.model_overrides import ModelOverrides
-from cactus_actors.router.actor import RouterActor
 from cactus_actors.router.preparation.preparer_frames import PreparerModel
 from cactus_actors.router.preparation.preparer_process import PreparerProcess
 from cactus_actors.service.actor_settings import overrides_of
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.models.tiny_gguf import TOKEN_TYPES, TOKENS
-from tests.support.router.running_router import LOOPBACK
+from tests.support.router.running_router import serving
 from tests.support.services.fake_worker_service import fake_worker_service
 
 TEMPLATE = "{% for message in messages %}[{{ message.role }}] {{ message.content }}\n{% endfor %}[assistant] "
@@ -69,17 +65,8 @@ def test_a_template_can_be_given_for_a_model_without_one(bare: Path, template: s
 
 def test_the_status_has_whether_there_is_a_template(bare: Path, template: str) -> None:
     for overrides, has_one in ((ModelOverrides(), False), (ModelOverrides(chat_template=template), True)):
-        settings = RouterSettings(model=str(bare), overrides=overrides, **LOOPBACK)
-        actor = RouterActor(settings, load_text_model(bare, overrides))
-        endpoints = actor.start()
-        running = threading.Thread(target=actor.run)
-        running.start()
-        try:
-            with Client(endpoints.jobs, endpoints.stream) as client:
-                assert client.status().has_chat_template == has_one
-        finally:
-            actor.stop()
-            running.join(60)
+        with serving(load_text_model(bare, overrides), model=str(bare), overrides=overrides) as service:
+            assert service.status().has_chat_template == has_one
 
 
 def test_a_given_template_replaces_that_of_the_model(template: str) -> None:
@@ -89,7 +76,9 @@ def test_a_given_template_replaces_that_of_the_model(template: str) -> None:
     assert own.fingerprint == other.fingerprint
 
 
-def test_a_template_can_be_given_for_a_gguf_file(tmp_path: Path, template: str) -> None:
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A GGUF file with a few tokens and no chat template."""
     path = tmp_path / "model.gguf"
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(64)
@@ -100,18 +89,26 @@ def test_a_template_can_be_given_for_a_gguf_file(tmp_path: Path, template: str) 
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
-    assert load_text_model(path).chat_template is None
-    model = load_text_model(path, ModelOverrides(chat_template=template, tool_format="hermes"))
+    return path
+
+
+def test_a_template_can_be_given_for_a_gguf_file(tiny: Path, template: str) -> None:
+    assert load_text_model(tiny).chat_template is None
+    model = load_text_model(tiny, ModelOverrides(chat_template=template, tool_format="hermes"))
     assert model.chat_template is not None
     assert model.chat_template.render(MESSAGES, None, True) == "[user] hello\n[assistant] "
     assert model.tool_markup == "hermes"
 
 
 @pytest.mark.parametrize("name", sorted(MARKUPS))
-def test_a_tool_format_is_a_known_markup(bare: Path, template: str, name: str) -> None:
-    told = ModelOverrides(chat_template=template, tool_format=name)
-    assert load_text_model(bare, told).tool_markup == name
-    assert load_text_model(resolve_model("cactus-sprout"), ModelOverrides(tool_format=name)).tool_markup == name
+def test_a_tool_format_is_a_known_markup(tiny: Path, template: str, name: str) -> None:
+    assert load_text_model(tiny, ModelOverrides(chat_template=template, tool_format=name)).tool_markup == name
+
+
+def test_a_tool_format_replaces_that_of_the_model() -> None:
+    sprout = resolve_model("cactus-sprout")
+    assert load_text_model(sprout).tool_markup == "hermes"
+    assert load_text_model(sprout, ModelOverrides(tool_format="mistral")).tool_markup == "mistral"
 
 
 def test_invalid_overrides_are_named(bare: Path, tmp_path: Path) -> None:
