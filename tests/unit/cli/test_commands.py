@@ -22,7 +22,6 @@ from cactus_actors.cli.terminal import natural_order
 from cactus_actors.models.catalog import list_models
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.families.registry import FAMILIES
-from tests.support.processes.command_runs import run_main
 from tests.support.router.scripted_router import ScriptedRouter
 from tests.support.text.read_integers import inexact_integers
 
@@ -57,8 +56,11 @@ def test_every_command_has_help_with_an_example(cactus: Callable[..., typer.test
 
 
 @pytest.mark.parametrize("command", ["", "keys", *COMMANDS])
-def test_help_fits_a_terminal_of_80_columns_and_cuts_no_word(command: str) -> None:
-    _, shown, _ = run_main(*command.split(), "--help", environment={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
+def test_help_fits_a_terminal_of_80_columns_and_cuts_no_word(
+    cactus: Callable[..., typer.testing.Result], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cactus(*command.split(), "--help").stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown, shown
     assert not re.search(r"[<>]|default[: ]*\(", shown.replace("auth < key.txt", "")), shown
@@ -97,12 +99,14 @@ def test_an_invalid_value_is_explained(cactus: Callable[..., typer.testing.Resul
     assert f"Invalid value for {words}" in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())
 
 
-def test_quantize_prints_only_the_path_on_stdout(tmp_path: Path) -> None:
-    environment = {"CACTUS_CACHE_DIR": str(tmp_path / "cache")}
+def test_quantize_prints_only_the_path_on_stdout(
+    cactus: Callable[..., typer.testing.Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path / "cache"))
     for did in ("packed in", "packed already"):
-        code, out, err = run_main("quantize", "--weights", "int8", environment=environment)
-        assert (code, Path(out.removesuffix("\n")).is_file()) == (0, True)
-        assert re.fullmatch(rf"[0-9.]+ MB int8, {did}.*\n", err)
+        result = cactus("quantize", "--weights", "int8")
+        assert (result.exit_code, Path(result.stdout.removesuffix("\n")).is_file()) == (0, True)
+        assert re.fullmatch(rf"[0-9.]+ MB int8, {did}.*\n", result.stderr)
 
 
 def test_reasons_of_failed_lines_are_not_cut_at_80_columns(

@@ -343,6 +343,6 @@ ODD = [
 @pytest.mark.parametrize("keyword", KEYWORDS)
 def test_unusual_keyword_values_are_compiled_or_refused(keyword: str) -> None:
     for value in ODD:
-        for around in ({}, {"type": "object"}, {"allOf": [{}], "properties": {"a": {}}, "items": [{}]}):
+        for around in ({}, {"type": "object", "allOf": [{}], "properties": {"a": {}}, "items": [{}]}):
             with contextlib.suppress(InvalidRequest):
                 grammar_of(json_schema={**around, keyword: value})
