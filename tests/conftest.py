@@ -15,8 +15,8 @@ pytest_plugins = ["tests.support.distribution"]
 # Helpers assert under `python -O` too.
 pytest.register_assert_rewrite(*(f"tests.{path.stem}" for path in Path(__file__).parent.glob("[a-z]*")))
 
-# The duration of an example depends on the load of the machine.
-hypothesis.settings.register_profile("any machine", deadline=None)
+# The duration of an example depends on the load of the machine. Each run draws others, and `make fuzz` many more.
+hypothesis.settings.register_profile("any machine", deadline=None, max_examples=50)
 hypothesis.settings.register_profile(
     "fuzz",
     deadline=None,

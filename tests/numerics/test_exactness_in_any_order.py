@@ -75,7 +75,7 @@ def test_tokens_are_the_same_after_a_crash_at_any_token(
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_tokens_are_the_same_in_any_batch(
     models: dict[int, Model], expected: list[Outcome], threads: int, data: st.DataObject
 ) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,9 +19,10 @@ from cactus_actors.client import Client
 from cactus_actors.config import GatewaySettings, RouterSettings
 from cactus_actors.gateway.http.timeouts import DEFAULT_TIMEOUTS, GatewayTimeouts
 from cactus_actors.gateway.server import GatewayServer
-from cactus_actors.models.catalog import resolve_model
+from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.process.health import Endpoints
 from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from cactus_actors.router.actor import RouterActor
@@ -174,6 +176,14 @@ class FakeWorkerService:
         return Client(self.endpoints.jobs, self.endpoints.stream, timeout=60)
 
 
+def _text(model: str, overrides: ModelOverrides) -> TextModel:
+    return load_text_model(resolve_model(model), overrides)
+
+
+_embedded_text = cache(_text)
+"""Embedded models do not change; loading one takes longer than the rest of a start."""
+
+
 @contextmanager
 def fake_worker_service(
     state_dir: Path,
@@ -188,7 +198,7 @@ def fake_worker_service(
     """Run a service whose worker is a FakeWorker made with `worker`."""
     settings = RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT, **(router_settings or {}))
     asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
-    text = load_text_model(resolve_model(asked.model), asked.overrides)
+    text = (_embedded_text if asked.model in list_models() else _text)(asked.model, asked.overrides)
     model = LetterModel()
     model.fingerprint = text.fingerprint
     router = RouterActor(settings, model)

@@ -31,7 +31,7 @@ def capacity() -> float:
     return simulated_capacity(REQUESTS, 200)
 
 
-@pytest.mark.parametrize("num_users", [1, 7])
+@pytest.mark.parametrize("num_users", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_goodput_does_not_fall_under_overload(capacity: float, num_users: int) -> None:
     """In virtual time: at 3 and 10 times the capacity as many requests end in time as at the capacity."""
     outcomes = [simulated(REQUESTS, load, capacity, 45.0, TIMEOUT_S, num_users) for load in (1.0, 3.0, 10.0)]
@@ -81,7 +81,7 @@ def test_a_job_with_min_tokens_is_forecast_by_its_own_length() -> None:
     assert len(too_late) <= NUM_SLOTS  # those that did not have to wait
 
 
-@pytest.mark.parametrize("num_users", [1, 7])
+@pytest.mark.parametrize("num_users", [pytest.param(1, marks=pytest.mark.slow), 7])
 @pytest.mark.parametrize("pause_s", [0.0001, 0.05])
 def test_running_jobs_delay_new_jobs(num_users: int, pause_s: float) -> None:
     """400 jobs, each of which needs more than half of its timeout, and 16 slots."""

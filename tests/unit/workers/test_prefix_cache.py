@@ -136,7 +136,7 @@ def test_the_hit_rate_counts_each_looked_up_prompt_once() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_tokens_do_not_depend_on_the_contents_of_the_cache(data: st.DataObject) -> None:
     """Dispatches with common prefixes come and go under any memory, budget, salt and speculation."""
     cache_blocks = data.draw(st.sampled_from([14, 20, 40]))

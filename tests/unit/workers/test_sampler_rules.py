@@ -136,7 +136,7 @@ def test_ties_at_the_border_of_top_k_keep_the_lower_ids() -> None:
     spread=st.sampled_from([0.0, 1e-6, 0.01, 0.3]),
     top_p=st.sampled_from([0.0, 0.2, 0.5, 0.9, 0.999, 1 - 1e-9]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_top_p_equals_a_sorted_reference(steps: list[int], copies: int, spread: float, top_p: float) -> None:
     """With ties, near ties and one weight for all; float32 sums may move the cut by their rounding error."""
     weights = np.exp(-spread * np.array(steps * copies)).astype(np.float32)
