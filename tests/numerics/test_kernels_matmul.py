@@ -27,15 +27,19 @@ def instruction_sets_of(name):
     return INSTRUCTION_SETS if name in ("int8", "int4") else tuple(of_shapes.values())
 
 
+def is_slow(name, chosen):
+    """True for a kernel of int8 whose instructions int4 tests, too: compiling it takes seconds."""
+    return name == "int8" and chosen not in (INSTRUCTION_SETS[0], PORTABLE)
+
+
+KERNELS = [
+    pytest.param(name, chosen, id=f"{name}-{chosen.name}", marks=pytest.mark.slow if is_slow(name, chosen) else ())
+    for name in FORMATS
+    for chosen in instruction_sets_of(name)
+]
+
 every_format = pytest.mark.parametrize("name", FORMATS)
-every_kernel = pytest.mark.parametrize(
-    ("name", "instructions"),
-    [
-        pytest.param(name, chosen, id=f"{name}-{chosen.name}")
-        for name in FORMATS
-        for chosen in instruction_sets_of(name)
-    ],
-)
+every_kernel = pytest.mark.parametrize(("name", "instructions"), KERNELS)
 
 
 @njit
@@ -138,13 +142,11 @@ def test_rows_and_blocks_do_not_change_a_bit(name, instructions):
         assert (multiply(chosen, weights, source, ranks=ranks) == together).all()
 
 
-@every_format
+@pytest.mark.parametrize(("name", "instructions"), [one for one in KERNELS if one.values[1] is not PORTABLE])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_instruction_sets_agree_to_the_bit(name, shape):
-    first, *others = (multiply(FORMATS[name][chosen], *operands(*shape)) for chosen in instruction_sets_of(name))
-    assert others or name not in ("int8", "int4")
-    for other in others:
-        assert (other == first).all()
+def test_instruction_sets_agree_to_the_bit(name, instructions, shape):
+    product, portable = (multiply(FORMATS[name][chosen], *operands(*shape)) for chosen in (instructions, PORTABLE))
+    assert (product == portable).all()
 
 
 @every_kernel
