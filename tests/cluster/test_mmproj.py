@@ -13,7 +13,7 @@ import pytest
 
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.service.model_source import find_model
+from cactus_actors.service.model_source import ModelSource, find_model
 from tests.goldens.sample_pictures import sample_picture
 from tests.goldens.to_mmproj import Pair, write_pair
 from tests.support.models.served_pictures import write_served_model
@@ -70,9 +70,9 @@ def test_answers_of_qwen3_vl_are_those_of_transformers(tmp_path: Path) -> None:
 def test_the_files_of_the_actors_are_absolute(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pair.text.parent)
     source = find_model(config_of(Path(pair.text.name), tmp_path), lambda _: None)
-    assert source == (str(pair.text), str(pair.mmproj), "model")
+    assert source == ModelSource(str(pair.text), str(pair.mmproj), "model", memory=None)
     source = find_model(config_of(pair.text, tmp_path, mmproj="none"), lambda _: None)
-    assert source == (str(pair.text), "none", "model")
+    assert source == ModelSource(str(pair.text), "none", "model", memory=None)
 
 
 def test_a_file_of_another_model_stops_the_start(pair: Pair, tmp_path: Path) -> None:
