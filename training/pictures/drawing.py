@@ -45,7 +45,7 @@ def draw_item(
     x, y, radius = item.x * side, item.y * side, item.radius * side
     width = max(1, side // 80)
     if item.kind == "ring":
-        thickness = max(2, round(radius * 0.38))
+        thickness = max(2, round(radius * (0.9 - item.stretch * 0.28)))
         canvas.ellipse((x - radius, y - radius, x + radius, y + radius), outline=fill, width=thickness)
         return
     turn = math.radians(item.angle)
@@ -77,10 +77,11 @@ def outline_of(item: Item) -> list[Point]:
             return _regular(6)
         case "star":
             outer, inner = _regular(5, -90.0), _regular(5, -54.0)
+            depth = 0.22 * item.stretch
             pairs = zip(outer, inner, strict=True)
-            return [point for tip, (x, y) in pairs for point in (tip, (0.4 * x, 0.4 * y))]
+            return [point for tip, (x, y) in pairs for point in (tip, (depth * x, depth * y))]
         case "cross":
-            arm = 0.3
+            arm = 0.5 / item.stretch  # from thin to thick
             quarter = [(arm, -0.95), (arm, -arm), (0.95, -arm)]
             return [_quarter_turns(point, turns) for turns in range(4) for point in quarter]
         case "heart":

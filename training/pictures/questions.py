@@ -18,6 +18,9 @@ MAX_DESCRIBED = 4
 _SAME_PLACE = 0.08
 """Items whose centres are nearer than this, in shares of the picture, are neither left of nor above each other."""
 _CLEARLY_LARGER = 1.3
+_BRITISH_SHARE = 0.4
+"""Of questions, those that say grey."""
+_THINGS = ("shapes", "shapes", "shapes", "things", "objects", "figures", "forms", "items")
 _PLACES = (("top left", "top", "top right"), ("left", "middle", "right"), ("bottom left", "bottom", "bottom right"))
 _THIRD, _MARGIN = 1 / 3, 0.05
 
@@ -41,6 +44,8 @@ Ask = Callable[[Scene, Random, bool], "Question | None"]
 
 def _worded(kind: str, answer: str, rng: Random, held_out: bool, **names: str) -> Question:
     text = GRAMMARS[kind].say(rng, held_out)
+    if rng.random() < _BRITISH_SHARE:
+        names = {name: value.replace("gray", "grey") for name, value in names.items()}
     for name, value in names.items():
         text = text.replace(f"{{{name}}}", value)
     return Question(kind.partition("/")[0], text[:1].upper() + text[1:], answer, tuple(names.values()))
@@ -83,14 +88,15 @@ def count(scene: Scene, rng: Random, held_out: bool) -> Question | None:
         kind, tone = rng.choice(KINDS), rng.choice(COLOURS)
     match rng.choice(("all", "all", "kind", "kind", "colour", "both")):
         case "all":
-            return _worded("count", _counted(len(scene.items), "shape", "shapes"), rng, held_out, x="shapes")
+            answer = _counted(len(scene.items), "shape", "shapes")
+            return _worded("count", answer, rng, held_out, x=rng.choice(_THINGS))
         case "kind":
             number = sum(other.kind == kind for other in scene.items)
             return _worded("count", _counted(number, kind, PLURALS[kind]), rng, held_out, x=PLURALS[kind])
         case "colour":
             number = sum(other.colour == tone for other in scene.items)
             answer = _counted(number, f"{tone} shape", f"{tone} shapes")
-            return _worded("count", answer, rng, held_out, x=f"{tone} shapes")
+            return _worded("count", answer, rng, held_out, x=f"{tone} {rng.choice(_THINGS)}")
     number = sum((other.kind, other.colour) == (kind, tone) for other in scene.items)
     many = f"{tone} {PLURALS[kind]}"
     return _worded("count", _counted(number, f"{tone} {kind}", many), rng, held_out, x=many)
@@ -197,12 +203,15 @@ def ink(scene: Scene, rng: Random, held_out: bool) -> Question | None:
 
 
 def absent(scene: Scene, rng: Random, held_out: bool) -> Question | None:
-    """The colour of a shape that is not in the picture."""
+    """The colour or place of a shape that is not in the picture, or the shape of a colour that is not."""
+    if scene.items and rng.random() < 0.4:
+        there = {item.colour for item in scene.items}
+        tone = rng.choice([one for one in COLOURS if one not in there])
+        return _worded("shape", f"There is no {tone} shape.", rng, held_out, c=tone)
     there = {item.kind for item in scene.items}
     missing = rng.choice([kind for kind in KINDS if kind not in there])
-    if rng.random() < 0.7:
-        return _worded("colour", f"There is no {missing}.", rng, held_out, x=missing)
-    return _worded("place", f"There is no {missing}.", rng, held_out, x=missing)
+    asked = "colour" if rng.random() < 0.7 else "place"
+    return _worded(asked, f"There is no {missing}.", rng, held_out, x=missing)
 
 
 def unknown(_scene: Scene, rng: Random, held_out: bool) -> Question | None:
@@ -231,7 +240,7 @@ ASKS: Mapping[str, tuple[float, Ask]] = {
     "number": (2.5, number),
     "word": (2.5, word),
     "ink": (0.5, ink),
-    "absent": (0.3, absent),
+    "absent": (0.5, absent),
     UNKNOWN: (0.5, unknown),
 }
 """For each kind, the relative frequency where it is possible, and the function that makes a question."""

@@ -89,7 +89,7 @@ def shapes(rng: Random, held_out: bool = False, count: int | None = None) -> Sce
         if centres is not None:
             break
     items = [
-        Item(kind, colour, tone, x, y, radius, _angle(kind, rng), rng.uniform(1.65, 2.3))
+        Item(kind, colour, tone, x, y, radius, _angle(kind, rng), rng.uniform(1.5, 2.3))
         for (kind, colour, tone), radius, (x, y) in zip(looks, radii, centres, strict=True)
     ]
     return Scene(width, height, background, ground, tuple(sorted(items, key=lambda item: item.x)))
@@ -113,7 +113,7 @@ def _size(rng: Random) -> tuple[int, int]:
     side = rng.choice((96, 120, 128, 160, 200, 224, 256))
     if rng.random() < 0.6:
         return side, side
-    ratio = rng.uniform(1.0, 1.4)
+    ratio = rng.uniform(1.0, 1.34)
     return (round(side * ratio), side) if rng.random() < 0.6 else (side, round(side * ratio))
 
 
@@ -163,11 +163,13 @@ def _placed(rng: Random, radii: list[float], wide: float, high: float) -> list[t
 
 
 def _angle(kind: str, rng: Random) -> float:
+    if rng.random() < 0.6:
+        return 90.0 if kind in ("rectangle", "oval") and rng.random() < 0.5 else 0.0
     match kind:
-        case "square" | "diamond" | "heart" | "cross":
-            return rng.choice((0.0, 0.0, rng.uniform(-10, 10)))
-        case "rectangle" | "oval":
-            return rng.choice((0.0, 0.0, 90.0, rng.uniform(-15, 15)))
+        case "square" | "diamond" | "heart":
+            return rng.uniform(-14, 14)
+        case "cross":
+            return rng.choice((45.0, rng.uniform(-14, 14)))
         case "triangle":
-            return rng.choice((0.0, 0.0, 0.0, rng.uniform(-180, 180)))
-    return rng.choice((0.0, 0.0, rng.uniform(-30, 30)))
+            return rng.choice((180.0, rng.uniform(-180, 180)))
+    return rng.uniform(-180, 180)
