@@ -1,4 +1,4 @@
-"""`cactus demo`: the main job, end to end, on the embedded model."""
+"""`cactus demo`: the main job, end to end, on the embedded models."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from cactus_actors.config import HandoffSettings, ServeConfig
+from cactus_actors.config_models import DEFAULT_MODEL, ModelEntry
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,9 +31,9 @@ def demo(
         typer.Option("--cluster/--no-cluster", help="Repeat it on a private Ray cluster that loses a node."),
     ] = True,
 ) -> None:
-    """Serve the embedded model, run a prompt file, stream one answer, print a summary.
+    """Serve the embedded models, run a prompt file, stream one answer, ask about a picture, print a summary.
 
-    Then repeat it on a private Ray cluster of two nodes, kill one of them, and compare the tokens.
+    Then repeat the prompt file on a private Ray cluster of two nodes, kill one of them, and compare the tokens.
 
     Example: cactus demo
     """
@@ -39,6 +41,7 @@ def demo(
 
     from rich.console import Console
 
+    from cactus_actors.cli.demo_picture import VISION_MODEL, ask_about_picture
     from cactus_actors.cli.demo_run import run_prompt_file, running
 
     console = Console(file=sys.stdout)  # keeps printing while Ray's output is redirected
@@ -52,10 +55,13 @@ def demo(
             # The prompts ask for stories, too: the probability of a whole story is low whether it is good or not.
             handoff=HandoffSettings(confidence_signal="entropy"),
         )
-        with running(config, console) as endpoints:
+        both = [ModelEntry(name=DEFAULT_MODEL, workers=workers), ModelEntry(name=VISION_MODEL, workers=1)]
+        with running(msgspec.structs.replace(config, models=both), console) as endpoints:
             tally = asyncio.run(run_prompt_file(endpoints, output, console))
-        console.print()
-        _report(tally, output, console)
+            console.print()
+            _report(tally, output, console)
+            console.print()
+            ask_about_picture(endpoints, output.with_name(f"{output.stem}-picture.png"), console)
         if cluster:
             from cactus_actors.cli.demo_cluster import show_on_cluster
 

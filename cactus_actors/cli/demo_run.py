@@ -62,10 +62,11 @@ def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
     from cactus_actors.service.service import Service
 
     service = Service(config, announce=console.print)
+    num_workers = sum(entry.workers or config.workers for entry in config.models) or config.workers
     started = time.monotonic()
     with ExitStack() as stack:
         with activity(
-            console, f"starting the router and {config.workers} workers (the first time, kernels are compiled too)"
+            console, f"starting the router and {num_workers} workers (the first time, kernels are compiled too)"
         ):
             service.start()
         stack.callback(service.stop)
@@ -74,7 +75,7 @@ def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
         tending.start()
         stack.callback(tending.join)
         stack.callback(stop.set)
-        console.print(f"the router and {config.workers} workers are up ({time.monotonic() - started:.1f} s)")
+        console.print(f"the router and {num_workers} workers are up ({time.monotonic() - started:.1f} s)")
         yield service.endpoints
 
 

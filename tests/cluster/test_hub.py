@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import Client
-from cactus_actors.models.catalog import list_models, resolve_model
+from cactus_actors.config_models import DEFAULT_MODEL
+from cactus_actors.models.catalog import resolve_model
 from tests.support.http.fake_hub import FakeHub
 
 FILES = (
@@ -25,7 +26,7 @@ FILES = (
 
 @pytest.mark.slow
 def test_a_model_of_the_hub_is_downloaded_once_and_then_served_offline(tmp_path: Path) -> None:
-    embedded = resolve_model(list_models()[0])
+    embedded = resolve_model(DEFAULT_MODEL)
     files = {name: (embedded / name).read_bytes() for name in FILES if (embedded / name).is_file()}
     command = [
         sys.executable,

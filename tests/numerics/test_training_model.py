@@ -1,17 +1,22 @@
-"""The embedded model answers as its card says, through the engine, with the distributed weights."""
+"""The embedded models answer as their cards say, through the engine, with the distributed weights."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from training.answering import Question
-from training.chat import MODEL_DIRECTORY
+from training.chat import MODEL_DIRECTORY, PICTURE_MODEL_DIRECTORY
 from training.corpus.facts import FACT_KINDS
 from training.corpus.registry import evaluation_samples
 from training.engine_backend import EngineBackend
-from training.evaluate import Report
+from training.evaluate import Report, mean
+from training.pictures.evaluate import answered, is_right
+from training.pictures.lessons import evaluation_set
 
-MAX_BYTES = 14_000_000
+MAX_BYTES = {MODEL_DIRECTORY: 14_000_000, PICTURE_MODEL_DIRECTORY: 8_000_000}
+SEEN = ("colour", "shape", "count")
 LEAST_ACCURACY = {"sums": 0.7, "tool calls": 0.7, "stories": 0.7, "follow-ups": 0.7, "unknown": 0.7}
 
 
@@ -24,8 +29,23 @@ def report() -> Report:
     return Report.of(samples, answers, probe=None)
 
 
-def test_the_weights_stay_small_enough_for_the_repository() -> None:
-    assert (MODEL_DIRECTORY / "model.safetensors").stat().st_size <= MAX_BYTES
+@pytest.fixture(scope="module")
+def seen() -> dict[str, float]:
+    """The share of right answers about pictures, by kind."""
+    chosen = [(lesson, question) for lesson, question in evaluation_set(11, 20) if question.kind in SEEN]
+    answers = answered(PICTURE_MODEL_DIRECTORY, chosen, "int8", threads=1)
+    right = [(question.kind, is_right(question, answer)) for (_, question), answer in zip(chosen, answers, strict=True)]
+    return {kind: mean([good for of, good in right if of == kind]) for kind in SEEN}
+
+
+@pytest.mark.parametrize("directory", MAX_BYTES, ids=lambda directory: directory.name)
+def test_the_weights_stay_small_enough_for_the_repository(directory: Path) -> None:
+    assert (directory / "model.safetensors").stat().st_size <= MAX_BYTES[directory]
+
+
+@pytest.mark.parametrize("kind", SEEN)
+def test_questions_about_pictures_are_answered_in_new_wordings(seen: dict[str, float], kind: str) -> None:
+    assert seen[kind] >= 0.8
 
 
 @pytest.mark.parametrize("kind", FACT_KINDS)

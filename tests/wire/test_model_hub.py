@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from cactus_actors.models.catalog import list_models, resolve_model
+from cactus_actors.config_models import DEFAULT_MODEL
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.hub_cache import HubModel, cached_models, pinned
 from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
@@ -142,7 +143,7 @@ def test_a_cluster_gets_the_resolved_commit(hub: FakeHub, tmp_path: Path) -> Non
         path = resolve_model(name)
         assert pinned(name, path) == elsewhere
         assert resolve_model(elsewhere) == path
-    for name in (list_models()[0], "owner/whole", str(tmp_path)):
+    for name in (DEFAULT_MODEL, "owner/whole", str(tmp_path)):
         assert pinned(name, tmp_path / "owner" / "whole") == name
 
 
@@ -311,7 +312,7 @@ def test_a_local_directory_precedes_the_hub(hub: FakeHub, tmp_path: Path) -> Non
 
 
 def test_a_downloaded_model_has_its_hub_name(hub: FakeHub) -> None:
-    embedded = resolve_model(list_models()[0])
+    embedded = resolve_model(DEFAULT_MODEL)
     files = {path.name: path.read_bytes() for path in embedded.iterdir() if path.suffix in (".json", ".jinja")}
     hub.repositories = {"owner/embedded": files | {"model.safetensors": b""}}
     assert load_text_model(resolve_model("owner/embedded")).name == "owner/embedded"
