@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from training.pictures.colours import COLOURS
 from training.pictures.drawing import draw_item
-from training.pictures.scene import KINDS, Scene
+from training.pictures.scene import KINDS, Item, Scene
 
 NUM_KINDS, NUM_COLOURS = len(KINDS) + 1, len(COLOURS) + 1
 _SAMPLES = 6
@@ -28,24 +28,29 @@ def cell_labels(scene: Scene, cells_per_side: int) -> npt.NDArray[np.int64]:
             min(cells_per_side - 1, int(place * side / extent * cells_per_side))
             for place, extent in ((item.x, scene.width), (item.y, scene.height))
         )
-        labels[:, row, column] = KINDS.index(item.kind) + 1, COLOURS.index(item.colour) + 1
+        labels[:, row, column] = _label_of(item)
     return labels.reshape(2, -1)
 
 
 def patch_labels(scene: Scene, patches_per_side: int) -> npt.NDArray[np.int64]:
     """(2, patches): kind and colour, from 1, of the shape that covers most of the patch; 0 where that is too little."""
-    canvas = Image.new("L", (scene.width, scene.height))
+    labels = np.zeros((2, patches_per_side**2), np.int64)
+    if not scene.items:
+        return labels
+    picture = Image.new("L", (scene.width, scene.height))
+    canvas = ImageDraw.Draw(picture)
     for number, item in enumerate(scene.items, 1):
-        draw_item(ImageDraw.Draw(canvas), item, scene, fill=number)
+        draw_item(canvas, item, scene, fill=number)
     at = (np.arange(patches_per_side * _SAMPLES) + 0.5) / (patches_per_side * _SAMPLES)
     rows, columns = ((at * extent).astype(np.int64) for extent in (scene.height, scene.width))
-    samples = np.asarray(canvas)[np.ix_(rows, columns)]
+    samples = np.asarray(picture)[np.ix_(rows, columns)]
     blocks = samples.reshape(patches_per_side, _SAMPLES, patches_per_side, _SAMPLES).transpose(0, 2, 1, 3)
-    numbers = np.arange(1, len(scene.items) + 1)
-    covered = (blocks.reshape(-1, _SAMPLES**2, 1) == numbers).mean(1)
-    labels = np.zeros((2, patches_per_side**2), np.int64)
-    if scene.items:
-        names = np.array([(KINDS.index(item.kind) + 1, COLOURS.index(item.colour) + 1) for item in scene.items])
-        is_covered = covered.max(1) >= _MIN_COVERED
-        labels[:, is_covered] = names[covered.argmax(1)[is_covered]].T
+    covered = (blocks.reshape(-1, _SAMPLES**2, 1) == np.arange(1, len(scene.items) + 1)).mean(1)
+    is_covered = covered.max(1) >= _MIN_COVERED
+    names = np.array([_label_of(item) for item in scene.items])
+    labels[:, is_covered] = names[covered.argmax(1)[is_covered]].T
     return labels
+
+
+def _label_of(item: Item) -> tuple[int, int]:
+    return KINDS.index(item.kind) + 1, COLOURS.index(item.colour) + 1
