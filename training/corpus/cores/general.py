@@ -47,6 +47,15 @@ def _read(text: str) -> list[Fact]:
 _FACTS = tuple((fact.answer, *fact.grammars()) for fact in _read(FACTS))
 
 
+_NAMED_FACTS = tuple((answer, phrases) for answer, phrases, _ in _FACTS if phrases is not None)
+
+
+def named_fact(rng: Random) -> Core:
+    """A noun phrase that stands for a fact, and the fact."""
+    answer, phrases = rng.choice(_NAMED_FACTS)
+    return Core(KIND, phrases.say(rng), answer)
+
+
 def fact(rng: Random, held_out: bool = False) -> Core:
     answer, phrases, questions = rng.choice(_FACTS)
     if phrases is not None and (questions is None or rng.random() < 0.5):

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
-from training.corpus.cores import animals, calendar, contrasts, countries, general, nature, units, vocabulary
+from training.corpus.cores import (
+    animals,
+    calendar,
+    conjunctions,
+    contrasts,
+    countries,
+    general,
+    nature,
+    units,
+    vocabulary,
+)
 from training.corpus.cores.core import Core
 from training.corpus.cores.relation import Relation
 from training.corpus.wording.combination import after_statement
@@ -24,6 +34,9 @@ SEVERAL_RATE = 0.05
 STATEMENT_RATE = 0.06
 CONTRAST_RATE = 0.06
 MENTION_RATE = 0.06
+# Among several questions, how often phrases are joined, and how often both ask about one thing.
+JOINED_RATE = 0.35
+ABOUT_ONE_RATE = 0.2
 _WITH_PHRASES = tuple(relation for relation in RELATIONS if relation.phrases is not None)
 # A bare amount or number is no name that could follow alone.
 _NAMED = tuple(relation for relation in RELATIONS if relation.kind != "units")
@@ -55,7 +68,12 @@ def fact_core(rng: Random, kind: str, held_out: bool = False) -> Core:
 
 
 def several_facts(rng: Random, held_out: bool = False) -> Core:
-    """One question and its shortened repetitions about other things, or one about all of them."""
+    """Things joined in one sentence, or one question and its shortened repetitions about other things."""
+    draw = rng.random()
+    if draw < JOINED_RATE:
+        return conjunctions.conjunction(rng, _WITH_PHRASES, held_out)
+    if draw < JOINED_RATE + ABOUT_ONE_RATE:
+        return conjunctions.about_one(rng, held_out)
     relation = rng.choice(_NAMED)
     if relation.several is not None and rng.random() < 0.35:
         return relation.core_of_several(rng, held_out)

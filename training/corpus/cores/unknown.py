@@ -65,6 +65,16 @@ OTHER_FACTS = grammar(
     the {w} of {animal}
     * the [neighbours|coastline|tax rate|mobile code|patron saint] of {x}
     * the [mother|enemy|skin|tail length|memory] of {animal}
+    my [pin|PIN|pin code|wifi password|licence plate|shirt size|locker number|room number|username|bank balance|weight]
+    my [brother's name|dog's name|mother's birthday|wife's name|best friend's name|boss's email|grandfather's \
+    age|street]
+    {name}'s [home address|salary|bank account|pin code|weight|best friend|girlfriend|boyfriend|street|diary|next \
+    appointment]
+    the [mobile number|home address|pin code|income|weight|diet|religion|wedding day] of [{name}|my neighbour|my boss]
+    the name of [my first teacher|my mother|my dog|my street|{name}'s cat|my neighbour|{name}'s wife|the girl next door]
+    the [colour|size|price] of my [socks|car|shirt|front door|bedroom|shoes|bag]
+    the [number|amount] of [coins in my pocket|books on my shelf|people in my room|my grandchildren|emails I got today]
+    the thing that [I had for breakfast|I am holding|my wife wants|{name} said to me|is in my bag|I forgot]
     * the [lawyer|diary|bank account|dentist] of {name}
     * the [isotopes|electron count|toxicity] of {element}
     """
@@ -122,6 +132,20 @@ SENTENCES = grammar(
     {w} {v}
     {w} {v} {w}
     [asdf|qwerty|lorem ipsum|foo bar|blah blah|xyz|test 123] [{w}|]
+    [Do|Did|Can] you [know|remember|guess|see|tell] [my|{name}'s] [age|password|address|birthday|surname|phone number]?
+    [Where|When] [did|does] [{name}|my mother|my boss|my son|my neighbour] [go|live|work|park|sleep|study]?
+    How much [does|did] [{name}|my boss|my neighbour|the mayor of {city}] [earn|weigh|spend|owe me]?
+    How many [friends|children|cats|siblings|teeth|jobs] [do I|does {name}|does my teacher] have?
+    [What|Which] [school|shop|bus|street|team] [do I|does {name}|does my brother] [go to|like|take|live in|play for]?
+    [Who|Tell me who] [is|was] [my best friend|at my door|{name}'s father|my first teacher|on the phone|calling me]?
+    [Why|When] [is|was] [{name}|my wife|my sister|my boss] [angry with me|so sad|late|in hospital|born|laughing]?
+    [Is|Was] [{name}|my neighbour|my teacher|my boss] [married|rich|at home|ill|from {x}|angry|pregnant]?
+    [Am I|Do I look] [pretty|old|tall|ill|married|rich|late|tired][?| today?| to you?]
+    What [is|do I have] [in my hand|behind my back|in my pocket|under my bed|on my desk|in this box]?
+    [How|Where] did [I|{name}|my parents] [meet|sleep|learn that|spend the summer|celebrate] [last year|in {year}|]?
+    [Where|How] can I find [{name}|my glasses|my other {thing}|{name}'s {thing}|the man who lives here]?
+    [Which|What] {thing} [did I|does {name}|should I] [buy|like best|wear|choose] [today|yesterday|]?
+    [Read|Tell me|Show me] [my mind|my messages|{name}'s email|my diary|the letter on my desk|what I wrote][.|]
     * How [long|far] would {animal} [run|swim|travel] to [reach|see] {city}?
     * [Tell|Reveal to] me {name}'s [plans|secrets|thoughts].
     * [Who|What] was the [teacher|neighbour|boss] of {name} {W}?

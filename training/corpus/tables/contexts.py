@@ -61,6 +61,61 @@ I [collect|draw|photograph|like] [stamps|coins|leaves|stones|{things}] [from {co
 [My|Our] [team|club|choir|band] [won|lost|played|travels] [on {day}|in {city}|again|by {n} points].
 [Nothing|Not much|A lot] [happened|is going on|is new] [today|here|in {city}].
 [Don't laugh|Don't be surprised|Please be patient|I hope this is fine|Sorry for the noise here].
+[My|Our] [son|daughter|nephew|niece|grandson|little girl] [sits|is] [next to me|at the kitchen table|on my lap] with \
+[a worksheet|her homework|a school book|a quiz card].
+[My|Her|His] [homework|project|test|talk|essay] [is due|must be ready|has to be in] [on {day}|tomorrow|by tonight|at \
+noon].
+[The|My] [teacher|professor|tutor] [marks|checks|collects] it [on {day}|tomorrow|right after the break].
+[I|We] [bet|have a bet with|made a bet with] {name} [over|for] [five euros|an ice cream|a coffee|a pint|ten pounds|a \
+pizza].
+The loser [pays|has to pay|cooks|washes up|buys the drinks] [tonight|on {day}|for everyone|].
+{name} [thinks|claims|swears|is sure] [I am wrong|I'm wrong|she knows better|he knows everything] [and laughs at me|].
+If I [win|am right], [{name}|my brother] [owes me|has to buy me|pays for] [a drink|a cake|{n} euros].
+[We are|We're] at the [pub|bar|cafe|airport|dentist|hairdresser]  and [there is a quiz|the queue is long|it's loud].
+[Our|My] quiz team [is called|plays as] "The {animals}" and [we lead by {n} points|we are last|{name} is our captain].
+[We have|There are] [thirty seconds|a minute|two minutes] [left|on the clock][.|, hurry.]
+[The|This] crossword [has|wants] [{n} letters|a short word] [here|in row {n}] and [I'm stuck|I am stuck|my pen is dry].
+[I'm|I am] [eight|nine|ten|twelve|seventy|eighty] years old and [I love quizzes|still curious|in year four|retired].
+[I'm|I am] [a nurse|a pensioner|a student|a mum of three|a bus driver|a baker] [from {city}|in {country}|] and [I like \
+quizzes|new to computers|a bit shy].
+[English|This language] is not my [first|mother] [language|tongue], [sorry|so excuse me|please be patient].
+[Sorry|Excuse me|Sorry about this], my [spelling|English|keyboard|typing] is [bad|terrible|not good|broken].
+[My|The] [granddaughter|wife|husband|son] [set this up|installed this|showed me how to use this] [yesterday|for me|].
+[I|We] [used to know|once knew] [all of this|such things|every answer] [at school|when I was young|as a child].
+Don't ask [why I need this|why|how I got here], [it's a long story|long story|trust me].
+[It's|It is] [past midnight|three in the morning|lunch time|nearly nine] and [I can't sleep|the kids are awake|I'm \
+hungry].
+[Long|Busy|Nice|Strange] day[.| today.|, honestly.| at work.|, I tell you.]
+[The|Our] [wifi|internet|power] was [off|down] [all day|since {day}|for {n} hours][.|, but now it works.]
+[I|We] [just|] [moved|are moving] from {city} to {city2} [with|and have] [a {animal}|{n} boxes|two kids].
+[My|Our] [flight|train] [leaves|goes] in {n} minutes  and [I'm bored|there is no coffee|{name} is late].
+[I'm|I am] [writing|making|preparing] [a card|a speech|a quiz|a lesson|a story] [for|with] [{name}|my class|my \
+mum|the kids].
+[Yesterday|Last night|On {day}] [{name}|my dad|the man on TV] [asked|mentioned|talked about] something [like \
+that|similar|], [and|but] [nobody answered|we all laughed|I fell asleep].
+[There was|I saw] a [question|show|programme|clip|podcast] [about this|like this|about {animals}] [on TV|on the \
+radio|online] [last night|on {day}|].
+[My|Our] [class|group|team|table] [is learning|learns|does] [about|] [{country}|{animals}|numbers|words|{element}] \
+[this \
+week|right now|].
+[I|We] [looked|searched] [everywhere|in three books|in the dictionary|on my phone] [and|but] [found nothing|gave up].
+[My|The] [phone|tablet|laptop] [battery|screen] is [almost dead|at {n} percent|cracked], [so quick|so be fast|sorry].
+[We|They] [are|were] [sitting|waiting] in the [car|bus|train|kitchen] [to {city}|for hours|] and [play|played] \
+[quiz|a game].
+[I|We] [painted|bought|saw] {n} {colour} {things} [and|but] [{name}|my aunt] [wants|likes] {colour2} ones.
+[One|A] [{animal}|{animal2}] [sat|slept|ran] [in our garden|on the road|under the table] [this morning|on {day}|].
+[I've|I have] [never|not] been [good at|any good with] [this|words|numbers|geography|school], [to be honest|sadly|as \
+you see].
+[Hope|I hope] [you're|you are] [well|having a good day|not too busy] [today|].
+[I'm|I am] [sure|certain] [it's|it is] [easy|simple] [for you|], [but|only] [I can't think of it|not for me|my mind \
+is blank].
+[It's|It is] on the tip of my tongue[.|, really.|, but it won't come out.]
+[Mum|Dad|My sister|Grandma] [says|thinks|told me] [you know everything|you can help|to ask you|computers know that].
+[My|Our] [neighbour|colleague|flatmate] {name} [works|worked] for {n} years in {country}[.| as a cook.| as a teacher.]
+[The|Our] [kids|pupils|guests|players] [get|have] [a point|{n} points|a sweet] for [each|every] [right|correct] answer.
+[She|He] [is|was] [only|just] [four|five|six|seven] and [asks|asked] [so many questions|why all day|me all sorts of \
+things].
+[I|We] [want|wanted] to [surprise|impress|help] [{name}|my teacher|my grandson] [with|by knowing] [this|the answer].
 * [The|Our] [lighthouse|harbour|bakery] near {city} [closes|opens] on {day}.
 * [Two|Some] [sailors|pilots|cooks] from {country} [sat|ate] next to us.
 * My [dentist|lawyer|plumber] [keeps|breeds] {animals}.
@@ -87,9 +142,65 @@ which][,|:|...]
 [I|We] [need|want] to know [this|one thing|something][:|.]
 [Here comes|Here is] [my question|what I need|the question][:|.]
 [And so|So then|Which brings me to this][:|,|...]
+[Long story short|To make it short|Short version|In a nutshell][,|:]
+[So|Anyway], [quick one|one quick thing|here goes|here it is|help me out here][:|...]
+[Could you|Can you|Would you] [settle it|settle this|tell us who is right|save me|help us win][?|:]
+[So|And] [the question|what he asked|what she wants to know|the task|what we need|the clue] [is|was] [this|][:|,]
+[She|He|The teacher|My boy|The host] [asked|asks|wants to know|said][:|,|, and I quote:]
+[Our|The] [quiz|last|next|bonus] question[:| was:| is:| goes:]
+[My|Our] [bet|argument] [is|was] about this[:|.]
+[It|The card|The worksheet|The book] [says|reads|asks][:|,]
+[Maybe|Perhaps|Surely] you [can help|know|remember][:|.|...]
+[I wanted to ask|I have to ask|What I need|I just need to know][:|,|...]
 * [Be that as it may|At all events|To cut it short][,|:]
 * [Before I go on|Before the tea gets cold][,|:]
 * [Here is what puzzles me|What bugs me is this][:|.]
+"""
+# A question inside a situation: {q} and {u} are the question, capitalised or not, and nothing follows it.
+SITUATIONS = """
+[My|Our] [son|daughter|nephew|niece|grandson|little boy] [came home from school|is doing homework|asked me at \
+breakfast|keeps asking] and [I had no answer|I could not help|wants an answer|needs this]: {u}
+I [bet|made a bet with] {name} [five euros|an ice cream|a coffee|ten pounds] that I can [find this out|answer \
+this|get this right]: {u}
+[The|My] [teacher|quiz master|host|boss] [looked at me|pointed at me|called my name] and [asked|said|wanted to \
+know]: {u}
+[In|On] [the quiz|the exam|the radio show|page {n}|my worksheet|a game show] [they asked|it says|there is|it asked]: {u}
+[I'm|I am] [stuck|sitting] in [a waiting room|traffic|a boring meeting|bed with a cold] and [wonder|keep \
+thinking|ask myself]: {u}
+[I|We] [argued|fought|had a fight] with {name} [for an hour|all evening|about this], [so please|so] [settle it|end \
+it|help]: {u}
+[Picture this|Imagine this|Imagine]: [you are on stage|it is the final|a child asks you]. [The question is|You \
+hear]: {u}
+[A|Some] [man|woman|child|tourist|stranger] [on the bus|at the door|in the shop|in {city}] [asked me|wanted to \
+know]: {u}
+[If|Suppose] [a child|a stranger|my boss|{name}] asked you "{q}" what would you [say|answer]?
+[How|What] would you [answer|reply to|say to] [a child|someone|my son|{name}] who asks "{q}"
+{name} [texted|wrote|called] me [at midnight|yesterday|just now] [only|] to ask: {u}
+[For|In] [my|our] [homework|test|school quiz|treasure hunt] [we|I] [have to|must] [answer|solve]: {u}
+[It's|It is] [the last|the only|question {n}|the bonus] [question|thing] [on|of] [the sheet|the quiz|my list]: {u}
+[Not sure|I don't know] [if|whether] you [can help|know this|do this], but {u}
+[I|We] [feel|felt] [silly|stupid|a bit daft] [for asking|asking], but {u}
+[This|It] [may|might|will] [sound|seem] [silly|strange|simple|easy], but {u}
+[I|We] [know|knew] [this|it] [once|as a child|last week], but [not any more|now it's gone|I forgot]: {u}
+[To|So that I can] [win|finish|pass|get my points] [I need|I must know] [this|the answer to this]: {u}
+"""
+# The same with something after the question.
+SITUATIONS_WITH_CLOSE = """
+[My|Our] [son|daughter|niece|pupil|grandson] [asked|asks] me: "{q}" [And I had no idea.|What do I tell him?|Help!|I \
+said I would find out.|I was speechless.]
+[I|We] [bet|have a bet with] {name}: {q} [The loser pays.|I say I know it.|Five euros are at stake.|Who is right does \
+not matter.]
+{q} [My|Our] [homework|quiz|essay|test] [depends on it|needs it|is due tomorrow|can't wait]. [Thanks|Thank you|Cheers].
+[Hi|Hello|Hey], {name} here[.|!] {q} [Asking for a friend.|My son wants to know.|It's for school.|I'm in a hurry.]
+{q} [It's|It is] for [my daughter's homework|a pub quiz|a bet|my crossword|school|a birthday card|my grandma].
+{q} [I|We] [asked|tried] [{name}|everyone here|my dad|two teachers] [already|] and [nobody knew|got no answer].
+{q} [That is|That's|It's] [all I need|the question|what he asked me|what it says here|question {n}][.|, thanks.]
+[So|Well], I was [reading|cooking|walking|working] and thought: {q} [Weird, I know.|You know me.|Just curious.]
+[On|In] [the bus|class|the pub|the garden] [someone|a boy|{name}] [asked|shouted]: {q} [Everyone went quiet.|I \
+blushed.|Nobody answered.|We all looked at each other.]
+[I can't|I could not] sleep. {q} [It keeps me awake.|Silly, isn't it?|Then I can rest.]
+{q} [Don't laugh|Don't judge me], I [really|honestly] [forgot|don't know].
+[My|The] [clue|card|sheet|screen] says "{q}" and [I am lost|I have no clue|I must answer|time is running out].
 """
 # How the question is meant and should be answered; {q} and {u} are the question, capitalised or not.
 MANNERS = """

@@ -70,6 +70,30 @@ PAIRS = Grammar.read(
     {1} [Both answers please.|Then] {2}
     {1} {2} [Answer both.|Both, please.|Please answer both.|In this order.|Both answers, please.|Thanks for both.]
     {1} And {u2} [Answer both.|Both, please.|Thanks for both.]
+    {b1}, and while [you are at it|we're at it|I'm asking|I have you], {u2}
+    {b1} and, [if you know|if possible|while we are here|please], {u2}
+    [Not only|First] {u1} [But also|But then]: {u2}
+    [Both|Two things] [for|from] [my homework|the quiz|school|our bet|the crossword]: {1} [And|] {2}
+    [My|The] [son|daughter] asks "{1}" and [my|the] [wife|husband|neighbour|other one] asks "{2}"
+    [I|We] [want|need|have] to know two things[:|.] {u1} [And|And also|Plus]: {u2}
+    [I was|We were] asked two things. {1} And {u2}
+    {1} [That's|That is] the first. {2} [That's|That is] the second.
+    {1} [Oh|Ah|Hm|Wait|Sorry][,|...] [and|also] {u2}
+    {1} [Oh and|Oh, also|P.S.|PS:|One last thing:|And lastly,|And one more:|Before I forget:] {u2}
+    [Answer|Tell me|Say] [both|two things][:|, please:] {u1} [and|&|plus] {u2}
+    [Quick fire|Rapid fire|Speed round|Double question|Two in one|Combo][:|!] {1} {2}
+    {b1}? {b2}?
+    {b1}?? {b2}??
+    {b1}... and {u2}
+    {b1}, plus {u2}
+    {b1}. {b2}.
+    [Hi|Hello|Hey][,|!] {u1} [And|Also|Then] {u2} [Thanks|Thank you|Cheers|Ta][!|.]
+    [Can|Could|Would] you [help me with|answer|do] two [things|questions][?|, please?] {1} {2}
+    [Easy|Simple] one first: {u1} [Now the|And the] [hard one|second|other]: {u2}
+    {1} [If you know that|If that was easy|When that is done|Since you know that], {u2}
+    [It's|This is] [me|{name}] [again|] with two questions[:|.] {1} {2}
+    [part one|part 1|one|first|1st] - {b1}, [part two|part 2|two|second|2nd] - {b2}
+    {1} [Same|Another|New] [sheet|quiz|kid|bet], [second question|next one][:|,] {u2}
     * To begin with: {u1} To end with: {u2}
     * {1} Apart from that, {u2}
     * {1} On another note: {u2}
@@ -107,6 +131,17 @@ TRIPLES = Grammar.read(
     [First|Firstly], {u1} [Second|Secondly], {u2} [Third|Thirdly|Finally], {u3}
     [First question|Question 1]: {1} [Second question|Question 2]: {2} [Third question|Question 3]: {3}
     {1} {2} {3} [Answer all.|All three, please.|In this order.|Thanks!]
+    {b1}? {b2}? {b3}?
+    {b1}. {b2}. {b3}.
+    {1} {2} Oh, and {u3}
+    {1} And {u2} [Oh and|And one last thing:|And finally,|P.S.] {u3}
+    [Three|3] things [for|from] [my homework|the quiz|school|the crossword]: {1} {2} And {u3}
+    [Quick fire|Rapid fire|Speed round|Triple question][:|!] {1} {2} {3}
+    [I|We] [want|need|have] to know three things[:|.] {b1}, {ub2} and {u3}
+    [Can|Could|Would] you answer three [things|questions]? {1} {2} {3}
+    one: {u1} two: {u2} three: {u3}
+    {b1}, plus {ub2}, plus {u3}
+    {b1} + {ub2} + {u3}
     * {1} On we go: {u2} And to finish: {u3}
     * [A trio|Triple]: {b1} ~ {ub2} ~ {u3}
     """

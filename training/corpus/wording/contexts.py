@@ -18,11 +18,14 @@ from training.corpus.words import CITIES, COLOUR_WORDS, COUNTED, NAMES
 
 SENTENCES = Grammar.read(contexts.SENTENCES, reserved=RESERVED)
 BRIDGES = Grammar.read(contexts.BRIDGES, reserved=RESERVED)
+SITUATIONS = Grammar.read(contexts.SITUATIONS, reserved=RESERVED)
+SITUATIONS_WITH_CLOSE = Grammar.read(contexts.SITUATIONS_WITH_CLOSE, reserved=RESERVED)
 MANNERS = Grammar.read(contexts.MANNERS, reserved=RESERVED)
 MANNERS_WITH_CLOSE = Grammar.read(contexts.MANNERS_WITH_CLOSE, reserved=RESERVED)
 REJECTED_FIRST = Grammar.read(contexts.REJECTED_FIRST, reserved=RESERVED)
 REJECTED_LAST = Grammar.read(contexts.REJECTED_LAST, reserved=RESERVED)
 BRIDGE_RATE = 0.55
+SITUATION_RATE = 0.3
 _WORDS = {
     "country": tuple(CAPITALS),
     "city": CITIES,
@@ -56,7 +59,9 @@ def _context(rng: Random, held_out: bool) -> str:
 
 
 def in_context(question: str, rng: Random, held_out: bool = False, only_before: bool = False) -> str:
-    """The question after, before or between one to four sentences of talk."""
+    """The question inside a situation, or after, before or between one to four sentences of talk."""
+    if not held_out and rng.random() < SITUATION_RATE:
+        return _in_situation(question, rng, only_before)
     after = 0 if only_before else rng.choices((0, 1, 2), (6, 3, 1))[0]
     before = rng.choices((0, 1, 2, 3, 4), (0 if after == 0 else 3, 5, 4, 2, 1))[0]
     new = rng.randrange(before + after) if held_out else -1
@@ -68,6 +73,15 @@ def in_context(question: str, rng: Random, held_out: bool = False, only_before: 
     if after and text[-1] not in "?.!":
         text += rng.choice("??.")
     return " ".join((*sentences[:before], text, *sentences[before:]))
+
+
+def _in_situation(question: str, rng: Random, only_before: bool) -> str:
+    is_last = only_before or rng.random() < 0.5
+    text = (SITUATIONS if is_last else SITUATIONS_WITH_CLOSE).say(rng)
+    while only_before and not text.endswith(("{q}", "{u}")):
+        text = SITUATIONS.say(rng)
+    ended = question if question[-1] in "?.!" or text.endswith(("{q}", "{u}")) else f"{question}?"
+    return filled(text, rng).replace("{q}", ended).replace("{u}", uncapitalised(ended))
 
 
 def in_manner(question: str, rng: Random, held_out: bool = False, only_before: bool = False) -> str:

@@ -70,6 +70,50 @@ PHRASES = Grammar.read(
     what {np}
     what is {np} [called|then|really|please|pls]
     [How about|What about] {np}?
+    For [ten|a hundred|a thousand|five|bonus] points: [what is|] {np}[?|]
+    [Your|The] [next|last|bonus|first|final] question[:| is:| tonight:] {np}[?|.]
+    [I'll take|Let me try|I choose] {np} for [two hundred|100|500][.|, please.]
+    [Google|Search|Look up|Check|Lookup|Search for|Find out] {np}[.|, please.|]
+    [answer|info|fact] [on|about|for]: {np}
+    {np} [answer|quiz|pls help|help pls|quick|homework help]
+    [Which|What] [answer|word|name|thing] [do I|should I|must I|can I] [give|write|put|say] for {np}?
+    [How|What] would you [answer|say|reply] [if|when] [someone|a child|a teacher] [asks|asked] [you|] for {np}?
+    [I'd|We'd|I would|We would] [love|like|be glad] to [know|learn|hear|find out] {np}[.| please.|, if you can.|]
+    [It|This] [asks|is asking|wants|says to give] {np}[.|, and I don't know it.|. What do I write?]
+    [Settle|Help us settle] [a bet|an argument|this]: [what is|what's|] {np}?
+    [I|We] [bet|think] you [don't|do not] know {np}[.|!|, do you?|. Do you?]
+    [Bet you|I bet you|Surely you] [can|know how to] [tell me|name|say] {np}[.|!|, right?]
+    [Enlighten|Remind|Tell|Teach] [me|us]: [what is|what's] {np}?
+    [Somebody|Someone|Anybody|Anyone] [knows|know] {np}?
+    [There is|There's] [one thing|something] I [need|forgot|don't know|want to know]: {np}.
+    {np} - [that is what I need|that's my question|that's all I want to know|this is what I'm after|can you help][.|?]
+    {np}, [that is|that's] [what|all] [I need|I want to know|I'm asking|they asked][.|, nothing else.]
+    {np} [is|was] [what|which] [again|now|though|exactly|then]?
+    {np} [slipped my mind|escapes me|won't come to me|is what I forgot][.|. Help.|, what is it?]
+    What [again|exactly|on earth|in the world] is {np}?
+    What, [please|then|now|again], is {np}?
+    What [was|is] it again, {np}?
+    Is there [anyone|someone|a way] [who can tell me|to find out|who knows] {np}?
+    [Could|Can|Would] [someone|you|anybody|u] [fill me in on|enlighten me about|help me out with|help with] {np}?
+    [May|Can|Could] [I|we] [have|get|know|hear] {np}[, please|]?
+    [Whats|Wats|What is|Tell me] {np} [again|called|in short|in one word|mate|dear|my friend|love][?|]
+    I [wasn't|was not] [listening|at school] when [we learned|they taught us] {np}[.|. What is it?|. Please tell me.]
+    [Write|Put|Type] {np} [here|below|for me|in one sentence][.|, please.]
+    [A friend|My wife|My husband|Grandpa|My niece|A colleague|Our guide] [would like|needs|is looking for|can't \
+    remember] \
+    {np}[.|, can you help?|. What is it?]
+    My [son|daughter|teacher|wife|friend] [needs|must learn|has to name|should know] {np}[.|. What is it?|, so?]
+    [Not|I am not] [sure|certain] what {np} [is|could be][.|. You?|, are you?]
+    [Suppose|Imagine|Say] someone asks [you|me] [for|about] {np}[.|:|,] [what is it?|what do you say?|what would you \
+    say?]
+    [We|I] [need|have] to [fill in|write down|learn|name] {np} [for school|in the form|tomorrow|in the quiz][.|: what \
+    is it?]
+    [Quiz|Trivia|Test|Exam] [time|question]: [what is|what's|] {np}?
+    [One|A] [word|sentence] [will do|is enough]: {np}[?|.|, please.]
+    [Hey|Hi|Yo|Hello|Hiya] [there|mate|bot|you|], [what's|what is|whats|tell me] {np}[?|]
+    {np}, [go|please answer|over to you|your turn|if you please|would you][!|?|.]
+    [Be a dear|Be so kind|Do me a favour|Be a star] and tell me {np}[.|, please.|]
+    [Is it|It's] [hard|easy] to say what {np} is[?|. Can you?|. So tell me.|, or not?]
     * What, [if I may ask|by the way|in fact|if you please], is {np}?
     * [Kindly|Be so good and|Go ahead and] <tellme> {np} [to me|for me|now].
     * It [would help|is important] to [know|learn|hear] {np}.
@@ -94,6 +138,23 @@ INDIRECT = Grammar.read(
     You [know|surely know|must know] {i}[?|, right?|, don't you?|. Tell me.]
     [The|My] [question|task|next question|riddle] is {i}.
     It is [about|a question about] {i}.
+    For [ten|a hundred|a thousand|bonus] points: {i}?
+    [I'd|We'd|I would|We would] [love|like|be glad] to [know|learn|hear|find out] {i}[.| please.|]
+    [Settle|Help us settle] [a bet|an argument|this]: {i}?
+    [I|We] [bet|think] you [don't|do not|can't] [know|tell me|say] {i}[.|!|, or can you?]
+    [Google|Search|Look up|Check|Find out|See if you can find out] {i}[.|, please.|]
+    [It|My book|The sheet|Question three|This card] [asks|is asking|wants to know] {i}[.|, and I don't know it.|. Help.]
+    [The kids|My pupils|My nephew|Grandpa|My niece|A colleague|Our guide|Mum] wondered {i}[.|, can you help?]
+    [It|This] [slipped my mind|escapes me|is on the tip of my tongue]: {i}?
+    [How|What] would you answer [if|when] [someone|a child] [asks|asked] {i}?
+    [Could|Can|Would] [someone|you|anybody|u] [fill me in on|enlighten me|help me out with|explain to me] {i}?
+    [I|We] [can't|cannot|could not] [figure out|find out|work out|agree on|remember] {i}[.|. Can you?|, sorry.]
+    I [keep|am always] [forgetting|asking myself|wondering] {i}[.|. You know it?]
+    [My|Our] [son|daughter|teacher|friend] [doesn't|does not] know {i}[.|. Do you?|, and neither do I.]
+    [Not|I am not] [sure|certain|clear] {i}[.|. You?|, are you?]
+    [Please|Kindly|Do] [tell|remind|inform|teach] [me|us] {i}[.|, would you?|, thanks.|]
+    [It is|It's] [for a quiz|for school|my homework]: {i}?
+    [Does|Would] anyone know {i}[?|, please?]
     * [Any chance you know|Is there a chance you know|Somebody must know] {i}?
     * [Everyone here|Nobody here|My whole class] [forgot|wonders] {i}.
     * [It would help|It is important] to [know|learn] {i}.
