@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from training.corpus import longchats, tools
-from training.corpus.cores import arithmetic, counting, followups, instructions, talk
+from training.corpus.cores import arithmetic, counting, followups, instructions, rhymes, talk
 from training.corpus.cores.core import Core
 from training.corpus.cores.relations import FACT_KINDS, fact_core, several_facts
 from training.corpus.cores.stories import story
@@ -28,7 +28,8 @@ MakeCore = Callable[[Random, bool], Core]
 SEVERAL = "several questions"
 TEST_SET = Exclusion(question.question for question in load_test_set())
 MAX_DRAWS = 1000
-_COUNTING_RATE = 0.65
+# Counting what stands in the message, the number of one thing that it counts, and counting up.
+_COUNTING_WEIGHTS = (60, 20, 20)
 
 
 def _fact_maker(kind: str) -> MakeCore:
@@ -37,7 +38,9 @@ def _fact_maker(kind: str) -> MakeCore:
 
 def _count(rng: Random, held_out: bool) -> Core:
     """Counting up, or counting what the message names."""
-    return (counting.counting if rng.random() < _COUNTING_RATE else instructions.count)(rng, held_out)
+    makers = (counting.counting, counting.amounts, instructions.count)
+    make = rng.choices(makers, _COUNTING_WEIGHTS)[0]
+    return make(rng, held_out)
 
 
 CORES: Mapping[str, MakeCore] = {
@@ -47,14 +50,14 @@ CORES: Mapping[str, MakeCore] = {
     "list": instructions.lists,
     "repeat": instructions.repeat,
     "count": _count,
-    "rhyme": instructions.RHYME_OF.core,
+    "rhyme": rhymes.rhyme,
     "uppercase": instructions.uppercase,
     "stories": story,
     UNKNOWN: unknown,
 }
 # Questions that may stand beside others in one message: their answers are sentences.
 _COMBINED = (*FACT_KINDS, *FACT_KINDS, *arithmetic.MAKERS, *arithmetic.MAKERS, "rhyme")
-_SHORTENED_RATE = 0.25
+_SHORTENED_RATE = 0.45
 _TOOL_CONTEXT_RATE = 0.15
 # How often a question stands beside another one that is rejected, and of what kind the other is.
 _REJECTION_RATE = 0.06
@@ -76,7 +79,7 @@ SYSTEM_MESSAGES = tuple(
 def shares(progress: float) -> dict[str, float]:
     """The share of each kind when this share (0 to 1) of the training is done."""
     return {
-        "small talk": 0.035,
+        "small talk": 0.04,
         "capitals": 0.065,
         "continents": 0.025,
         "colours": 0.022,
@@ -86,21 +89,21 @@ def shares(progress: float) -> dict[str, float]:
         "plurals": 0.012,
         "days and months": 0.035,
         "units": 0.03,
-        "general knowledge": 0.04,
+        "general knowledge": 0.055,
         "sums": 0.065,
         "differences": 0.055,
         "products": 0.035,
         "comparisons": 0.012,
-        "list": 0.025,
-        "repeat": 0.045,
-        "count": 0.035,
-        "rhyme": 0.02,
+        "list": 0.03,
+        "repeat": 0.06,
+        "count": 0.06,
+        "rhyme": 0.04,
         "uppercase": 0.028,
         "stories": 0.025,
-        UNKNOWN: 0.11,
-        SEVERAL: 0.12,
-        followups.KIND: 0.07,
-        "tool calls": 0.16,
+        UNKNOWN: 0.13,
+        SEVERAL: 0.17,
+        followups.KIND: 0.105,
+        "tool calls": 0.21,
         "tool results": 0.012,
         "no tool needed": 0.015,
         "drill": max(0.0, 0.3 - 3 * progress),

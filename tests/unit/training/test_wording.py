@@ -122,7 +122,7 @@ def test_several_questions_are_answered_in_their_order() -> None:
 def test_known_and_unknown_things_have_the_same_sentence_frames() -> None:
     """The frame alone does not show whether there is an answer."""
     texts: dict[bool, set[str]] = {True: set(), False: set()}
-    for sample, _ in zip(training_samples(2, 0, 0.0), range(4000), strict=False):
+    for sample, _ in zip(training_samples(2, 0, 0.0), range(6000), strict=False):
         words = str(sample.prompt[-1]["content"]).split()
         texts[is_hedge(sample.wanted)].add(" ".join(words[:3]).lower())
     assert len(texts[True] & texts[False]) > 100

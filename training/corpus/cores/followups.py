@@ -9,12 +9,14 @@ from random import Random
 from training.corpus.arithmetic import LARGEST_TERM
 from training.corpus.cores import instructions
 from training.corpus.cores.arithmetic import sums
+from training.corpus.cores.contrasts import PRONOUNS
 from training.corpus.cores.core import Core
 from training.corpus.cores.relation import UNKNOWN, grammar
 from training.corpus.cores.relations import RELATIONS
 from training.corpus.cores.talk import INTRODUCTIONS
 from training.corpus.hedges import hedge
 from training.corpus.tables import talk
+from training.corpus.wording.chat_frames import uncapitalised
 from training.corpus.words import COMMON, any_name
 
 KIND = "follow-ups"
@@ -22,6 +24,9 @@ AND_OF = grammar(talk.AND_OF)
 AGAIN = grammar(talk.AGAIN)
 WHO_AM_I = grammar(talk.WHO_AM_I)
 AND_PLUS = grammar(talk.AND_PLUS)
+AND_MINUS = grammar(talk.AND_MINUS)
+AND_DOUBLE = grammar(talk.AND_DOUBLE)
+WHY = grammar(talk.WHY)
 IN_UPPERCASE = grammar(talk.IN_UPPERCASE)
 _CHAINED = tuple(relation for relation in RELATIONS if relation.kind != "units")
 _WITH_PRONOUN = tuple(relation for relation in RELATIONS if relation.pronoun is not None)
@@ -36,7 +41,8 @@ class Thread:
 
 
 def thread(rng: Random, held_out: bool = False) -> Thread:
-    make = rng.choices((_same_relation, _pronoun, _again, _name, _plus, _uppercase), (5, 2, 2, 3, 2, 1))[0]
+    makers = (_same_relation, _pronoun, _again, _name, _calculated, _uppercase, _why)
+    make = rng.choices(makers, (10, 5, 4, 5, 6, 2, 2))[0]
     return make(rng, held_out)
 
 
@@ -70,7 +76,11 @@ def _pronoun(rng: Random, held_out: bool) -> Thread:
     first = rng.choice(firsts)
     x = rng.choice([x for x in second.pairs if x in first.pairs])
     assert second.pronoun is not None
-    return Thread((first.core(rng, x=x),), Core(KIND, second.pronoun.say(rng, held_out), second.say(x)))
+    asking = [second.pronoun, *(asked for relation, _, asked in PRONOUNS if relation is second and not held_out)]
+    text = rng.choice(asking).say(rng, held_out)
+    if rng.random() < 0.3:
+        text = f"{rng.choice(('And', 'Ok, and', 'Thanks. And', 'And now,', 'So'))} {uncapitalised(text)}"
+    return Thread((first.core(rng, x=x),), Core(KIND, text[:1].upper() + text[1:], second.say(x)))
 
 
 def _again(rng: Random, held_out: bool) -> Thread:
@@ -87,15 +97,33 @@ def _name(rng: Random, held_out: bool) -> Thread:
     return Thread((introduction, *between), Core(KIND, WHO_AM_I.say(rng, held_out), f"Your name is {name}."))
 
 
-def _plus(rng: Random, held_out: bool) -> Thread:
+def _calculated(rng: Random, held_out: bool) -> Thread:
+    """A sum, then the same with more, with less, or doubled."""
     while True:
         opening = sums(rng)
         total = int(opening.answer.split("= ")[1].rstrip("."))
         if total <= LARGEST_TERM:
             break
-    more = rng.randint(1, 20)
-    text = AND_PLUS.say(rng, held_out).format(b=more)
-    return Thread((opening,), Core(KIND, text, f"{total} + {more} = {total + more}."))
+    match rng.choice(("plus", "plus", "minus", "double")):
+        case "plus":
+            more = rng.randint(1, 20)
+            return Thread((opening,), _step(AND_PLUS.say(rng, held_out), more, f"{total} + {more} = {total + more}."))
+        case "minus":
+            less = rng.randint(0, min(total, 20))
+            return Thread((opening,), _step(AND_MINUS.say(rng, held_out), less, f"{total} - {less} = {total - less}."))
+        case _:
+            return Thread((opening,), _step(AND_DOUBLE.say(rng, held_out), total, f"{total} + {total} = {2 * total}."))
+
+
+def _step(template: str, term: int, answer: str) -> Core:
+    text = template.format(b=term)
+    return Core(KIND, text[:1].upper() + text[1:], answer)
+
+
+def _why(rng: Random, held_out: bool) -> Thread:
+    """The reason of a fact, which nobody taught."""
+    text = WHY.say(rng, held_out)
+    return Thread((rng.choice(RELATIONS).core(rng),), Core(UNKNOWN, text[:1].upper() + text[1:], hedge(rng)))
 
 
 def _uppercase(rng: Random, held_out: bool) -> Thread:

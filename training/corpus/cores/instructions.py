@@ -1,14 +1,14 @@
-"""Short instructions: list, repeat, count, rhyme, uppercase."""
+"""Short instructions: list, repeat, count, uppercase."""
 
 from __future__ import annotations
 
 from random import Random
 
 from training.corpus.cores.core import Core
-from training.corpus.cores.relation import Relation, grammar
-from training.corpus.instructions import LISTS, NUMBER_WORDS, RHYMES
+from training.corpus.cores.relation import grammar
+from training.corpus.instructions import LISTS, NUMBER_WORDS
 from training.corpus.tables.numbers import in_words
-from training.corpus.words import COMMON, any_city, any_name, any_sentence, any_word, new_word
+from training.corpus.words import COMMON, any_city, any_name, any_sentence, any_word
 
 LIST_FRAMES = grammar(
     """
@@ -42,6 +42,27 @@ LIST_FRAMES = grammar(
     [Mention|Recite|State|Suggest|Pick|Choose|Collect|Find] {n} {x}[.|, please.|]
     [I'm|I am|We are] [making|writing] a list of {x}[.|,|:] [give|tell|name] [me|us|] {n}[.|, please.]
     [There are|You know] many {x}[.|,|:] [name|tell me|give me|list] {n}[.|, please.| of them.]
+    [Could|Can|Would|Will] you [give me|name|list|think of] [any|just|exactly|] {n} {x}[?|, please?| for me?]
+    [What|Which] {n} {x} [can you think of|could I draw|would you name|do you remember|come to your mind|spring to \
+    mind]?
+    [I'd|I would] [like|love] [a list with|a list of|to hear|to have] {n} {x}[.|, please.|]
+    [Give|Tell|Show] [us|the class|my son|my daughter] {n} {x}[.|, please.|]
+    [My|Our] [daughter|kid|nephew|pupils|little one] [is learning|learns|must learn] {x}[.|:|,] [name|give us|tell \
+    us] {n}[.|]
+    [Let's|Let us] [name|list|collect] {n} {x}[.|, you begin.|!|]
+    [Quiz|Game|Challenge|Task|Exercise]: [name|list|write|give] {n} {x}[.|!|]
+    [Bet you can't|I bet you can|Try to|See if you can|Can you even] [name|list] {n} {x}[.|!|?]
+    {x}: [give me|name|list|I need] {n}[.|, please.|!|]
+    {x} - {n} [please|pls|of them|examples|][.|]
+    [Hey|Hi|Hello|Ok|So|Now][,|] [name|list|give me|tell me] {n} {x}[.|, please.|]
+    [What|Which] are {n} [kinds|sorts|examples|types] of {x}?
+    Examples of {x}[, {n} of them|: {n}|, just {n}|, {n} please][?|.]
+    [I'm|I am] looking for [the names of|] {n} {x}[.|, can you help?|. Which?]
+    [For|On] my [list|poster|essay|homework] I [need|want|must write] {n} {x}[.|, please.|. Which ones?]
+    [Not all|Not every one|No need for all], [just|only] {n} {x}[.|, please.]
+    [Say|Name|List] {x}[.|,|;] {n} [are|will be|is] [enough|fine][.|, thanks.]
+    If I [ask|asked] [for|you for] {n} {x}, [what|which] [do|would] you [say|name]?
+    There [must be|are] [more than|at least] {n} {x}[.|,|:] [name|give me|tell me] {n}[.|, please.]
     * [Think of|Come up with] {n} {x}.
     * Let me hear {n} {x}.
     * [Provide|Supply] {n} {x} for my list.
@@ -61,6 +82,16 @@ TIMES_FRAMES = grammar(
     {n} times {x}, please.
     [Say|Write] {x} {n} times in a row[.|]
     [Let me hear|Give me|Show me] [the word|] {x} {n} times[.|]
+    [I'd like|I would like|I want] you to [say|write|repeat|type] [the word|] {x} {n} times[.|, please.|]
+    [Could|Can|Would|Will] you [please|] [put|print|output|give me] [the word|] {x} {n} times[?|, please?]
+    [Print|Put|Chant|Shout|Spell out|Echo|Copy|Paste] [the word|] {x} {n} times[.|!|, please.|]
+    [Write|Say|Type] {n} times [the word|] {x}[.|!|, please.|]
+    [Write|Give me|I need] [a line with|one line with|a row of] {n} times {x}[.|]
+    [My|The] [teacher|coach] [says I must|wants me to|makes me] [write|say] {x} {n} times[.|, do it for me.]
+    How [does it look|does it sound] if [you|I] [write|say] {x} {n} times?
+    [Can I|May I|I want to] [see|have|get] {x} {n} times[?|.|]
+    [All together|Everybody|Come on|Now you]: {x}, {n} times[!|.]
+    [Nothing but|Only|Just] {x}, {n} times[.|!|, please.]
     * Let the word {x} be [said|written] {n} times.
     * I want to [see|read] {x} [written|said] {n} times.
     """
@@ -80,6 +111,24 @@ ECHO_FRAMES = grammar(
     echo {x}
     repeat {x}
     repeat after me {x}
+    [Say|Repeat|Write|Type|Echo|Copy] [after|with] me[,|:] {x}
+    [Now|Ok|So|Please|Kindly|Hey,|Right,] [say|repeat|write|echo|copy|type] [this|] [exactly|]: {x}
+    [Repeat|Say|Write|Echo|Copy] exactly: {x}
+    [Say|Write|Repeat|Type] [it|this] [exactly|just] [like this|as I do|as I wrote it|as it stands]: {x}
+    [Write|Say|Repeat|Copy] [only|just|nothing but|no more than] [this|the following|these words]: {x}
+    [Just|Simply|Only] [write|type|print|answer]: {x}
+    [You|Your turn to] [say|repeat]: {x}
+    [I'd like|I would like|I want|I need] you to [write|say|type|echo|print] [this|exactly this|the following|]: {x}
+    [Will|Could|Would|Can] you [please|just|kindly] [say|repeat|echo|write]: {x}
+    [Give|Write|Send|Say] me exactly [this|the following]: {x}
+    [Your|The] [only|whole|full|next] [answer|reply|message] [is|must be|shall be|has to be]: {x}
+    [Answer|Reply|Respond] with [exactly|only|nothing but] [this|these words|the following]: {x}
+    [Text|Words|Sentence|Line|Phrase] to [repeat|copy|echo|say]: {x}
+    [Take|Here is] [this|my] [text|line|sentence] and [repeat|copy|echo|say] it[ word for word|]: {x}
+    [Let me|I want to] [see|hear|read] [you say|you write|you repeat|] [this|these words]: {x}
+    Without [adding|changing] [a word|anything|a letter][,|:] [say|write|repeat]: {x}
+    [say|write|type|print|copy] {x}
+    [pls|plz|please] [say|write|repeat|echo|copy] {x}
     * [Read|Sing] this [back|back to me]: {x}
     * Your answer should be: {x}
     * I say something and you say it too: {x}
@@ -93,6 +142,9 @@ OFTEN_FRAMES = grammar(
     I [want|need|would like] [to hear|to see|to read|] [the word|] {x} {n}[.|, please.]
     [Let me hear|Give me|Show me] [the word|] {x} {n}[.|]
     [Just|Only|Simply] [say|write|repeat] {x} {n}[.|]
+    [Chant|Shout|Echo|Copy|Print] [the word|] {x} {n}[.|!|, please.|]
+    [Write|Say] {x} {n} [for me|in a row|please][.|]
+    [Now|Hey,|Please,|Come on,] [say|write] {x} {n}[.|!]
     * {x} should [appear|be there] {n}.
     """
 )
@@ -118,6 +170,19 @@ QUOTING_FRAMES = grammar(
     [Say|Tell me|Speak|Pronounce] [the word|the words|the sentence] "{x}"[.|]
     [Don't|Do not] [change|add] [a word|anything|a letter], [repeat|copy|say]: {x}
     [I say|When I say] "{x}"[,|:] you say [the same|it too|it back][.|]
+    [Say|Write|Type|Print|Repeat] [exactly|only|just|nothing but|precisely] [the words|the text|the sentence|the \
+    line|] "{x}"[.|]
+    [Could|Can|Would|Will] you [please|just] [say|write|repeat|type] [exactly|word for word|] "{x}"[?| please?]
+    [I'd like|I would like|I want|I need] [to hear|to read|you to say|you to type|you to print] "{x}"[.|, please.|]
+    Let [it|the answer|your answer] [say|be|read] "{x}"[.|]
+    [My|The] [test|boss|son|teacher] [wants|needs|expects] you to [say|write|answer|reply] "{x}"[.|]
+    [What do you say if you|How do you] [repeat|echo|copy] "{x}"?
+    [Read|Say] "{x}" [back|aloud|out loud|once][.|, please.|]
+    [Write|Say] [it|this] with [the|] [same|exactly these] [letters|words]: "{x}"
+    [Reply|Answer|Respond] "{x}" [and nothing else|and no more|only][.|]
+    [Nothing else than|Just these words|Only this]: "{x}"
+    [Open your mouth and|Be nice and|Come on,|Now,] say "{x}"[.|!|]
+    [Echo|Print|Output|Return|Display] the [string|text|line|words] "{x}"[.|]
     * [Parrot|Mirror|Mimic][:|] "{x}"
     * [Give|Hand] me "{x}" [back|again][.|]
     """
@@ -297,44 +362,3 @@ def uppercase(rng: Random, held_out: bool = False) -> Core:
     quoted = rng.choice((words, words, words, f'"{words}"', f"'{words}'"))
     text = _sentence(UPPERCASE_FRAMES.say(rng, held_out), x=quoted)
     return Core("uppercase", text, words.upper(), tuple(quoted.split()), is_literal=True)
-
-
-RHYME_OF = Relation(
-    "rhyme",
-    {word: rhyme.capitalize() for word, rhyme in RHYMES.items()},
-    "{y} rhymes with {x}.",
-    grammar(
-        """
-        [What|Which word|What word] rhymes with {x}? => [what|which word] rhymes with {x}
-        [What|Which word|What word] [does {x} rhyme with|has a rhyme with {x}]? => what {x} rhymes with
-        What is a [good|simple|] rhyme [for|with|to|on] {x}?
-        [Give|Tell|Find|Show] me [a word that rhymes|something that rhymes|a word rhyming] with {x}[.|, please.|]
-        [Find|Name|Say|Tell me|Think of] a word [that rhymes|which rhymes|rhyming] with {x}[.|, please.]
-        [Give|Tell|Find] me a rhyme [for|with|to|on] {x}[.|, please.|]
-        [Can|Could] you [find|name|tell me|give me] a [rhyme for|word that rhymes with|rhyme on] {x}?
-        [Do you know|Is there|Can you think of] a [rhyme for|word that rhymes with|rhyme on] {x}?
-        I need a [rhyme for|word that rhymes with|rhyme on] {x}[.|, please.]
-        {x} rhymes with[...|?| what?| which word?| ___|]
-        rhyme [for|with|on|to] {x}[?|]
-        {x} rhyme[?|s?]
-        word that rhymes with {x}
-        words rhyming with {x}
-        [Rhyme|Make a rhyme] with {x}[.|, please.]
-        I write a [poem|song] and the line ends with {x}. What [rhymes|fits]?
-        [What|Which word] [sounds|ends] like {x}?
-        {x} and[...|?| what?] [They must rhyme.|It should rhyme.]
-        * For my poem: what goes with {x}?
-        * [Which word|What] has the same ending sound as {x}?
-        * Can anything be rhymed with {x}?
-        """
-    ),
-    grammar(
-        """
-        a rhyme [for|with|to|on] {x}
-        a word that rhymes with {x}
-        a word rhyming with {x}
-        * a good end rhyme for {x}
-        """
-    ),
-    stranger=lambda rng: new_word(rng),
-)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from training.corpus.fact_tables import DAYS, MONTHS
-from training.corpus.instructions import LISTS, RHYMES
+from training.corpus.instructions import LISTS
 from training.corpus.tables.animals import ANIMALS, SOUNDS, YOUNG
 from training.corpus.tables.countries import ADJECTIVES, CAPITALS
 from training.corpus.tables.nature import COLOURS, ELEMENTS
 from training.corpus.tables.numbers import SMALL, TENS
+from training.corpus.tables.rhymes import RHYMES
 from training.corpus.tables.vocabulary import OPPOSITES, PLURALS
 
 _NAMES = (

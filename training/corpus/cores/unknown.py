@@ -194,7 +194,7 @@ _EXCLUSIVE = (
     vocabulary.OPPOSITE_OF,
     vocabulary.PLURAL_OF,
 )
-_IMPOSSIBLE_RATE = 0.3
+_IMPOSSIBLE_RATE = 0.42
 
 
 def unknown(rng: Random, held_out: bool = False) -> Core:

@@ -12,7 +12,7 @@ from training.corpus.wording.contexts import in_context, in_manner
 from training.corpus.wording.noise import noisy
 
 FRAME_RATE = 0.32
-CONTEXT_RATE = 0.17
+CONTEXT_RATE = 0.24
 MANNER_RATE = 0.08
 # Short talk ("Hello") is rarely put among other words.
 TALK_FRAME_RATE = 0.08
