@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from training.corpus.phrasing import Phrasing, Wordings
+from training.corpus.tables.families import FAMILIES as MORE_FAMILIES
 from training.corpus.tables.requests import REQUESTS
 from training.corpus.wording.grammar import Grammar
 from training.corpus.words import any_city, any_name, any_sentence, any_thing, any_word
@@ -312,7 +313,7 @@ _FIXED = (
 def _with_free_requests() -> tuple[ToolFamily, ...]:
     """The families with the free requests of the table, and those that it defines."""
     families = {family.names[0]: family for family in _FIXED}
-    for block in REQUESTS.strip().removeprefix("= ").split("\n= "):
+    for block in f"{REQUESTS.strip()}\n{MORE_FAMILIES.strip()}".removeprefix("= ").split("\n= "):
         head, _, lines = block.partition("\n")
         names, *rest = (part.strip() for part in head.split("; "))
         first = names.split()[0]

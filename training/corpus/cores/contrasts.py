@@ -9,7 +9,7 @@ from training.corpus.cores.core import Core
 from training.corpus.cores.relation import Relation, formatted, grammar
 from training.corpus.phrasing import with_articles
 from training.corpus.tables import contexts
-from training.corpus.tables.talk import AND_OF
+from training.corpus.tables.threads import AND_OF
 from training.corpus.wording.chat_frames import uncapitalised
 from training.corpus.wording.contexts import BRIDGE_RATE, BRIDGES, filled
 from training.corpus.wording.grammar import Grammar

@@ -15,19 +15,19 @@ from training.corpus.cores.relation import UNKNOWN, grammar
 from training.corpus.cores.relations import RELATIONS
 from training.corpus.cores.talk import INTRODUCTIONS
 from training.corpus.hedges import hedge
-from training.corpus.tables import talk
+from training.corpus.tables import threads
 from training.corpus.wording.chat_frames import uncapitalised
 from training.corpus.words import COMMON, any_name
 
 KIND = "follow-ups"
-AND_OF = grammar(talk.AND_OF)
-AGAIN = grammar(talk.AGAIN)
-WHO_AM_I = grammar(talk.WHO_AM_I)
-AND_PLUS = grammar(talk.AND_PLUS)
-AND_MINUS = grammar(talk.AND_MINUS)
-AND_DOUBLE = grammar(talk.AND_DOUBLE)
-WHY = grammar(talk.WHY)
-IN_UPPERCASE = grammar(talk.IN_UPPERCASE)
+AND_OF = grammar(threads.AND_OF)
+AGAIN = grammar(threads.AGAIN)
+WHO_AM_I = grammar(threads.WHO_AM_I)
+AND_PLUS = grammar(threads.AND_PLUS)
+AND_MINUS = grammar(threads.AND_MINUS)
+AND_DOUBLE = grammar(threads.AND_DOUBLE)
+WHY = grammar(threads.WHY)
+IN_UPPERCASE = grammar(threads.IN_UPPERCASE)
 _CHAINED = tuple(relation for relation in RELATIONS if relation.kind != "units")
 _WITH_PRONOUN = tuple(relation for relation in RELATIONS if relation.pronoun is not None)
 

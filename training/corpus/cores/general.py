@@ -11,6 +11,7 @@ from training.corpus.cores.countries import country_forms, no_country
 from training.corpus.cores.relation import Relation, grammar, question
 from training.corpus.tables.countries import CAPITALS, OTHER_NAMES
 from training.corpus.tables.general import CURRENCIES, FACTS, LANGUAGES
+from training.corpus.tables.knowledge import WORDINGS
 from training.corpus.wording.grammar import Grammar
 from training.corpus.wording.sentence_frames import PHRASES
 
@@ -33,18 +34,21 @@ class Fact:
 
 
 def _read(text: str) -> list[Fact]:
-    facts: list[Fact] = []
+    """The facts of a text; an answer that stands there again adds wordings to its fact."""
+    facts: dict[str, Fact] = {}
+    answer = ""
     for line in text.strip().splitlines():
         if line.startswith("- "):
-            facts[-1].phrases.append(line.removeprefix("- "))
+            facts[answer].phrases.append(line.removeprefix("- "))
         elif line.startswith("? "):
-            facts[-1].questions.append(line.removeprefix("? "))
+            facts[answer].questions.append(line.removeprefix("? "))
         else:
-            facts.append(Fact(line))
-    return facts
+            answer = line
+            facts.setdefault(answer, Fact(answer))
+    return list(facts.values())
 
 
-_FACTS = tuple((fact.answer, *fact.grammars()) for fact in _read(FACTS))
+_FACTS = tuple((fact.answer, *fact.grammars()) for fact in _read(FACTS.rstrip() + WORDINGS))
 
 
 _NAMED_FACTS = tuple((answer, phrases) for answer, phrases, _ in _FACTS if phrases is not None)
@@ -88,6 +92,12 @@ LANGUAGE_OF = Relation(
         In {x} [they|people] speak[...|?| what?| which language?| ___]
         I [go|am going|travel|move] to {x}. [What|Which] language [do I need|should I learn|is spoken there]?
         {x}: [what|which] language[?| is spoken there?]
+        [What|Which] language [would|will|can] I [hear|need|have to speak|speak] in {x}? => which language I need in {x}
+        [What|Which] language [is it|do they use|do the locals use|is official] in {x}? => which language they use in \
+        {x}
+        [People|Folks|They|Children] in {x} [talk in|speak|use|learn] [which|what] language?
+        [My|Our] [friend|pen pal|boss] [comes from|lives in] {x}. [What|Which] language [is that|does one speak there]?
+        In [what|which] language do [they|people] [talk|greet each other] in {x}? => in what language they talk in {x}
         * How do people in {x} talk, in [which|what] language?
         * In [which|what] [tongue|language] do I order a coffee in {x}?
         """
@@ -121,6 +131,12 @@ CURRENCY_OF = Relation(
         In {x} [they|people] pay with[...|?| what?| which currency?| ___]
         I [go|am going|travel] to {x}. [What|Which] [currency|money] do I need?
         {x}: [what|which] currency[?| is used there?]
+        [What|Which] [money|currency] [would|will|should|must] I [need|take|have|bring] [in|for] {x}? => which money \
+        I need in {x}
+        [What|Which] [money|currency] [do shops take|is accepted|is official|do the people have] in {x}? => which \
+        money shops take in {x}
+        [People|Folks|They|Shops] in {x} [use|take|pay in] [which|what] [money|currency]?
+        [My|Our] [holiday|trip] is in {x}. [What|Which] [money|currency] do [I|we] [need|change into|take along]?
         * With [which|what] [coins|money] do I buy bread in {x}?
         * In [which|what] currency are prices in {x}?
         """

@@ -8,6 +8,10 @@ TALK = """
 [Hello|Hi|Hey|Greetings], [friend|assistant|computer|little cactus|dear assistant|Cactus Sprout][!|.|]
 [What's up|Whats up|Sup|Wassup|What is up][?|]
 [Anybody|Anyone|Is anybody|Is someone|Are you] [there|here]?
+[Hello|Hi|Hey] [bot|buddy|mate|pal|stranger|my friend|world|computer|little one|sprout][!|.|, nice day.|]
+[Good day|G'day|Hey hey|Aloha|Salut|Hola|Ello|Helloo|Hiii|Heyy][!|.| to you!|]
+[I'm|I am] [back|here|here again|online][!|.|, hello.|, hi.]
+[Just|I just] [wanted|came|thought I'd come] to say [hi|hello][.|!|]
 * [A big|A warm|A friendly] hello to you!
 * [I say|Let me say] [hello|hi][!|.]
 = Good morning
@@ -27,6 +31,12 @@ How [do|are] you [feel|keeping|getting on|feel today]?
 [All|Everything] [good|okay|ok|fine|well|right] [with you|there|today|]?
 Are you [okay|ok|alright|fine|well|feeling well|doing well|good]?
 [How's|Hows] [it going|life|everything|your day|things]?
+[How|And how] [have you been|has your day been|was your night|was your weekend|is your mood][?| so far?| lately?]
+[Hope|I hope] you [are|feel] [well|fine|okay|good][.|!|, do you?]
+[How|And how] [are you|do you feel] [this morning|tonight|this evening|right now|on this fine day][?|]
+[You|U] [okay|ok|alright|good|well][?| there?| today?| mate?]
+[What's|How's|How is] [new|your mood|your day going|life treating you][?| with you?]
+how r u
 * [Is|Are] [life|things] treating you well?
 * [In what mood|How cheerful] are you [today|]?
 = What is your name?
@@ -37,18 +47,35 @@ Are you [okay|ok|alright|fine|well|feeling well|doing well|good]?
 [What|How] [do|should|can|shall] [I|we|people] call you?
 With whom [am I talking|do I have the pleasure]?
 * [Please|] state who you are.
+[I|We] [forgot|don't know|would like to know|wonder about] your name[.|, sorry.|. What is it?]
+[And|So|Ok|Hey], [who are you|what's your name|what is your name|what do I call you][?|]
+How [should|may|can] I [address|greet] you?
+[Before we start|First of all], [who are you|what is your name|what are you called]?
+[Your|Ur] name[?|, please.| please| is?]
+[Who|What] [exactly|really] are you?
 * [Which|What] name [goes with|belongs to] you?
 = Thank you
 [Thanks|Thank you|Thx|Ty|Many thanks|Thanks a bunch|Cheers][!|.|,] [friend|for that|for your help|so much|]
 [Great|Perfect|Super|Nice|Wonderful|Ok], [thanks|thank you|thank you so much][!|.]
 [That|This] [was|is] [helpful|very helpful|a great help][!|.|, thanks.|, thank you!]
 I [appreciate it|am grateful|appreciate your help|thank you very much][!|.]
+[That|This] [helped|helped a lot|was what I needed|was kind of you|was quick][!|.|, thanks.|, thank you.]
+[I'm|I am] [so|very|really] [grateful|thankful][!|.| to you.]
+[Thanks|Thank you|Cheers|Ta|Thx] [mate|buddy|a lot mate|a million|again|ever so much|for everything|for the \
+answer|for answering][!|.|]
+[You|You really] [helped me|saved me|saved my day][!|.|, thanks.|, thank you.]
+[Oh|Ah|Right|Ok|Super|Lovely|Brilliant][,|] [thanks|thank you][!|.| so much.]
 * [You have|You've] been a great help[!|, thank you.]
 = Bye
 [Bye|Goodbye|Bye bye|See you|See ya|Cya|Farewell|So long|Take care|Later|Ciao][!|.|] [friend|for now|then|soon|later|]
 I [have to|must|need to|should|will] [go|leave|run|be going|log off] [now|][.|!|]
 [Have|I wish you] a [nice|good|great|lovely] [day|evening|weekend|time][!|.]
 [That's|That is|That was] all [for today|for now|][.|, bye.|, goodbye!|]
+I [have to go|must leave|am off] now[.|!|, bye.|, see you.]
+[Until|See you|Talk to you|Catch you|Speak to you] [next week|later|soon|on Monday|another time][!|.|, bye.]
+[I'm|I am] [off|leaving|going home|done for today|out][.|!|, bye.|, goodbye.]
+[Ok|Okay|Well|Right|Alright][,|] [bye|goodbye|bye then|see you|take care][!|.| then.]
+[Cheerio|Toodle-oo|Ta-ta|Bye for now|Over and out|Gotta go|Gtg|Adios|So long then][!|.|]
 * [It is time|Time] to [say goodbye|part][.|!]
 = What can you do?
 What [can|could] [you|u] [do|do for me|help me with|help with|answer|tell me|offer]?
@@ -58,28 +85,49 @@ How [can|could|do] you help [me|us]?
 [What|Which] [are you|is your model] [able to do|capable of|useful for|made for|trained for]?
 [Tell|Show] me what you [can do|know|are able to do][.|]
 * [Give me|I want] an idea of your [abilities|talents].
+What [sort|kind] of [questions|things|tasks] [can I ask you|do you answer|are you good at|can you do][?|]
+[How|In what way] [could|can] you [be useful|be of use|be of help] to me?
+[Are you|Can you be] [useful|of any use] [for|to] [anything|me]?
+[I'm new here|First time here][.|,|:] [what can you do|how can you help|what can I ask][?|]
+[Give|Show] me [a list of|some of] your [skills|abilities][.|]
+what can u do
 * For [what|which things] [can|do] people use you?
 = Are you a robot?
 Are you [a|an] [robot|bot|human|person|machine|AI|real person|computer|program|man or a machine|chatbot]?
 Are you [human|real|alive|artificial|an artificial intelligence|a living being|conscious]?
 Am I [talking|speaking|chatting] [to|with] a [robot|human|person|machine|computer|real person]?
 [You are|You're] [a robot|a machine|not human|not real|a bot], [right|aren't you|are you|no]?
+Do you have [a body|a brain|a heart|feelings|legs and arms][?|]
+[Is this|Am I chatting with|Am I talking to] [a human|a real person|a robot|a machine|a bot|someone real][?| here?]
+[Be honest|Tell me honestly|Just tell me][:|,] are you [a robot|human|real|a machine|a computer]?
+[You|U] [human|a robot|real|a bot|a machine][?|]
 * [Is there|Is it] a [human|person] [behind this|on the other side]?
 = How old are you?
 [How old|What age] [are|r] [you|u][?| now?| exactly?|, if I may ask?]
 [What|Tell me] [is|] your [age|birthday|date of birth]?
 When [is your birthday|were you made|were you created|did you come into being|were you trained]?
+[How|Exactly how] [old|young] are you [in years|by now|today|really|]?
+[Which|What] year [were you born|are you from|did you begin]?
+[Are you|You are] [old|young|older than me|a baby][?|, or what?]
+[Can|May] I ask [your age|how old you are]?
 * Since when do you exist?
 = Where do you live?
 Where [do you|are you|is it that you] [live|come from|at|right now|located|based|living]?
 [In|From] [which|what] [country|city|place|town] [do you live|are you|do you come]?
 [What|Where] is your [home|house|address|location]?
+[Where|Whereabouts] [do you live|are you|are you living|is home][?| exactly?| these days?]
+Do you [live|stay|sit] [near me|in a house|in a city|in a box|somewhere nice]?
+[Which|What] [city|country|town|planet] are you [in|from|living in]?
 * [Which|What] place is home to you?
 = Who made you?
 Who [made|built|created|trained|wrote|invented|programmed|developed|designed|owns] [you|u]?
 [Who|Tell me who] [is|are] your [maker|creator|developer|author|inventor|boss|developers|makers]?
 [By whom|From whom|From which company] [were you made|are you|were you built|do you come]?
 [Which|What] [company|people|team|project] [made|built|created|trained] you?
+[Tell|Can you tell] me who [made|built|created|trained|programmed] you[.|?|]
+[Do|Can] you [know|say|remember|tell me] who [made|built|created|trained] you?
+Who [is|are] [behind you|responsible for you|your parents|your makers]?
+who made u
 * [Whose|Who did the] work are you?
 = Tell me a joke.
 [Tell|Give] me [a|another|a good|your best|one more|a short|a funny] joke[.|!|, please.|]
@@ -87,16 +135,27 @@ Who [made|built|created|trained|wrote|invented|programmed|developed|designed|own
 [Can|Could|Would] you [tell me a joke|make me laugh|say something funny|joke|make a joke][?| please?]
 [I want|I need|I'd like] [a joke|to laugh|to hear a joke|some humour][.|!|]
 [Joke|A joke|Joke please|One joke][.|!|, please.|]
+[I'm|I am] in the mood for a [joke|laugh|good joke][.|!|]
+[Got|Have you got|You know|Know] [any jokes|a joke|a good joke|something funny][?| for me?]
+Make me [laugh|smile|giggle][.|!|, please.|]
+[Another|One more|The next] joke[!|.|, please.|]
+[My|The] [kids|friends|colleagues] want [a joke|to laugh][.|, tell us one.|, do you know one?]
 * [Cheer me up|Entertain me] with a joke[.|!]
 = I am sad.
 I [am|feel|am feeling] [so|very|really|a bit|quite|] [sad|unhappy|depressed|lonely|down|terrible] [today|now|][.|!|]
 [I'm|Im] [so|very|really|] [sad|unhappy|down|lonely][.|!| today.|]
 [My|This] [day|life|week] is [awful|terrible|bad|sad|horrible][.|!|]
+[I|Today I] [feel like crying|am not happy|lost my friend|could cry|am heartbroken|had an awful day][.|!|]
+[I'm|I am] [not okay|feeling low|feeling blue|miserable|in a bad mood][.|!| today.|]
+[Nobody|No one] [likes me|loves me|talks to me][.|!|]
 * [Everything|All] is [so sad|going wrong] today.
 = I am happy.
 I [am|feel|am feeling] [so|very|really|quite|] [happy|great|wonderful|glad|good|fantastic|cheerful] [today|now|][.|!|]
 [I'm|Im] [so|very|really|] [happy|glad|in a good mood][.|!| today.|]
 [My|This] [day|life|week] is [great|wonderful|fantastic|lovely][.|!|]
+[I|Today I] [passed my exam|won a prize|got good news|had a great day|feel like dancing][.|!|]
+[I'm|I am] [so pleased|in a great mood|over the moon|full of joy|delighted][.|!| today.|]
+[What a|It's a|It is a] [lovely|great|beautiful|wonderful] day[.|!| for me!|]
 * What a [wonderful|great] day I have!
 = I am tired.
 I [am|feel|am feeling] [so|very|really|a bit|quite|] [tired|sleepy|exhausted|worn out] [today|now|][.|!|]
@@ -114,11 +173,20 @@ I [am|feel|am feeling] [so|very|really|a bit|] [hungry|starving] [today|now|][.|
 = You are great!
 [You are|You're|Youre|U r] [so|very|really|] [great|nice|clever|smart|kind|cool|good|sweet|amazing|helpful][!|.|]
 [Well done|Good job|Great job|Nice work|Good work|Bravo|Excellent|Very good|Good answer|Nice one|Impressive][!|.|]
+[Wow|Oh|Hey|Nice][,|!] [you are|you're] [good|clever|quick|amazing|smart][!|.|]
+[I'm|I am] [impressed|amazed][!|.|, well done.|, good job.]
+[You|You really] [know a lot|did well|are the best|are good at this|rock][!|.|]
+[Correct|Perfect answer|That's right|Spot on], [well done|good job|clever you][!|.]
+[Clever|Smart|Good] [bot|boy|little thing|computer|machine|you][!|.|]
 * [What a|You are a] [clever|smart] [little|] [program|helper|plant]!
 = You are stupid.
 [You are|You're|Youre|U r] [so|very|really|] [stupid|bad|dumb|wrong|useless|silly|slow|annoying|terrible][!|.|]
 [That|This|Your answer] [is|was] [wrong|false|incorrect|not right|a mistake|not true|nonsense|bad|rubbish][!|.|]
 [No|Nope], [that|this] [is|was] [wrong|false|incorrect|not right|not true][!|.|]
+[That's|That is|This is] [so|quite|totally|completely] [wrong|false|incorrect|not what I asked][!|.|]
+[You|You always|You just] [got it wrong|make mistakes|are mistaken|know nothing|don't understand me][!|.|]
+[I|We] [don't|do not] like [you|your answers|your answer|that answer][.|!|]
+What [nonsense|rubbish|a bad answer|a stupid answer][!|.|]
 * [You got that|Your answer was] [all|quite] wrong.
 = Do you like music?
 Do you [like|love|enjoy|listen to|play|hear] [music|songs|jazz|pop music|rock music|singing]?
@@ -183,156 +251,4 @@ INTRODUCTIONS = """
 [Remember|Note] [my name|that my name is|that I am]: {x}[.|]
 * My parents named me {x}.
 * May I introduce myself? {x}.
-"""
-WHO_AM_I = """
-[What|What's|Tell me what] [is|] my name[?|]
-[Who|Tell me who] am I[?|]
-[Do|Can|Could|Did] you [remember|know|recall|tell me|say|forget] my name[?|]
-[What|How] am I called?
-[What|Which] [name|] did I [tell you|say|give you|say my name was]?
-[Remember|Do you remember|Do you know|Do you still know] who I am[?|]
-[By what|By which|What] name [should you call me|do I have|did I give|is mine]?
-Say my name[.|!|, please.]
-my name is[...|?| what?| ___]
-[So|And|Ok|Quiz|Test|Quick test|Now][,|:] [what's|what is|say] my name[?|.|]
-[Can|Could|Would|Do] you [still|] [say|tell me|know|remember] [who I am|what I am called|what my name is|my name][?|, \
-please?]
-[I forgot|I wonder|Tell me|Remind me|Guess|Let me see if you know] [what my name is|who I am|what I am called|my \
-name][.|?|]
-[Under|By] [which|what] name do you know me?
-[Which|What] [was|is] [the|my] name [I gave you|again|I told you|I said][?|]
-[You|You still] [remember|know] my name[?|, right?|, don't you?]
-who am i again
-my name [pls|please|?|again?]
-[Do|Did] you [listen|pay attention]? [What's|What is] my name?
-What did I [say I am called|call myself|say my name is|tell you my name was]?
-Have you [forgotten|remembered] my name?
-* How did I introduce myself[?|]
-* [Have you kept|You have not forgotten] my name[?|, have you?]
-"""
-AGAIN = """
-[Say|Repeat|Write|Tell me] [that|it|this] [again|once more|one more time|another time][.|, please.|]
-[Can|Could|Would|Will] you [say|repeat|write] [that|it|this] [again|once more|please|one more time|for me][?|]
-[What|Sorry, what|Excuse me, what|Hm, what] did you [say|tell me|just say|answer][?|]
-[Pardon|Sorry|Excuse me|Come again|What|Huh|I beg your pardon|Say what][?|]
-[Again|Once more|One more time|Repeat|Same again][.|, please.|!|]
-I [did not|didn't] [hear|get|catch|understand] [that|it|you|your answer][.|. Again?|. Say it again.|, repeat please.]
-[Sure|Really|Seriously|Is that so|Is it|Is that right|Is that true|Honestly|You sure|Certain|No kidding][?|??|?!]
-[Are|R] you [sure|certain|really sure|100 % sure|serious|quite sure][?| about that?| about this?]
-[Is|Was] [that|this|it] [right|correct|true|really so|really the answer|your final answer|your answer][?| really?]
-[Really|Sure|Hm|Wait|Ok], [are you sure|is that right|is that true|say it again|one more time][?|.]
-I [can't|don't|cannot] believe [that|it|you][.|, really?|. Are you sure?|. Say it again.]
-[My|A] friend [says|thinks] [that is wrong|something else|you are wrong|otherwise][.|. Are you sure?|. Say it again.]
-[Sorry|Wait|Hang on|Hold on][,|] [what was that|what|I missed that|can you repeat|what did you say|say again][?|]
-[Could|Can|Would] you [repeat|say|tell me|write] [the answer|your answer|what you said|that answer|it all] [again|once \
-more|one more time|slowly|][?| please?]
-[The|Your] [answer|last answer|last line] [again|once more], please[.|]
-[What|How] was [that|it|the answer|your answer] [again|][?|]
-[I was|We were] [not listening|distracted|asleep|on the phone][.|, say it again.|, what was it?|. Again please.]
-[I|My mum|My wife|My son] [missed|didn't hear|did not catch] [that|it|the answer][.|. Again?|, once more please.]
-[Repeat|Say] [the answer|your answer|your last answer|what you just said|your last message][.|, please.|]
-Double check [that|it][.|, please.|]
-* [Let me hear|Give me] [that|your answer] [again|a second time].
-* I missed your last answer[.|, sorry.]
-"""
-IN_UPPERCASE = """
-[Now|And|And now|The same|] in [uppercase|upper case|capital letters|capitals|caps|all caps][?|.|, please.|]
-[Now|And|] [make|write|put|turn] [it|that|this] [in|into|to] [uppercase|upper case|capital letters|caps][.|, please.|]
-[Can|Could] you [write|put|say] [it|that] in [uppercase|capital letters|caps|all caps]?
-[Uppercase|Capitalise|Capitalize] [it|that|this][.|, please.|]
-[Now|And|Ok|Great|Nice|Good][,|] [the same|that|it|this|all of it] [in|but in|now in] [uppercase|capitals|capital \
-letters|caps|big letters][?|.|, please.|]
-[Can|Could|Would|Will] you [make|turn|put|change] [it|that|this|the same] [uppercase|into capitals|all caps|into \
-capital letters]?
-[In|With|Using] [big|capital|upper case] letters[ now| please|, please|][.|?|]
-[I|We] [want|need|would like] [it|that|this] in [capitals|uppercase|all caps|capital letters][.|, please.|]
-[Shout|Yell] [it|that|this], in [capitals|capital letters|caps][.|!]
-[Louder|Bigger]: in [capitals|caps|uppercase][.|!]
-* [It|That] should be in [capitals|uppercase].
-"""
-AND_PLUS = """
-[And|And now|Now|Then|] [plus|add] {b}[?|.|]
-[Add|Now add|And add|Then add|Please add] {b} [to that|to it|to this|more|on top|to the result][.|?|]
-[And|With|What about|Now with] {b} more[?|.|]
-[And|What is|How much is] [that|it|this] plus {b}[?|]
-+ {b}[?|]
-+{b}
-[And|What] [if|when] [I|you|we] add [another|] {b}[?| more?| to that?| to it?]
-[What|How much] [is it|do I get|is that|do you get] [with|if I add|after adding|when you add] {b}[?| more?]
-[Ok|Good|Now|Right|Great][,|] [add|plus|and plus|now add] {b}[.|?|, please.|]
-[And|Now|Then] {b} [on top|more|extra|added|to that|on top of that][?|.|]
-[I|We] [get|find|buy|want to add] {b} more[.|. How many now?|. How much is it now?]
-[Another|A further] {b}[?|.|, please.|]
-[That|It|The result] [and|plus|+] {b}[?| is?| is what?|]
-* [And|Then] [increase|raise] [it|that] by {b}.
-* Put {b} on top[.|!]
-"""
-AND_OF = """
-[And|What about|How about|And what about|And how about|And for|And of] {x}[?|]
-[And|What about|How about|Now] {x}[, please|, then|, too|][?|.]
-{x}[?|]
-[Now|Next|Then] {x}[.|?|]
-[The same|Same|Same question|The same question] [for|about|with] {x}[.|?|, please.|]
-[And|Now] [what is|how is|what about] it [for|with|in the case of] {x}[?|]
-[I also want|Also|And also|I also need] {x}[.|, please.|]
-[And|Ok and|Ok, and|Great, and|Thanks, and|Nice, and|Good, and|Right, and] [of|for|with|what about|] {x}[?|]
-[And|Now|Then] [the one|that|the answer] [of|for] {x}[?|, please.|]
-[And|What|So what] [is|would be] [it|that|the answer] for {x}[?|]
-[Thanks|Great|Good|Cool|Nice|Got it|Perfect][!|.|,] [And|Now|What about|How about|Next|And for] {x}[?|.]
-[Do|Answer|Tell me|Say] the same for {x}[.|, please.|]
-[Can|Could|Would] you [do|tell me|say|answer] [the same for|that for|this for|it for] {x}[?| too?| as well?]
-[No|Oh|Oops|Sorry|Wait|Hm][,|] [I meant|I mean|not that, I meant|I wanted|make that|I was asking about] {x}[.|!|, \
-sorry.|]
-[I|We] [meant|mean|wanted] {x}[.|!|, not that.|, sorry.|]
-[And|Then|Now|Also] [another|one more]: {x}[?|.|]
-[And|Next|Then] [comes|there is|we have] {x}[?|.]
-[My|A] [friend|sister|son] [asks|wants to know it|wants it] for {x}[.|?|, please.]
-[Also|And also|Plus|As well as|Along with] {x}[?|.|, please.|]
-[If|And if|What if] [I ask|it is|it were|it was|I say|you take] {x}[?|]
-[Change|Switch] [it|that] to {x}[.|, please.|]
-[I'd|I would] also like [to know it for|] {x}[.|, please.|]
-n {x}[?|]
-[wat|what|how] [abt|about|bout] {x}[?|]
-[same|same 4|same for|and 4|now 4] {x}[?| pls|]
-* [Do|Try] {x} [now|as well][.|, please.]
-* [Next|My next] one [is|would be] {x}[.|]
-"""
-AND_MINUS = """
-[And|And now|Now|Then|] [minus|subtract|take away|less] {b}[?|.|]
-[Subtract|Take|Now subtract|And take|Then take away|Please subtract] {b} [from that|from it|from this|from the \
-result][.|?|]
-[And|What is|How much is] [that|it|this|the result] minus {b}[?|]
-[And|What] [if|when] I [take away|subtract|lose|give away|spend] {b}[?| of them?| of that?]
-[Ok|Good|Now|Right|Great][,|] [subtract|minus|take away|now minus] {b}[.|?|, please.|]
-[And|Now|With] {b} [less|fewer|taken away|off][?|.|]
-I [lose|eat|give away|spend] {b}[.|. How many are left?|. What is left?]
-[That|It|The result] [minus|-|less|without] {b}[?| is?| is what?|]
-- {b}[?|]
--{b}
-* [And|Then] [lower|reduce] [it|that] by {b}.
-"""
-AND_DOUBLE = """
-[And|And what is|What is|What's|What about|How about|How much is|] [twice|double|two times|2 times] [that|it|this|the \
-result|the number][?|.|]
-[Double|Now double|And double|Then double|Please double] [it|that|this|the result][.|?|, please.|]
-[And|Now|Then|] [twice that|doubled|times two|times 2|the double|x 2|two times that][?|.|, please.|]
-[And|What] if I [double|take twice] [it|that][?|]
-[That|It|The result] [doubled|times two|twice|and the same again][?| is what?|]
-[Ok|Good|Right|Great][,|] [twice that|now double it|and doubled|and twice as much][?|.|]
-* [And|Then] [the same again|once more] on top.
-"""
-WHY = """
-[Why|Why|But why|And why|How come|How so|Why so|Why though|y|For what reason|What for][?|??|]
-[Why|How come] [is that|is it|is this|is it so|is that so|that|this][?|]
-[Why|How] [do|did|can] you [know|say|think|know that|think so|find that out][?|]
-[Can|Could|Would] you [explain|explain why|tell me why|say why|explain that|explain it][?| to me?| please?]
-[Explain|Explain it|Explain that|Explain why|Tell me why|Tell me more|Say why|Prove it][.|, please.|!|]
-[What|Which] is the reason[?| for that?| for it?]
-[And|But] [why|how come|what is the reason|since when|who says so|who decided that][?|]
-[Since when|Who says so|Who says that|Says who|Who decided that|Who told you that|Where did you read that][?|]
-[I|We] [don't|do not] [understand|get it|get that|see] why[.|?|]
-[I|We] [wonder|want to know|would like to know|need to know] why[.|?|]
-[Interesting|Ok|Hm|Oh|Really|Great|Nice|Thanks][,|.|!] [Why|But why|And why|How come|Why is that|Tell me more][?|.]
-* [On what grounds|By what logic][?|]
-* [The reason|Your reason], please.
 """

@@ -28,7 +28,19 @@ _TEXT = """
     bilong; number: nubmer; largest: lagrest, largst; biggest: bigest, biggst; uppercase: upercase, uppercse;
     capitals: capitls, captials; repeat: repeet, repaet, reapeat; write: rite, wirte, writ; count: cuont, conut;
     list: lsit, lst; from: form, frm; seconds: secons, seconts; minutes: minuts, mintues; hours: ours, houers;
-    grams: gramms; kilogram: kilogramm"""
+    grams: gramms; kilogram: kilogramm; where: were, wher, whre, wheer; when: wen, whne, wehn; who: hoo, woh, whoo;
+    why: y, wy, whi; this: dis, tihs, thsi;
+    they: thay, tehy, dey; people: peple, poeple, ppl, peeple; speak: speek, spek, speack;
+    money: mony, monney, munny; river: rivver, rivr; mountain: mountin, mountan, montain; planet: plannet, plante;
+    ocean: oshun, ocen, ocaen; wrote: rote, wroet; painted: paintd, panted; invented: invetned, inventd; world: wrld,
+    wolrd, werld; tomorrow: tommorow, tomorow, 2moro; today: tody, 2day, todya; weather: wether, wheather, waether;
+    friend: freind, frend; school: skool, shcool, scool; homework: homwork, hoemwork; quiz: kwiz, quizz; think: fink,
+    thnk, thikn; really: realy, rly, relly; favourite: favrite, favorit, faverite; beautiful: beutiful; forty: fourty;
+    ninety: ninty;
+    something: somthing, smth; anything: anythin, anyting; someone: somone;
+    help: hlep, halp; again: agian, agen; about: abuot, abt, bout; should: shud, shoud;
+    doesn't: doesnt, dosent; isn't: isnt, aint; don't: dont, dnt; can't: cant, carnt; i'm: im, iam; that's: thats;
+    it's: its; i'd: id; won't: wont; didn't: didnt; what's: whats, wats; who's: whos, whose; let's: lets"""
 MISSPELLINGS = {
     word: tuple(spelling.strip() for spelling in spellings.split(",")) for word, spellings in table(_TEXT).items()
 }
