@@ -37,6 +37,7 @@ from cactus_actors.router.lifecycle.tiers import TierSwitch
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterOptions, RouterState
 from cactus_actors.router.scheduling.model_demand import ModelDemand
+from cactus_actors.router.scheduling.model_fleet import LoadFailure, ModelFleet
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey
 from cactus_actors.router.state.deferred_messages import DeferredMessage
 from cactus_actors.router.state.journal_records import AcceptedRecord, Recovered, RecoveredEnd, StoredResult
@@ -63,7 +64,7 @@ class RouterCore:
         self._finisher = JobFinisher(state, self._streams, self._journal_writer, audit_sampler, tiers)
         self._admission = Admission(state, self._streams, self._journal_writer, factory)
         self._escalations = Escalations(state, self._streams, self._finisher, tiers)
-        self._worker_reports = WorkerReports(state, self._streams, self._finisher, self._escalations, audit_sampler)
+        self._worker_reports = WorkerReports(state, self._streams, self._escalations, audit_sampler)
         self._adapters = AdapterRequests(state)
         cloud_batches = CloudBatchRequests(state)
         self._membership = Membership(state, self._worker_reports, self._adapters, cloud_batches)
@@ -194,13 +195,20 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_load_failed(self, model: str, reason: str, now: float) -> list[Effect]:
-        """End the jobs that wait for a model on demand: its workers do not start. The next job tries again."""
+        """Have other models answer the jobs of cascades that wait for a model whose workers do not start.
+
+        Of a model on demand the other jobs end, and the next one tries again; they wait for any other model.
+        """
         fleet = self._fleets.registered(model)
-        if fleet is not None and fleet.is_on_demand and fleet.is_awaited:
+        if fleet is not None and fleet.is_awaited:
             error = ModelFailure(f"the model cannot be loaded: {reason}")
-            for job in [*fleet.dispatcher.queue, *fleet.dispatcher.quarantine]:
-                self._finisher.fail(job, error, now)
-            fleet.unload()
+            fleet.load_failure = LoadFailure(error, now)
+            for job in fleet.dispatcher.waiting:
+                if fleet.is_on_demand or job.submission.is_cascade:
+                    self._escalations.on_no_workers(job, error, now)
+            if fleet.is_on_demand:
+                fleet.unload()
+            self._pump(now)
         return self._outbox.drain()
 
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
@@ -259,11 +267,22 @@ class RouterCore:
         self._escalations.pump(now)
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         self._streams.on_tick(self.state.jobs.live, now)
+        for fleet in self._fleets:
+            self._leave_unusable(fleet, now)
         self._demand.on_tick(now)
         for fleet in self._fleets:
             fleet.dispatcher.reconsider(now)
         self._pump(now)
         return self._outbox.drain()
+
+    def _leave_unusable(self, fleet: ModelFleet, now: float) -> None:
+        """Have other models answer the jobs of cascades that wait for a model without workers to come."""
+        if fleet.dispatcher.workers.local:
+            fleet.load_failure = None
+        elif fleet.dispatcher.num_waiting and (error := fleet.why_unusable(now)) is not None:
+            for job in fleet.dispatcher.waiting:
+                if self._escalations.has_other_model(job):
+                    self._escalations.on_no_workers(job, error, now)
 
     def _pump(self, now: float) -> None:
         """Dispatch waiting jobs, and end those that can no longer meet their deadline."""

@@ -85,6 +85,7 @@ class HandoffTier(msgspec.Struct, frozen=True, kw_only=True):
     """A model that a cascade asked, with its time and its tokens.
 
     `confidence` is that at the `gate` that it failed, or of the whole answer if it failed none; the cloud's is unknown.
+    `error` is set for a model that could not answer.
     """
 
     model: str
@@ -93,6 +94,7 @@ class HandoffTier(msgspec.Struct, frozen=True, kw_only=True):
     gate: str | None = None
     latency_ms: float = 0.0
     usage: Usage = Usage()
+    error: ErrorInfo | UnsetType = UNSET
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.confidence import Signal, entropy_confidence, signal_named
-from cactus_actors.protocol.errors import HandoffFailed
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.errors import CactusError, HandoffFailed
 from cactus_actors.protocol.results import NOT_ALLOWED
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.cascade.cloud_share import CloudShare
@@ -20,6 +21,8 @@ from cactus_actors.router.state.worker import Assignment
 CLOUD_WAIT_S = 10.0
 DROPPED = JobEnding("cancelled")
 """The ending of a local run that stopped in favour of a cloud's answer."""
+MODEL_FAILED = "model error"
+"""The reason of a handoff of a job whose local model failed."""
 
 
 class Escalations:
@@ -79,17 +82,29 @@ class Escalations:
                 self._escalate(job, gate_failure, now)
                 return
 
-    def escalate_at_end(self, job: Job, now: float) -> bool:
-        """Apply the last gate to a local run without an error; True if the job now waits for another model."""
-        gate_failure = final_gate_failure(self._signal_of(job), job.local.log.confidence_samples, job.threshold)
-        if gate_failure is None or job.cloud is not None:
+    def on_local_end(self, job: Job, ending: JobEnding, now: float) -> None:
+        """End a job whose local run has ended, if no other model is to answer it."""
+        job.local.ending = ending
+        if job.awaits_cloud:
+            return
+        if job.cloud is not None and job.cloud.broke is not None:
+            self._finisher.finish(job, JobEnding("error", error=job.cloud.broke), now)
+        elif ending.error is not None:
+            self._on_model_failed(job, ending.error, now)
+        elif not self._escalate_at_end(job, now):
+            self._finisher.finish(job, ending, now)
+
+    def on_no_workers(self, job: Job, error: CactusError, now: float) -> None:
+        """End the local run of a job that waits for workers that will not come."""
+        self._fleets.of(job).dispatcher.release_local(job)
+        self.on_local_end(job, JobEnding("error", error=error.info()), now)
+
+    def has_other_model(self, job: Job) -> bool:
+        """True if another model than the present one could answer a job of a cascade, of which nothing was shown."""
+        if job.awaits_cloud or not self._may_change_model(job):
             return False
-        if job.publication.is_seen or not job.may_be_handed_off:
-            if job.handoff.gate_failure is None:
-                self._record(job, gate_failure)
-            job.handoff.decision = job.handoff.decision or _late_decision(job)
-            return False
-        return self._escalate(job, gate_failure, now)
+        may_ask_cloud = job.cloud is None and job.prepared.policy.allow_cloud
+        return self._tiers.has_other(job) or (may_ask_cloud and self._refusal() is None)
 
     def on_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         """Handle a chunk, or the end, of a cloud's answer."""
@@ -133,6 +148,42 @@ class Escalations:
                 return
             self._waiting.pop(job_id, None)
 
+    def _may_change_model(self, job: Job) -> bool:
+        return job.submission.is_cascade and not job.publication.is_seen
+
+    def _on_model_failed(self, job: Job, error: ErrorInfo, now: float) -> None:
+        """Have the next model answer, or the cloud if that was not asked before; else end the job."""
+        may_go_on = self._may_change_model(job) and job.may_be_handed_off and job.cloud is None
+        if not (may_go_on and self._escalate(job, error, now)):
+            self._end_with_error(job, error, now)
+
+    def _end_with_error(self, job: Job, error: ErrorInfo, now: float) -> None:
+        """Return to the answer of an earlier model, or end a job that has none with the error of the present one."""
+        model = job.submission.model
+        if not self._may_change_model(job) or not self._tiers.go_back(job, error, now):
+            self._finisher.finish(job, JobEnding("error", error=error), now)
+            return
+        if job.handoff.decision is None or not job.prepared.policy.allow_cloud:
+            job.handoff.decision = HandoffDecision("failed", f"{model}: {error.message}")
+        if job.local.ending is not None:
+            self._finisher.finish(job, job.local.ending, now)
+        else:
+            self._streams.advance(job, now)
+
+    def _escalate_at_end(self, job: Job, now: float) -> bool:
+        """Apply the last gate to a local run without an error; True if the job now waits for another model."""
+        if not job.is_gated or job.cloud is not None:
+            return False
+        gate_failure = final_gate_failure(self._signal_of(job), job.local.log.confidence_samples, job.threshold)
+        if gate_failure is None:
+            return False
+        if job.publication.is_seen or not job.may_be_handed_off:
+            if job.handoff.gate_failure is None:
+                self._record(job, gate_failure)
+            job.handoff.decision = job.handoff.decision or _late_decision(job)
+            return False
+        return self._escalate(job, gate_failure, now)
+
     def _signal_of(self, job: Job) -> Signal:
         return entropy_confidence if job.prepared.policy.compares_entropy else self._signals[job.submission.model]
 
@@ -172,11 +223,15 @@ class Escalations:
         self._has_cloud = self._has_cloud or bool(workers)  # a key may be stored at any time
         return unavailable_decision((worker.report.unavailable for worker in workers), has_cloud=self._has_cloud)
 
-    def _escalate(self, job: Job, gate_failure: GateFailure, now: float) -> bool:
-        self._record(job, gate_failure)
-        if self._tiers.hand_on(job, gate_failure, now):
+    def _escalate(self, job: Job, failure: GateFailure | ErrorInfo, now: float) -> bool:
+        """Hand a job on to the next model, or ask the cloud; False if its local answer, or error, stays."""
+        if isinstance(failure, GateFailure):
+            self._record(job, failure)
+        if self._tiers.hand_on(job, failure, now):
             return True
-        # Every handoff passes here, whichever gate failed.
+        if not len(job.local.log):
+            self._share.on_job()
+        # Every handoff passes here, whatever its reason.
         decision = self._refusal() if job.prepared.policy.allow_cloud else _late_decision(job)
         if decision is None and self._share.is_spent:
             decision = HandoffDecision("suppressed", "share spent")
@@ -201,7 +256,6 @@ class Escalations:
     def _on_finish(self, assignment: Assignment, finish: Finish, now: float) -> None:
         job, gate_failure = assignment.job, assignment.job.handoff.gate_failure
         assert job.cloud is not None
-        assert gate_failure is not None
         job.cloud.finish = finish
         if finish.is_refused and finish.error is not None:
             self._on_refusal(assignment, finish.error.message.rpartition(": ")[2], now)
@@ -214,7 +268,8 @@ class Escalations:
             self._clouds.workers.release(assignment)
             job.cloud.dispatch_id = None
             latency_ms = round((now - job.cloud.requested_at) * 1000.0, 3)
-            job.handoff.decision = HandoffDecision("completed", gate_failure.gate, finish.provider, latency_ms)
+            reason = MODEL_FAILED if gate_failure is None else gate_failure.gate
+            job.handoff.decision = HandoffDecision("completed", reason, finish.provider, latency_ms)
             job.attempts.worker = assignment.worker.worker_id
             self._finisher.finish(job, JobEnding(finish.reason, finish.stop_match), now)
 
@@ -239,6 +294,9 @@ class Escalations:
         job.cloud.failed = True
         job.handoff.decision = decision
         job.publication.restart(is_released=True)
+        if job.local.ending is not None and job.local.ending.error is not None:
+            self._end_with_error(job, job.local.ending.error, now)
+            return
         if job.local.ending is not None and job.local.ending != DROPPED:
             self._finisher.finish(job, job.local.ending, now)
             return

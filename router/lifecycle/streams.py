@@ -41,10 +41,11 @@ class Streams:
         self._is_batching = True
 
     def end_batch(self, now: float) -> None:
-        """Publish the items collected since `begin_batch`."""
+        """Publish the items collected since `begin_batch`, but for those of a job that another model has now."""
         self._is_batching = False
         for job in self._batch.values():
-            self._publish_new(job, now)
+            if job.publication.is_released:
+                self._publish_new(job, now)
         self._batch.clear()
 
     def progress(self, job: Job, now: float) -> None:

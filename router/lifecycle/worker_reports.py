@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from cactus_actors.protocol.errors import CactusError, PoisonJob, ServerFailure
 from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
-from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
+from cactus_actors.protocol.worker_messages import Abort, Finish, Report, SequenceDelta, SequenceExtras
 from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
 from cactus_actors.router.lifecycle.escalations import Escalations
-from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import Job
@@ -28,7 +27,6 @@ class WorkerReports:
         self,
         state: RouterState,
         streams: Streams,
-        finisher: JobFinisher,
         escalations: Escalations,
         audit_sampler: AuditSampler,
     ) -> None:
@@ -38,7 +36,6 @@ class WorkerReports:
         self._counters = state.counters
         self._max_attempts = state.settings.max_attempts
         self._advance = streams.advance
-        self._finisher = finisher
         self._escalations = escalations
         self._audit_sampler = audit_sampler
 
@@ -105,7 +102,8 @@ class WorkerReports:
     def _on_local_delta(
         self, assignment: Assignment, delta: SequenceDelta, counters: ModelCounters, now: float
     ) -> None:
-        job, log = assignment.job, assignment.job.local.log
+        job, answer = assignment.job, assignment.job.local
+        log = answer.log
         num_before, last_at = len(log.token_ids), log.last_at
         num_measured = len(log.confidence_samples.entropies) if job.is_gated else 0
         tops = delta.extras.top if delta.extras is not None else ()
@@ -145,29 +143,20 @@ class WorkerReports:
             self._escalations.on_first_tokens(job, now, is_complete=delta.finish is not None)
         if (
             job.is_gated
-            and job.local.log is log
+            and job.local is answer
             and (num_of_answer := len(log.confidence_samples.entropies) - num_measured)
         ):
             self._escalations.check_gates(job, num_of_answer, now)
-        if job.local.log is not log:
-            return  # another model has the job
+        if job.local is not answer:  # another model has the job
+            if delta.finish is not None and delta.finish.error is None:
+                answer.ending = _ending_of(delta.finish)
+            return
         self._advance(job, now)
         if delta.finish is not None:
             self._fleets.of(job).dispatcher.workers.release(assignment)
             job.attempts.dispatch_id = None
-            finish = delta.finish
-            self._counters.attempts["completed" if finish.error is None else "failed"] += 1
-            reason = finish.reason if finish.error is None else "error"
-            self._on_local_end(job, JobEnding(reason, finish.stop_match, finish.error), now)
-
-    def _on_local_end(self, job: Job, ending: JobEnding, now: float) -> None:
-        job.local.ending = ending
-        if job.awaits_cloud:
-            return
-        if job.cloud is not None and job.cloud.broke is not None:
-            self._finisher.finish(job, JobEnding("error", error=job.cloud.broke), now)
-        elif ending.error is not None or not self._escalations.escalate_at_end(job, now):
-            self._finisher.finish(job, ending, now)
+            self._counters.attempts["completed" if delta.finish.error is None else "failed"] += 1
+            self._escalations.on_local_end(job, _ending_of(delta.finish), now)
 
     def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:
         """Queue the job of a dispatch that ended before it again, or fail a job that lost too many workers."""
@@ -179,7 +168,7 @@ class WorkerReports:
         elif outcome != "returned":
             job.local.num_broken_links += 1
         if failure := self._given_up(job):
-            self._on_local_end(job, JobEnding("error", error=failure.info()), now)
+            self._escalations.on_local_end(job, JobEnding("error", error=failure.info()), now)
             return
         self._fleets.of(job).dispatcher.return_to_queue(job)
         self._jobs.count("redispatched")
@@ -199,6 +188,10 @@ class WorkerReports:
                 "worker that ran it broke before it brought a token"
             )
         return None
+
+
+def _ending_of(finish: Finish) -> JobEnding:
+    return JobEnding(finish.reason if finish.error is None else "error", finish.stop_match, finish.error)
 
 
 def _take_extras(job: Job, delta: SequenceDelta, extras: SequenceExtras) -> None:

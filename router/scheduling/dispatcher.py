@@ -56,6 +56,11 @@ class Dispatcher:
     def num_waiting(self) -> int:
         return len(self.queue) + len(self.quarantine)
 
+    @property
+    def waiting(self) -> list[Job]:
+        """The jobs that have no worker."""
+        return [*self.queue, *self.quarantine]
+
     def pump(self, now: float) -> None:
         """Place waiting jobs until nothing more fits."""
         self._place_suspects(now)
@@ -90,9 +95,12 @@ class Dispatcher:
 
     def return_to_queue(self, job: Job) -> None:
         """Queue a job whose worker is gone: first in line, or alone if it is a suspect; it keeps its tokens."""
-        attempts = job.attempts
-        attempts.dispatch_id, attempts.is_retry = None, True
-        if attempts.is_suspect:
+        job.attempts.dispatch_id, job.attempts.is_retry = None, True
+        self.add(job)
+
+    def add(self, job: Job) -> None:
+        """Let a job wait for a slot, or alone for a worker if it is a suspect."""
+        if job.attempts.is_suspect:
             self.quarantine.add(job)
         else:
             self.queue.add(job)

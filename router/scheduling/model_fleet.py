@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.config_models import NO_CASCADE, CascadeSettings
-from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.errors import CactusError, ModelNotFound, Unavailable
 from cactus_actors.protocol.service_status import ModelState
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.router.effects import Outbox
@@ -19,13 +20,23 @@ from cactus_actors.router.state.worker import WorkerRecord
 from cactus_actors.router.telemetry.counters import RouterCounters
 from cactus_actors.router.telemetry.model_counters import ModelCounters
 
+RETRY_AFTER_S = 60.0
+
+
+class LoadFailure(NamedTuple):
+    """The error with which the workers of a model did not start."""
+
+    error: CactusError
+    at: float
+
 
 class ModelFleet:
     """One model, whose queue counts towards `queued`, the load of several.
 
     `desired_workers` is the request of operators, which counts while it `is_loaded`. It `is_loading` from the job that
     had it loaded until a worker is ready, and has no job since `idle_since`. One that `is_called` is loaded for an
-    operator, without a job; `waiting_since` then, it waits for memory that busy models hold.
+    operator, without a job; `waiting_since` then, it waits for memory that busy models hold. `load_failure` is the last
+    one since it had a worker.
     """
 
     def __init__(
@@ -48,6 +59,7 @@ class ModelFleet:
         self.is_called = False
         self.idle_since: float | None = None
         self.waiting_since: float | None = None
+        self.load_failure: LoadFailure | None = None
 
     @property
     def name(self) -> str:
@@ -105,6 +117,18 @@ class ModelFleet:
     def unload(self) -> None:
         """Let its workers leave when they have no job, until a job needs them."""
         self.is_loaded = self.is_loading = False
+
+    def why_unusable(self, now: float) -> CactusError | None:
+        """The reason why jobs that could run elsewhere should not wait for its workers; None if they may.
+
+        Its workers did not start, and none has since. A model on demand is tried again after RETRY_AFTER_S.
+        """
+        if self.is_switched_off:
+            return Unavailable("the model is scaled to 0")
+        failure = self.load_failure
+        if failure is None or (self.is_on_demand and now - failure.at >= RETRY_AFTER_S):
+            return None
+        return failure.error
 
 
 class ModelFleets:

@@ -13,6 +13,7 @@ from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import Audit
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, HandoffState
 from cactus_actors.router.state.job_cost import cost_of
+from cactus_actors.router.state.left_tier import LeftTier
 from cactus_actors.router.state.local_run import Attempts, LocalAnswer
 from cactus_actors.router.state.prepared_request import PreparedRequest, PreparedTier
 from cactus_actors.router.state.submission import SubmittedRequest
@@ -49,8 +50,9 @@ class Job(SubmittedRequest):
     the queue. A job that is not `is_admitted` waits for the journal: its clients know nothing of it, and it is
     in no queue. An `is_gated` job may be handed off if its confidence is below its `threshold`, which was tightened
     `threshold_step` times. The `prompt_probe` judges the prompt of a job that has a gate there. `tiers` are the models
-    of a cascade that are left, `passed` those that were not sure; the present one has it since `tier_began_at`. The
-    answer to a job with an `audit` completes that, and nothing else becomes of it.
+    of a cascade that are to come, `passed` those that were not sure or failed, `left` the answers of those that were
+    not sure; the present one has it since `tier_began_at`. The answer to a job with an `audit` completes that, and
+    nothing else becomes of it.
     """
 
     prepared: PreparedRequest
@@ -70,6 +72,7 @@ class Job(SubmittedRequest):
     prompt_probe: PromptProbe | None = field(default=None, init=False)
     tiers: list[PreparedTier] = field(default_factory=list, init=False)
     passed: list[HandoffTier] = field(default_factory=list, init=False)
+    left: list[LeftTier] = field(default_factory=list, init=False)
     tier_began_at: float = field(init=False)
     audit: Audit | None = field(default=None, init=False)
 
@@ -79,15 +82,32 @@ class Job(SubmittedRequest):
         self.is_gated = self.threshold > 0
         self.publication = Publication(self.submission.encoding, not self._is_held_back)
 
-    def begin_tier(self, prepared: PreparedRequest, local: LocalAnswer, work: float, now: float) -> None:
-        """Begin anew with another model, before any item of the stream was shown."""
-        self.prepared, self.local, self.tier_began_at = prepared, local, now
+    def begin_tier(self, tier: PreparedTier, answer: LocalAnswer, work: float, now: float) -> None:
+        """Begin anew with another model, before any item of the stream was shown.
+
+        A job that may have crashed its workers is a suspect at this model, too.
+        """
+        self._change_model(tier.model, tier.prepared, answer, now)
         self.reservation = replace(self.reservation, work=work)
+        self.attempts.is_retry = False
+        if not self.attempts.is_suspect:
+            self.attempts.lost_workers = []
         self.handoff = HandoffState()
-        self.attempts.lost_workers, self.attempts.is_retry = [], False
-        self.threshold = prepared.policy.cloud_handoff_threshold
+        self.threshold = tier.prepared.policy.cloud_handoff_threshold
         self.is_gated = self.threshold > 0
         self.publication.restart(is_released=not self._is_held_back)
+
+    def return_to(self, tier: LeftTier, now: float) -> None:
+        """Continue the answer of a model that it has left, which stays whatever its confidence."""
+        self._change_model(tier.model, tier.prepared, tier.answer, now)
+        self.handoff.gate_failure, self.threshold = tier.gate_failure, tier.threshold
+        self.virtual_start = tier.virtual_start
+        self.is_gated, self.prompt_probe = False, None
+        self.publication.restart(is_released=True)
+
+    def _change_model(self, model: str, prepared: PreparedRequest, answer: LocalAnswer, now: float) -> None:
+        self.submission = msgspec.structs.replace(self.submission, model=model)
+        self.prepared, self.local, self.tier_began_at = prepared, answer, now
 
     @property
     def may_be_handed_off(self) -> bool:

@@ -16,6 +16,7 @@ from cactus_actors.router.scheduling.backlog import Backlog
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
 from cactus_actors.router.scheduling.free_capacity import UNLIMITED_BLOCKS, FreeCapacity
 from cactus_actors.router.scheduling.job_queue import JobQueue, queue_position
+from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.scheduling.worker_choice import HEAD_OF_LINE_AFTER_S, LOOKAHEAD
@@ -30,18 +31,19 @@ STRANGERS = [Reservation("a stranger", 1, QueueLoad(), 1.0, is_background) for i
 
 def walk(core: RouterCore, now: float) -> None:
     """Compare every counter with a recount; no waiting job fits a free slot."""
-    dispatcher = core.state.fleets.first.dispatcher
-    for worker in dispatcher.workers:
-        _check_worker(worker)
-    _check_workers(dispatcher.workers, core.state.settings.on_deck)
-    live = {number: it for worker in dispatcher.workers for number, it in worker.assignments.items()}
-    assert dispatcher.workers.dispatches == live
-    _check_queue(dispatcher.queue)
-    _check_users(dispatcher.user_jobs, dispatcher.workers, dispatcher.queue)
-    _check_prefixes(dispatcher)
-    _check_backlog(core)
-    _check_jobs(core)
-    _check_that_nothing_fits(dispatcher, now)
+    for fleet in core.state.fleets:
+        dispatcher = fleet.dispatcher
+        for worker in dispatcher.workers:
+            _check_worker(worker)
+        _check_workers(dispatcher.workers, core.state.settings.on_deck)
+        live = {number: it for worker in dispatcher.workers for number, it in worker.assignments.items()}
+        assert dispatcher.workers.dispatches == live
+        _check_queue(dispatcher.queue)
+        _check_users(dispatcher.user_jobs, dispatcher.workers, dispatcher.queue)
+        _check_prefixes(dispatcher)
+        _check_backlog(core, fleet)
+        _check_jobs(core, fleet)
+        _check_that_nothing_fits(dispatcher, now)
 
 
 def _check_worker(worker: WorkerRecord) -> None:
@@ -119,12 +121,14 @@ def _check_prefixes(dispatcher: Dispatcher) -> None:
     assert vars(emptied) == vars(PrefixIndex())
 
 
-def _check_backlog(core: RouterCore) -> None:
+def _check_backlog(core: RouterCore, fleet: ModelFleet) -> None:
     """Check the waiting jobs, those in preparation, and those that the journal has yet to write."""
-    state, dispatcher = core.state, core.state.fleets.first.dispatcher
+    state, dispatcher = core.state, fleet.dispatcher
     reserved = dispatcher.queue._reserved
-    unwritten = [job.job_id for job in state.jobs.live.values() if not job.is_admitted]
-    assert {submit.job_id: submit.reservation for submit in state.pending.values()}.items() <= reserved.items()
+    pending = [submit for submit in state.pending.values() if state.fleets.of(submit) is fleet]
+    jobs = [job for job in state.jobs.live.values() if state.fleets.of(job) is fleet]
+    unwritten = [job.job_id for job in jobs if not job.is_admitted]
+    assert {submit.job_id: submit.reservation for submit in pending}.items() <= reserved.items()
     assert set(unwritten) <= reserved.keys()
     waiting = [*(job.reservation for job in dispatcher.queue), *reserved.values()]
     assert dispatcher.queue.load == sum_of(one.load for one in waiting)
@@ -150,13 +154,12 @@ def sum_of(loads: Iterable[QueueLoad]) -> QueueLoad:
     return total
 
 
-def _check_jobs(core: RouterCore) -> None:
-    live = core.state.jobs.live
-    waiting = [job for job in live.values() if job.is_admitted and job.is_waiting]
-    dispatcher = core.state.fleets.first.dispatcher
-    assert dispatcher.num_waiting == len(waiting)
+def _check_jobs(core: RouterCore, fleet: ModelFleet) -> None:
+    live, fleets, dispatcher = core.state.jobs.live, core.state.fleets, fleet.dispatcher
+    waiting = [job for job in live.values() if job.is_admitted and job.is_waiting and fleets.of(job) is fleet]
+    assert dispatcher.num_waiting == len(waiting) == len(dispatcher.waiting)
     assert all(job in dispatcher.queue or job in dispatcher.quarantine for job in waiting)
-    counts = core.state.jobs.counts(dispatcher.num_waiting)
+    counts = core.state.jobs.counts(core.num_queued)
     assert counts.queued + counts.running == sum(job.is_admitted for job in live.values())
     followed = {job_id for _, job_id in core._streams._progress_times}
     for job_id, job in live.items():
@@ -179,7 +182,11 @@ def check_that_nobody_gives_way(core: RouterCore) -> None:
     """Check that no job waits for a slot that it could get by preempting one dispatch; after a tick, which checks
     blocks.
     """
-    dispatcher = core.state.fleets.first.dispatcher
+    for fleet in core.state.fleets:
+        _check_that_nobody_gives_way(fleet.dispatcher)
+
+
+def _check_that_nobody_gives_way(dispatcher: Dispatcher) -> None:
     users, open_workers = dispatcher.user_jobs, [it for it in dispatcher.workers.local.values() if it.is_open]
     victims = [it for worker in open_workers for it in worker.assignments.values() if it.job.is_preemptible]
     for job in dispatcher.queue.urgent(LOOKAHEAD):
