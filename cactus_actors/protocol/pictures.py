@@ -26,8 +26,8 @@ class PictureFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 GivenPicture = str | PictureFrame
 """A picture as a request names it: a path or a URL, or a frame."""
 
-MAX_PATCHES = 1 << 13
-"""Patches of a tile, which all attend to each other: 1920 x 1088 pixels have 8160 of 16 x 16."""
+MAX_PATCHES = 1 << 14
+"""Patches of a tile, which all attend to each other: 2048 x 2048 pixels have as many of 16 x 16."""
 
 
 class PictureTile(msgspec.Struct, frozen=True, array_like=True):

@@ -12,6 +12,7 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
+from cactus_actors.workers.runtime import patch_encoder
 from tests.support.models.picture_runs import (
     PICTURE_GOLDENS,
     PictureGolden,
@@ -87,6 +88,18 @@ def make_engine(model: Model, *, cache_blocks: int = 100, token_budget: int = 25
 def test_log_probabilities_are_those_of_transformers(golden: PictureGolden, model: Model) -> None:
     found = log_probabilities(logits_with(model, golden.prompt_ids, golden.pictures))[golden.positions]
     assert np.abs(found - log_probabilities(golden.logits)).max() <= TOLERANCE
+
+
+def test_pieces_of_an_encoder_change_no_bit(
+    golden: PictureGolden, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert model.encoder is not None
+    for picture in golden.pictures:
+        whole = encoded(model.encoder, picture)
+        with monkeypatch.context() as patch:
+            for limit in ("MAX_ROWS", "MAX_PAIRS", "KEPT_PATCHES"):
+                patch.setattr(patch_encoder, limit, 1)
+            assert np.array_equal(encoded(model.encoder, picture), whole)
 
 
 def test_greedy_ids_are_those_of_transformers(golden: PictureGolden, model: Model) -> None:

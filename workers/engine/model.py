@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TileEncoder(Protocol):
-    """Computes the embeddings of one tile of a picture at a time, in parts."""
+    """Computes the embeddings of one tile of a picture at a time, in pieces."""
 
     @property
     def image_token_id(self) -> int:

@@ -1,7 +1,7 @@
 """Encodes the pictures of sequences that wait for them, between the steps of running sequences.
 
-A picture is encoded tile by tile, and a tile in parts of about one layer. While other sequences run, parts take as
-much time as their steps do, one part at a time: a token is delayed by at most one part.
+A picture is encoded tile by tile, and a tile in pieces: a part of a layer, for some of the patches. While other
+sequences run, pieces take as much time as their steps do, one piece at a time: a token is delayed by at most one piece.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.sequence_pictures import Embeddings, PictureKey
 
 MAX_SECONDS = 0.1
-"""Seconds of encoding in a step, until the part in which they end; commands of the router wait as long."""
+"""Seconds of encoding in a step, until the piece in which they end; commands of the router wait as long."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class PictureQueue:
         return failed
 
     def _advance_picture(self) -> list[Sequence]:
-        """Run a part of the encoder; returns the sequences that are complete now."""
+        """Run a piece of the encoder; returns the sequences that are complete now."""
         current = self._current
         if current is None:
             pictures = self._waiting[0].pictures

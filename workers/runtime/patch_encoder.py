@@ -1,9 +1,9 @@
-"""The encoder of pictures: a program over the patches of one tile, in parts."""
+"""The encoder of pictures: a program over the patches of one tile, in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,12 @@ from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import WeightLayout
-from cactus_actors.workers.runtime.op_codes import RowKind
+from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.program import EncoderProgram
 from cactus_actors.workers.runtime.step_arguments import (
+    NUM_LOGITS,
+    NUM_TILES,
+    NUM_TOKENS,
     AdapterArrays,
     ModelShape,
     PackedWeights,
@@ -32,13 +35,32 @@ from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.patches import patches_of, positions_of, rotary_rows_of
 
 BLOCK_SIZE = 16
+ROWS_OF_GROUP = 8
+"""Encoded rows are interleaved by so many: a piece begins with a group."""
+
+MAX_ROWS = 1024
+"""About the most patches of a piece, so that no other sequence waits long for it; tiles of SmolVLM have as many."""
+
+MAX_PAIRS = 1 << 22
+"""About the most patches of a piece of attention, times all patches."""
+
+KEPT_PATCHES = 1 << 12
+"""The memory of larger tiles is freed after them."""
+
+
+class Piece(NamedTuple):
+    """Operations on the patches of a tile from `first` to before `end`."""
+
+    operations: NDArray[Any]
+    first: int
+    end: int
 
 
 class PatchEncoder:
     """Runs the encoder of a model on the threads and with the compiled step of its text part.
 
-    The embeddings of a tile are the same bits for any number of threads. Keys and values of the patches have the
-    format of the text's cache, so that both parts use one compiled step. One caller at a time.
+    The embeddings of a tile are the same bits for any number of threads, and for pieces of any size. Keys and values of
+    the patches have the format of the text's cache, so that both parts use one compiled step. One caller at a time.
     """
 
     def __init__(
@@ -66,7 +88,7 @@ class PatchEncoder:
         self._weights, self._rotary = weights, rotary
         self._choices, self._adapters = new_choices(None, 0), adapters  # neither is used by an encoder
         self._max_patches = 0
-        self._next_part = 0
+        self._pieces: list[Piece] = []  # that are left of the tile, the next one at the end
         self._num_tokens = 0
 
     @property
@@ -105,35 +127,66 @@ class PatchEncoder:
                 parts = np.split(values, 2, axis=1)[::-1] if vision.turns_apart else [values]
                 for start, part in zip(self._rotary.starts, parts, strict=True):
                     table[start : start + part.size] = part.ravel()
-        tiles = np.append(np.arange(0, num_patches, GROUP), num_patches)
-        step, self._num_tokens = self._step, tile.num_tokens
-        step.sizes[:] = num_patches, tile.num_tokens, len(tiles) - 1, 1, tile.width // vision.patch_size
-        step.tiles[: len(tiles)] = tiles
-        step.ends[:num_patches] = num_patches - 1
-        self._next_part = 0
+        self._num_tokens = tile.num_tokens
+        self._step.sizes[:] = num_patches, tile.num_tokens, 0, 1, tile.width // vision.patch_size
+        self._step.ends[:num_patches] = num_patches - 1
+        self._pieces = list(self._pieces_of(num_patches))[::-1]
 
     def advance(self) -> bool:
-        """Compute the next part of the tile; returns True if it was the last one."""
+        """Compute the next piece of the tile; returns True if it was the last one."""
+        piece = self._pieces.pop()
         self._workspace.tasks.fill(0)
         self._team.run(
-            self._program.parts[self._next_part],
+            piece.operations,
             self._shape,
             self._weights,
             self._rotary,
-            self._step,
+            self._step_of(piece),
             self._cache.arrays,
             self._choices,
             self._adapters,
-            self._workspace,
+            self._workspace._replace(starts=self._starts_at(piece.first)),
             None,
         )
-        self._next_part += 1
-        return self._next_part == len(self._program.parts)
+        return not self._pieces
 
     def embeddings(self) -> NDArray[np.float32]:
         """The embeddings of the complete tile, and its features beside them, as an array of the caller."""
         parts = [self._rows_of(output, self._num_tokens) for output in self._program.outputs]
-        return np.concatenate([part[:, : self._hidden_size] for part in parts], axis=1)
+        embeddings = np.concatenate([part[:, : self._hidden_size] for part in parts], axis=1)
+        if self._max_patches > KEPT_PATCHES:
+            self._max_patches = 0
+            del self._workspace, self._cache, self._step, parts
+        return embeddings
+
+    def _pieces_of(self, num_patches: int) -> Iterator[Piece]:
+        """The pieces of a tile, in order. A convolution over the grid reads all rows of its source, and is cheap."""
+        unit = ROWS_OF_GROUP * self._vision.merged_patches
+        for part in self._program.parts:
+            code = part[0]["code"]
+            max_rows = MAX_PAIRS // num_patches if code == OpCode.ATTEND else MAX_ROWS
+            size = num_patches if code == OpCode.GRID_CONV else max(max_rows // unit, 1) * unit
+            for first in range(0, num_patches, size):
+                yield Piece(part, first, min(first + size, num_patches))
+
+    def _step_of(self, piece: Piece) -> StepInputs:
+        """The inputs of a step whose rows are those of a piece."""
+        num_rows, step = piece.end - piece.first, self._step
+        tiles = np.append(np.arange(0, num_rows, GROUP), num_rows)
+        step.tiles[: len(tiles)] = tiles
+        step.sizes[NUM_TOKENS], step.sizes[NUM_LOGITS] = num_rows, num_rows // self._vision.merged_patches
+        step.sizes[NUM_TILES] = len(tiles) - 1
+        return step._replace(
+            positions=step.positions[piece.first :],
+            rotary_rows=step.rotary_rows[piece.first :],
+            ends=step.ends[piece.first :],
+        )
+
+    def _starts_at(self, first: int) -> NDArray[np.int64]:
+        """The places in the buffers of a patch's rows."""
+        rows = {RowKind.TOKENS: first, RowKind.LOGITS: first // self._vision.merged_patches, RowKind.CHOICES: 0}
+        offsets = [buffer.width * rows[buffer.rows] for buffer in self._program.buffers]
+        return self._workspace.starts + np.array(offsets, np.int64)
 
     def _rows_of(self, index: int, num_rows: int) -> NDArray[np.float32]:
         """The first rows of a buffer with their padding, a view."""
@@ -141,7 +194,7 @@ class PatchEncoder:
         return self._workspace.floats[start : start + width * num_rows].reshape(num_rows, width)
 
     def _make_room(self, num_patches: int) -> None:
-        """Provide memory for a tile of `num_patches` patches; it grows and never shrinks."""
+        """Provide memory for a tile of `num_patches` patches; it grows, up to KEPT_PATCHES for longer than a tile."""
         if num_patches <= self._max_patches:
             return
         self._max_patches = num_patches

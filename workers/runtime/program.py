@@ -148,13 +148,18 @@ class EncoderProgram:
 
     @classmethod
     def of(cls, graph: Graph, layout: WeightLayout) -> EncoderProgram:
-        """The program of an encoder's graph with weights in this layout; a part is an attention, or a run."""
+        """The program of an encoder's graph with weights in this layout.
+
+        A part is an attention, a convolution over the grid, or a run, which may be computed some rows at a time.
+        """
         assert graph.hidden is not None, "a graph ends in its output"
         records, buffers, buffer_of = records_of(graph, layout)
         parts = []
         begin = 0
         while begin < len(records):
             end = max(int(records[begin]["run_end"]), begin + 1)
+            if records[begin]["code"] == OpCode.GRID_CONV and begin + 1 < end:
+                records[begin]["run_end"], records[begin + 1]["run_end"], end = begin + 1, end, begin + 1
             part = records[begin:end].copy()
             part["run_end"] = np.maximum(part["run_end"] - begin, 0)
             part["barrier"][-1] = True

@@ -153,7 +153,6 @@ def test_text_models_and_other_families_have_no_picture_config(tmp_path: Path) -
         ("gemma3", "preprocessor_config", {"size": {"height": 224, "width": 896}}, "size"),
         ("gemma3", "processor_config", {"image_seq_length": 64}, "image_seq_length"),
         ("gemma3", "config", {"mm_tokens_per_image": 200}, "mm_tokens_per_image"),
-        ("gemma4", "preprocessor_config", {"max_soft_tokens": 1120}, "max_soft_tokens"),
         ("gemma4", "preprocessor_config", {"max_soft_tokens": 100}, "max_soft_tokens"),
         ("gemma4", "preprocessor_config", {"pooling_kernel_size": 2}, "pooling_kernel_size"),
     ],
@@ -163,6 +162,19 @@ def test_unsupported_values_are_refused_with_their_key(
 ) -> None:
     with pytest.raises(ModelFileInvalid, match=f"{file}.json: (image_processor.)?{key} is "):
         read(tmp_path, model_type, {file: change})
+
+
+def test_pictures_of_gemma4_have_as_many_tokens_as_transformers_allows_unless_these_are_too_many_patches(
+    tmp_path: Path,
+) -> None:
+    most = {"max_soft_tokens": 1120}
+    config = read(tmp_path, "gemma4", {"preprocessor_config": most})
+    assert config is not None
+    assert config.max_pixels == 1120 * 48**2
+    side = {"pooling_kernel_size": 4}
+    changes = {"config": {"vision_config": {"patch_size": 16, **side}}, "preprocessor_config": {**most, **side}}
+    with pytest.raises(ModelFileInvalid, match=f"max_soft_tokens is 1120: pictures of more than {MAX_PATCHES} patches"):
+        read(tmp_path, "gemma4", changes)
 
 
 class Tokens:
@@ -197,7 +209,7 @@ def qwen(directory: Path, **specials: int) -> PictureProcessor:
 
 def test_a_large_picture_of_qwen_becomes_one_of_as_many_patches_as_an_encoder_takes(tmp_path: Path) -> None:
     processor = qwen(tmp_path)
-    for size, expected in (((1920, 1080), (1920, 1088)), ((4000, 3000), (1664, 1248)), ((6000, 40), (6016, 32))):
+    for size, expected in (((1920, 1080), (1920, 1088)), ((4000, 3000), (2336, 1760)), ((6000, 40), (6016, 32))):
         [tile] = processor.process(Image.new("RGB", size)).picture.tiles
         assert (tile.width, tile.height) == expected
         assert tile.num_tokens * 4 <= MAX_PATCHES

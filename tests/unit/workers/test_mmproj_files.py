@@ -159,7 +159,7 @@ def test_qwen35_has_no_features(
         ("clip.vision.attention.head_count_kv", 2, "head_count_kv 2 is not supported; supported: a divisor of the 3"),
         ("clip.vision.attention.head_count", 6, "head_count 6 is not supported; supported: heads of equal size"),
         ("clip.vision.projector.scale_factor", 1, "scale_factor 1 is not supported; supported: numbers from 2 on"),
-        ("clip.vision.projector.scale_factor", 6, "scale_factor is 6: pictures of more than 8192 patches"),
+        ("clip.vision.projector.scale_factor", 8, "scale_factor is 8: pictures of more than 16384 patches"),
         ("clip.use_gelu", False, "clip.use_gelu False is not supported"),
         ("clip.use_silu", True, "clip.use_silu True is not supported"),
         ("clip.vision.projector_type", "gemma4uv", "'gemma4uv' is not supported; supported: idefics3,"),
