@@ -44,22 +44,27 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_same(self, now: BatchRun, paths: BatchPaths) -> None:
         """Raise InputChanged unless `now` has the same input and model, OptionsChanged for other options."""
+        if "rows" in now.parameters:  # its lines depend on the options, too
+            self._check_same_options(now, paths)
         if self.input_sha256 != now.input_sha256:
             raise InputChanged(
                 f"{paths.source}: input_changed: the run of {paths.output} began with an input of "
                 f"{_input_in_words(self)}, this one has {_input_in_words(now)}; "
                 "restore the input, or start again with --overwrite"
             )
-        if changes := changes_in_words(self.parameters, now.parameters):
-            raise OptionsChanged(
-                f"{paths.output}: options_changed: the run here began with other options: "
-                f"{'; '.join(changes)}. Give the options that it began with, or start again with --overwrite"
-            )
+        self._check_same_options(now, paths)
         if self.model and now.model and self.model != now.model:
             raise InputChanged(
                 f"{paths.output}: input_changed: the run here began with the model {self.model}, "
                 f"the service has {now.model}; start the service with the first one, "
                 "or start again with --overwrite"
+            )
+
+    def _check_same_options(self, now: BatchRun, paths: BatchPaths) -> None:
+        if changes := changes_in_words(self.parameters, now.parameters):
+            raise OptionsChanged(
+                f"{paths.output}: options_changed: the run here began with other options: "
+                f"{'; '.join(changes)}. Give the options that it began with, or start again with --overwrite"
             )
 
 

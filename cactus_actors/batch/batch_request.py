@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.params import resolve_options
+from cactus_actors.batch.line_source import LineReader, LineSource, opened
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine
@@ -45,15 +46,15 @@ DEFAULT_LIMITS = BatchLimits()
 class BatchRequest:
     """The files and options of a run.
 
-    `options` fill in missing options of lines; `form` None is detected; `raw` bypasses the chat template for plain
-    lines; `system` precedes conversations without a system message. `resume` continues a run, `retry_failed` runs
-    its failed lines again. Before a `second_pass` no line is handed off, and a finished run is left as it is; it is by
-    the cloud, or by `second_pass_model`, a model of the service. Without `one_model` a resumed run may use another
-    model. `account` is that of its jobs. Relative paths of pictures are below the directory `pictures` of this machine;
-    without it the service reads them.
+    The `source` is a prompt file or other lines. `options` fill in missing options of lines; `form` None is detected;
+    `raw` bypasses the chat template for plain lines; `system` precedes conversations without a system message. `resume`
+    continues a run, `retry_failed` runs its failed lines again. Before a `second_pass` no line is handed off, and a
+    finished run is left as it is; it is by the cloud, or by `second_pass_model`, a model of the service. Without
+    `one_model` a resumed run may use another model. `account` is that of its jobs. Relative paths of pictures are below
+    the directory `pictures` of this machine; without it the service reads them.
     """
 
-    source: Path
+    source: Path | LineSource
     output: Path
     options: Options = field(default_factory=Options)
     form: Format | None = None
@@ -74,10 +75,16 @@ class BatchRequest:
     def paths(self) -> BatchPaths:
         return BatchPaths.of(self.source, self.output)
 
+    def open_source(self) -> LineReader:
+        """A pass over the lines; raises InputInvalid."""
+        return opened(self.source)
+
     def parameters(self, form: Format) -> dict[str, Any]:
         """The parameters that answers depend on, apart from input and model."""
         options = msgspec.structs.replace(self.options, priority=None)
         parameters = {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
+        if not isinstance(self.source, Path):
+            parameters["rows"] = dict(self.source.parameters)
         return parameters if self.system is None else {**parameters, "system": self.system}
 
 

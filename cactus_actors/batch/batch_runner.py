@@ -7,6 +7,7 @@ import secrets
 import time
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -18,7 +19,7 @@ from cactus_actors.batch.finished_output import finished_before
 from cactus_actors.batch.input_scan import InputScan, PendingLines, check_unchanged, scan
 from cactus_actors.batch.line_runner import LineRunner
 from cactus_actors.batch.paths import BatchPaths
-from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.batch.second_model import second_model
 from cactus_actors.client import AsyncClient
@@ -43,7 +44,7 @@ async def run_batch(
     """
     check_for_all(request.options, request.system)
     paths = request.paths
-    with PromptFile(request.source) as file:
+    with request.open_source() as file:
         paths.check()
         form = request.form or file.format()
         scanned = await scan(file, form)
@@ -152,7 +153,7 @@ class _Runner:
 
     async def run(self) -> BatchProgress:
         self._notify_observer(None, None)
-        with PromptFile(self.request.source) as file:
+        with self.request.open_source() as file:
             lines = PendingLines(file, self.form, self.scanned, self.output.has, self.request.limits.max_ahead_bytes)
             try:
                 async with asyncio.TaskGroup() as tasks:
@@ -163,7 +164,8 @@ class _Runner:
                     syncing.cancel()
             except BaseExceptionGroup as group:
                 raise first_error(group) from None
-        await asyncio.to_thread(check_unchanged, self.request.source, self.scanned)
+        if isinstance(self.request.source, Path):
+            await asyncio.to_thread(check_unchanged, self.request.source, self.scanned)
         return self._progress
 
     async def _keep_synced(self) -> None:

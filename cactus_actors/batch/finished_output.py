@@ -9,7 +9,7 @@ from cactus_actors.batch.batch_errors import OutputRefused, naming_file
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest
 from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
-from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import decode_line
 from cactus_actors.batch.result_file import result_lines
 
@@ -26,7 +26,7 @@ def finished_before(request: BatchRequest, form: Format, wanted: BatchRun, made_
     if made_by is not None:
         made_by.check_same(wanted, paths)
     keys = [_keys_in(path) for path in (paths.output, paths.errors)]
-    with PromptFile(request.source) as file:
+    with request.open_source() as file:
         for raw in file.lines():
             key = custom_id_hash(decode_line(raw, form).custom_id)
             if not any(key in known for known in keys):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
 from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
+from cactus_actors.batch.line_source import LineReader
 from cactus_actors.batch.prompt_file import Format, PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 
@@ -37,7 +38,7 @@ class InputScan:
 class InputScanner:
     """Scans a file in steps: its digest, and the check for repeated custom_ids."""
 
-    def __init__(self, file: PromptFile, form: Format) -> None:
+    def __init__(self, file: LineReader, form: Format) -> None:
         self._file = file
         self._form = form
         self._lines = file.lines()
@@ -52,7 +53,7 @@ class InputScanner:
             try:
                 line = decode_line(raw, self._form)
             except InputInvalid as error:
-                raise InputInvalid(f"{self._file.path}: {error.message}") from None
+                raise InputInvalid(f"{self._file.name}: {error.message}") from None
             if not self._keys.add(custom_id_hash(line.custom_id)):
                 raise self._used_twice(line)
             self._checks.append(check_value(raw))
@@ -65,15 +66,15 @@ class InputScanner:
 
     def _used_twice(self, line: PromptLine) -> InputInvalid:
         key = custom_id_hash(line.custom_id)
-        with PromptFile(self._file.path) as file:
+        with self._file.reopened() as file:
             lines = (decode_line(raw, self._form) for raw in file.lines())
             earlier = next((one.number for one in lines if custom_id_hash(one.custom_id) == key), line.number)
         return InputInvalid(
-            f"{self._file.path}: custom_id {line.custom_id[:60]!r} is on line {earlier} and on line {line.number}"
+            f"{self._file.name}: custom_id {line.custom_id[:60]!r} is on line {earlier} and on line {line.number}"
         )
 
 
-async def scan(file: PromptFile, form: Format) -> InputScan:
+async def scan(file: LineReader, form: Format) -> InputScan:
     """Scan `file` without blocking the event loop; raises InputInvalid."""
     scanner = InputScanner(file, form)
     while await asyncio.to_thread(scanner.step):
@@ -88,7 +89,7 @@ class PendingLines:
     """
 
     def __init__(
-        self, file: PromptFile, form: Format, scanned: InputScan, is_done: Callable[[str], bool], max_ahead_bytes: int
+        self, file: LineReader, form: Format, scanned: InputScan, is_done: Callable[[str], bool], max_ahead_bytes: int
     ) -> None:
         self._file = file
         self._form = form
@@ -115,7 +116,7 @@ class PendingLines:
         num_bytes = 0
         for num_before, raw in enumerate(self._file.lines()):
             if num_before == self._scanned.num_lines or check_value(raw) != self._scanned.checks[num_before]:
-                raise changed(self._file.path, f"line {raw.number} is")
+                raise changed(self._file.name, f"line {raw.number} is")
             num_bytes += len(raw.content or b"")
             line = decode_line(raw, self._form)
             if not self._is_done(line.custom_id):
@@ -125,13 +126,13 @@ class PendingLines:
                 lines, num_bytes = [], 0
         yield lines
         if self._file.digest != self._scanned.sha256:
-            raise changed(self._file.path, "its end is")
+            raise changed(self._file.name, "its end is")
 
 
-def changed(path: Path, what: str) -> InputChanged:
+def changed(name: str, what: str) -> InputChanged:
     """The error for an input that has changed during the run."""
     return InputChanged(
-        f"{path}: input_changed: {what} not what it was when the run began; "
+        f"{name}: input_changed: {what} not what it was when the run began; "
         "restore it and continue with --resume, or start again with --overwrite"
     )
 
@@ -146,7 +147,7 @@ def check_unchanged(path: Path, scanned: InputScan) -> None:
         for _ in file.lines():
             pass
         if file.digest != scanned.sha256:
-            raise changed(path, "it is")
+            raise changed(str(path), "it is")
 
 
 def check_value(raw: RawLine) -> int:

@@ -20,10 +20,10 @@ def changes_in_words(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
 
 def _flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Options and other parameters in one mapping, without missing ones."""
-    others = {name: value for name, value in parameters.items() if name not in ("options", "raw")}
+    others = {name: value for name, value in parameters.items() if name not in ("options", "raw", "rows")}
     if parameters.get("raw"):
         others["raw"] = True
-    every = {**others, **parameters.get("options", {})}
+    every = {**others, **parameters.get("rows", {}), **parameters.get("options", {})}
     return {name: value for name, value in every.items() if value is not None}
 
 

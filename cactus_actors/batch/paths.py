@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cactus_actors.batch.batch_errors import OutputRefused, naming_file
+from cactus_actors.batch.line_source import LineSource
 
 
 @dataclass(frozen=True)
 class BatchPaths:
     """Paths derived from `output`; partial files get their final names when the run is complete."""
 
-    source: Path
+    source: Path | LineSource
     output: Path
 
     @classmethod
-    def of(cls, source: Path, output: Path) -> BatchPaths:
+    def of(cls, source: Path | LineSource, output: Path) -> BatchPaths:
         """The paths of a run; a symbolic link stands for its target, so that all runs that write it share a lock."""
         return cls(source, output.resolve() if output.is_symlink() else output)
 
@@ -85,14 +86,14 @@ def check_name(output: Path) -> None:
         raise OutputRefused(f"{output}: is a directory")
 
 
-def _check_replaceable(path: Path, source: Path) -> None:
+def _check_replaceable(path: Path, source: Path | LineSource) -> None:
     if path.is_dir():
         raise OutputRefused(f"{path}: is a directory")
     if not path.exists():
         return
     if not path.is_file():
         raise OutputRefused(f"{path}: is not a regular file; choose another output")
-    if source.exists() and path.samefile(source):
+    if isinstance(source, Path) and source.exists() and path.samefile(source):
         raise OutputRefused(f"{path}: is the input; choose another output")
 
 

@@ -9,9 +9,10 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple, Self
 
 from cactus_actors.batch.batch_errors import InputInvalid, naming_file
+from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 Format = Literal["jsonl", "text"]
@@ -32,12 +33,14 @@ _NOT_TEXT = {
 class RawLine(NamedTuple):
     """A line that is not blank; `content` is None when it is longer than MAX_LINE_BYTES.
 
-    `number` counts all lines from 1, `offset` is the position of its first byte in the file.
+    `number` counts all lines from 1, `offset` is the position of its first byte in the file. A line with an `error`
+    has no prompt.
     """
 
     number: int
     offset: int
     content: bytes | None
+    error: InvalidRequest | None = None
 
 
 class PromptFile:
@@ -72,7 +75,7 @@ class PromptFile:
             self._close()
             raise
 
-    def __enter__(self) -> PromptFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -81,6 +84,14 @@ class PromptFile:
     def _close(self) -> None:
         self._file.close()
         self._stored.close()
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def reopened(self) -> PromptFile:
+        """Another pass over the file."""
+        return PromptFile(self.path)
 
     @property
     def digest(self) -> str:

@@ -55,6 +55,8 @@ def decode_line(raw: RawLine, form: Format) -> PromptLine:
     """Decode one line; raises InputInvalid only for a custom_id that cannot identify the line in the output."""
     automatic_id = f"line-{raw.number}"
     try:
+        if raw.error is not None:
+            raise raw.error
         value = _decode(raw, form)
     except InvalidRequest as error:
         text = None if raw.content is None else raw.content.decode(errors="replace")

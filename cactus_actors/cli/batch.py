@@ -5,31 +5,31 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.batch_progress import show_reasons, shown_progress, shown_second_pass
+from cactus_actors.cli.batch_rows import TABLES, RowOptions
 from cactus_actors.cli.interrupts import Interrupted, interruptible
 from cactus_actors.cli.terminal import counted, print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.data import TableFormat
 from cactus_actors.protocol.errors import CactusError
-
-Format = Literal["jsonl", "text"]
 
 if TYPE_CHECKING:
     from cactus_actors.batch import BatchProgress, BatchRequest, SecondPassProgress, SecondPassReport
+    from cactus_actors.data.table_request import TableReport, TableRequest
 
 
 def batch(
-    source: Annotated[
-        Path,
-        # opening the file reports errors
+    inputs: Annotated[
+        list[str],
         typer.Argument(
-            metavar="IN",
-            readable=False,
-            help="JSONL, or plain text with one prompt a line, or .gz of either; - is stdin.",
+            metavar="IN...",
+            help="JSONL, or plain text with one prompt a line, or .gz of either; - is stdin. Or files of a table, "
+            "and globs of them: Parquet, Arrow, CSV, TSV, and .gz or .zst of text.",
         ),
     ],
     output: Annotated[
@@ -39,12 +39,12 @@ def batch(
             "--output",
             metavar="OUT",
             readable=False,
-            help="OpenAI batch lines; for out.jsonl failed lines go to out.errors.jsonl.",
+            help="OpenAI batch lines; for out.jsonl failed lines go to out.errors.jsonl. Or a table.",
         ),
     ],
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run the lines of the error file again.")
+        bool, typer.Option("--retry-failed", "--only-failed", help="Run the lines of the error file again.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing OUT.")] = False,
     second_pass: Annotated[
@@ -59,14 +59,37 @@ def batch(
     ] = None,
     max_in_flight: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs in the service at once.")] = 64,
     form: Annotated[
-        Format | None, typer.Option("--format", help="Format of the input; by default from suffix and content.")
+        TableFormat | None, typer.Option("--format", help="Format of the input; by default from suffix and content.")
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Continue plain lines as they are, without the chat template.")
     ] = False,
     system: Annotated[str | None, typer.Option(help="A system message for questions and chats without one.")] = None,
     json_schema: Annotated[
-        str | None, typer.Option(metavar="FILE|JSON", help="A JSON Schema that answers must obey.")
+        str | None,
+        typer.Option(
+            "--json-schema",
+            "--schema",
+            metavar="FILE|JSON",
+            help="A JSON Schema that answers must obey; in a table, its properties are columns.",
+        ),
+    ] = None,
+    prompt_template: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=TABLES, metavar="TEXT", help="The prompt of a row: 'Summarise: {{ text }}'."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=TABLES, metavar="A,B", help="Columns of IN that OUT has; by default all."),
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option(rich_help_panel=TABLES, help="The beginning of the names of the answers' columns.")
+    ] = "",
+    output_format: Annotated[
+        TableFormat | None, typer.Option(rich_help_panel=TABLES, help="Format of OUT; by default from its suffix.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(rich_help_panel=TABLES, min=1, help="Answer the first rows only.")
     ] = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
@@ -86,6 +109,11 @@ def batch(
     A plain line (text, or a JSON string) is a question to a chat model. For a model without a chat template,
     and with --raw, it is text to continue. {"prompt": ...} is always text to continue, {"messages": ...} is a
     chat, and an OpenAI batch line is a request to its url. Options apply to lines that leave them out.
+
+    Rows of a table are prompts by --prompt-template, which has their columns by name, or by their column `messages` or
+    `prompt`. OUT then has a row for each of IN, in its order: its columns, those of the answer, and `error`. IN or OUT
+    is a table if its name says so (.parquet, .arrow, .csv, .tsv, .zst) or if an option for tables is given; that needs
+    the extra `data`. Results of rows so far are in OUT.results.jsonl.partial, and OUT is written from them at the end.
 
     Pictures of messages are files of this machine: their paths are relative to the folder of IN (to the current one
     for standard input), and the files are sent inside the requests.
@@ -114,6 +142,8 @@ def batch(
 
     Example: cactus batch prompts.jsonl -o results.jsonl --cloud-handoff-threshold 0.8 --second-pass-model qwen
 
+    Example: cactus batch reviews/*.parquet -o answers.parquet --prompt-template 'Summarise: {{ text }}'
+
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
     given = shared.given_options(locals())
@@ -124,14 +154,25 @@ def batch(
         given["json_schema"] = shared.schema_of(json_schema)
     options = Options(**given)
     check_for_all(options, system)  # before a pipe is read
-    pictures = Path() if str(source) == "-" else source.parent
-    if str(source) == "-":
+    rows = RowOptions(
+        form=form,
+        output_form=output_format,
+        template=prompt_template,
+        columns=columns,
+        prefix=prefix,
+        limit=limit,
+    )
+    is_table = rows.make_a_table(inputs, output)
+    source = Path(inputs[0])
+    pictures = Path() if inputs[0] == "-" else source.parent
+    if inputs == ["-"]:
         source = keep_input(sys.stdin.buffer, output, overwrite=overwrite)
+        inputs = [str(source)]
     request = BatchRequest(
         source=source,
         output=output,
         options=options,
-        form=form,
+        form=None if is_table else rows.line_form,
         raw=raw,
         system=system,
         max_in_flight=max_in_flight,
@@ -142,7 +183,8 @@ def batch(
         second_pass_model=second_pass_model,
         pictures=pictures,
     )
-    run = _Run(request, endpoint, stream_endpoint, key_file)
+    table = rows.request(inputs, output, request) if is_table else None
+    run = _Run(request if table is None else table.run, table, endpoint, stream_endpoint, key_file)
     try:
         progress = asyncio.run(run.run())
     except Interrupted as interrupt:
@@ -152,21 +194,33 @@ def batch(
         if run.progress is not None:
             typer.echo(run.so_far(), err=True)
         raise
-    _report(progress, run.second_pass, request, as_json=as_json)
+    _report(progress, run, as_json=as_json)
     if progress.num_failed:
         raise typer.Exit(1)
 
 
 class _Run:
-    """One run; `progress` is the last one observed, None before the first line, and `second_pass` its outcome."""
+    """One run; `progress` is the last one observed, None before the first line.
 
-    def __init__(self, request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None) -> None:
-        self._request = request
+    `second_pass` is its outcome, and `table` that of writing a table.
+    """
+
+    def __init__(
+        self,
+        request: BatchRequest,
+        table: TableRequest | None,
+        endpoint: str,
+        stream_endpoint: str | None,
+        key_file: str | None,
+    ) -> None:
+        self.request = request
+        self._table_request = table
         self._endpoint = endpoint
         self._stream_endpoint = stream_endpoint
         self._key_file = key_file
         self.progress: BatchProgress | None = None
         self.second_pass: SecondPassReport | None = None
+        self.table: TableReport | None = None
         self._pass_progress: SecondPassProgress | None = None
 
     async def run(self) -> BatchProgress:
@@ -177,7 +231,9 @@ class _Run:
         from cactus_actors.batch import run_batch, run_second_pass
         from cactus_actors.client import AsyncClient
 
-        name = self._request.source.name
+        if self._table_request is not None:
+            self._table_request.check()
+        name = Path(str(self.request.source)).name
         async with AsyncClient(
             self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
         ) as client:
@@ -187,15 +243,17 @@ class _Run:
                     self.progress = progress
                     show(progress)
 
-                progress = await run_batch(self._request, client, observe)
-            if self._request.second_pass:
+                progress = await run_batch(self.request, client, observe)
+            if self.request.second_pass:
                 with shown_second_pass(name, sys.stderr) as show_pass:
 
                     def observe_pass(progress: SecondPassProgress) -> None:
                         self._pass_progress = progress
                         show_pass(progress)
 
-                    self.second_pass = await run_second_pass(self._request, client, observe_pass)
+                    self.second_pass = await run_second_pass(self.request, client, observe_pass)
+            if self._table_request is not None:
+                self.table = await self._table_request.write()
             return progress
 
     def so_far(self) -> str:
@@ -203,7 +261,7 @@ class _Run:
         if (asked := self._pass_progress) is not None:
             return (
                 f"the second pass has {asked.num_done} of {asked.num_lines} lines, and "
-                f"{self._request.output} the local answers; the same command with --resume continues"
+                f"{self.request.output} the local answers; the same command with --resume continues"
             )
         if self.progress is None:
             return "nothing was run yet"
@@ -219,14 +277,12 @@ def print_how_to_resume() -> None:
     print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 
-def _report(
-    progress: BatchProgress, second_pass: SecondPassReport | None, request: BatchRequest, *, as_json: bool
-) -> None:
+def _report(progress: BatchProgress, run: _Run, *, as_json: bool) -> None:
     import msgspec
 
     from cactus_actors.batch import reasons_of
 
-    paths = request.paths
+    second_pass, request, paths = run.second_pass, run.request, run.request.paths
     if as_json:
         report: dict[str, Any] = {
             "lines": progress.num_lines,
@@ -249,11 +305,19 @@ def _report(
                 "cost": second_pass.cost,
                 "currency": second_pass.currency or None,
             }
+        if run.table is not None:
+            report["table"] = {
+                "path": str(run.table.path),
+                "rows": run.table.num_rows,
+                "misfits": run.table.num_misfits,
+            }
         print_json(report)
         return
     failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
     earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""
     typer.echo(f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}")
+    if run.table is not None:
+        typer.echo(run.table.in_words)
     if second_pass is not None:
         typer.echo(_second_pass_in_words(second_pass, request.second_pass_model))
     if progress.num_failed:

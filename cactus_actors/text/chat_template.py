@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,15 +18,13 @@ from cactus_actors.text.reasoning_support import SWITCHES, PastReasoning, withou
 from cactus_actors.text.sandbox import BUDGET, TemplateEnvironment
 from cactus_actors.text.template_bounds import TemplateLimit
 from cactus_actors.text.template_messages import with_content, with_decoded_arguments
-
-MAX_TEMPLATE_CHARACTERS = 1 << 20
-MAX_PROMPT_CHARACTERS = 4 << 20
-MAX_SPENT_CHARACTERS = 64 << 20  # the most characters written during a rendering, captured or repeated text included
-MAX_RENDER_S = 2.0
-MAX_SHOWN_CHARACTERS = 500
-
-# Python's repr of objects has their memory address, which must not leak.
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+from cactus_actors.text.template_rendering import (
+    MAX_SHOWN_CHARACTERS,
+    MAX_TEMPLATE_CHARACTERS,
+    RenderBudget,
+    failure_in_words,
+    joined,
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ class ChatTemplate:
         variable `tools_name`. Raises TemplateInvalid with the template's line for all errors, including the limits
         of this module.
         """
-        budget = _Budget(time.thread_time() + MAX_RENDER_S)
+        budget = RenderBudget()
         given = _plain_variables(variables or {}, escape)
         if thinking is not None:
             given |= dict.fromkeys(self.reasoning_switches, thinking)
@@ -112,7 +108,7 @@ class ChatTemplate:
         add_generation_prompt: bool,
         escape: Callable[[str], str],
         given: Mapping[str, Any],
-        budget: _Budget,
+        budget: RenderBudget,
     ) -> str:
         variables = {
             "documents": None,
@@ -125,15 +121,11 @@ class ChatTemplate:
             BUDGET: budget,
         }
         try:
-            return _joined(self.template.generate(variables))
+            return joined(self.template.generate(variables))
         except TemplateInvalid:
             raise
         except Exception as error:  # a template can make any operator or filter fail in its own way
-            what = f"{type(error).__name__}: {error}" if not isinstance(error, TemplateError) else str(error)
-            line = _line_of(error)
-            where = f"line {line} of the chat template" if line else "the chat template"
-            shown = _ADDRESS.sub("", what[:MAX_SHOWN_CHARACTERS])
-            raise TemplateInvalid(f"{where}: {shown}", param="messages") from error
+            raise TemplateInvalid(failure_in_words(error, "the chat template"), param="messages") from error
 
 
 def _plain_variables(variables: Mapping[str, Any], escape: Callable[[str], str]) -> dict[str, Any]:
@@ -142,21 +134,6 @@ def _plain_variables(variables: Mapping[str, Any], escape: Callable[[str], str])
     except TemplateInvalid as error:
         raise TemplateInvalid("chat_template_kwargs is nested too deep", param="chat_template_kwargs") from error
     return given
-
-
-class _Budget:
-    """The output and the CPU time left to one rendering; other threads do not use it up."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        self._remaining = MAX_SPENT_CHARACTERS
-
-    def __call__(self, num_characters: int) -> None:
-        self._remaining -= num_characters
-        if self._remaining < 0:
-            raise TemplateLimit("the template writes too much")
-        if time.thread_time() > self._deadline:
-            raise TemplateLimit(f"rendering takes longer than {MAX_RENDER_S:g} s")
 
 
 class _Refused(TemplateError):
@@ -171,20 +148,3 @@ def _strftime_now(pattern: str) -> str:
     if len(pattern) > MAX_SHOWN_CHARACTERS or re.search(r"\d\d\d", pattern):
         raise TemplateLimit("a date format pads to a width that no chat template needs")
     return datetime.now().astimezone().strftime(pattern)
-
-
-def _joined(chunks: Any) -> str:
-    prompt: list[str] = []
-    remaining = MAX_PROMPT_CHARACTERS
-    for chunk in chunks:
-        remaining -= len(chunk)
-        if remaining < 0:
-            raise TemplateLimit(f"the prompt is longer than {MAX_PROMPT_CHARACTERS} characters")
-        prompt.append(chunk)
-    return "".join(prompt)
-
-
-def _line_of(error: Exception) -> int | None:
-    """The line of the template that `error` comes from; jinja2 maps its frames back to template lines."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
-    return lines[-1] if lines else None

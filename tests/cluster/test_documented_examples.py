@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -15,6 +16,7 @@ from cactus_actors.config import ServeConfig
 from tests.support.services.running_service import Running, running_service
 from tests.support.text.documents import page
 
+DATA = page("guide/data.md")
 QUICKSTART = page("guide/quickstart.md")
 PYTHON_BLOCKS = re.findall(r"^```python\n(.*?)^```", QUICKSTART, re.M | re.S)
 SMALL_CLIENT, *_ = re.findall(r"^```python\n(.*?)^```", page("reference/protocol.md"), re.M | re.S)
@@ -58,6 +60,26 @@ def test_the_example_of_structured_output_runs(service: Running, capsys: pytest.
     answer, *fruits = out[end:].split()
     assert answer in ("yes", "no")
     assert re.fullmatch("(- [a-z]{3,8} ?){3}", " ".join(fruits))
+
+
+def test_the_commands_of_the_page_on_tables_run(
+    service: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CACTUS_ENDPOINT", service.endpoints.jobs)
+    monkeypatch.setenv("CACTUS_STREAM_ENDPOINT", service.endpoints.stream)
+    first, last = re.findall(r"^```python\n(.*?)^```", DATA, re.M | re.S)
+    [schema] = re.findall(r"^```json\n(.*?)^```", DATA, re.M | re.S)
+    variables: dict[str, object] = {}
+    exec(compile(first, "data.md", "exec"), variables)
+    (tmp_path / "answer.json").write_text(schema)
+    commands = re.findall(r"^    cactus (batch .*)$", DATA.replace("\\\n", " "), re.M)
+    for command in commands:
+        result = CliRunner().invoke(app, shlex.split(command))
+        assert result.exit_code == 0, result.output
+    exec(compile(last, "data.md", "exec"), variables)
+    assert "topic" in capsys.readouterr().out
+    assert [line.split(",")[0] for line in (tmp_path / "rated.csv").read_text().splitlines()] == ["id", "71", "72"]
 
 
 @pytest.mark.parametrize("line", COMMANDS)

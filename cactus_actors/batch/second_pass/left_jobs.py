@@ -8,12 +8,13 @@ from cactus_actors.api.openai import BodyRequest
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.left_lines import LeftLine
 from cactus_actors.batch.line_jobs import in_background
-from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.line_source import LineReader
+from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
 
 
 def wanted_lines(
-    file: PromptFile, form: Format, lines: Mapping[str, LeftLine]
+    file: LineReader, form: Format, lines: Mapping[str, LeftLine]
 ) -> Iterator[tuple[PromptLine, LeftLine]]:
     """These lines, in the order of the input."""
     for raw in file.lines():

@@ -12,7 +12,7 @@ from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.batch_runner import first_error
 from cactus_actors.batch.left_lines import LeftLine, left_to_second_pass, may_be_left, without_cloud
 from cactus_actors.batch.line_jobs import SERVICE_FAILURES, LineJobs
-from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.batch.second_model import SecondModel
 from cactus_actors.batch.second_pass.left_jobs import first_job, wanted_lines
@@ -53,7 +53,7 @@ class ModelPass:
         waiting = self._record.without_outcome(lines)
         self._progress.num_lines = self._record.num_done + len(waiting)
         self._show()
-        with PromptFile(self._request.source) as file:
+        with self._request.open_source() as file:
             wanted = wanted_lines(file, self._form, waiting)
             try:
                 async with asyncio.TaskGroup() as tasks:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.left_lines import LeftLine
-from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.batch.second_pass.left_jobs import first_job, wanted_lines
 from cactus_actors.batch.second_pass.patience import Patience
@@ -44,7 +44,7 @@ class QuestionSource:
 
     async def questions(self, lines: Mapping[str, LeftLine]) -> AsyncIterator[LineQuestion]:
         """The questions of these lines, in the order of the input."""
-        with PromptFile(self._request.source) as file:
+        with self._request.open_source() as file:
             wanted = wanted_lines(file, self._form, lines)
             while some := await asyncio.to_thread(lambda: list(islice(wanted, self._request.max_in_flight))):
                 for question in await asyncio.gather(*(self._question(line, left) for line, left in some)):

@@ -11,7 +11,7 @@ from cactus_actors.batch.batch_journal import BatchJournal, BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.input_scan import scan
 from cactus_actors.batch.left_lines import left_lines
-from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.second_model import second_model
 from cactus_actors.batch.second_pass.cloud_pass import CloudPass
 from cactus_actors.batch.second_pass.model_pass import ModelPass
@@ -37,7 +37,7 @@ async def run_second_pass(
         run, is_complete = journal.read()
         if run is None or not is_complete or not paths.output.exists():
             raise OutputRefused(f"{paths.output}: the run is not finished; a second pass comes after it")
-        with PromptFile(request.source) as file:
+        with request.open_source() as file:
             form = request.form or file.format()
             scanned = await scan(file, form)
         run.check_same(

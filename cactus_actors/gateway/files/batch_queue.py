@@ -19,7 +19,6 @@ from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputL
 from cactus_actors.batch.batch_output import BatchOutput, num_results, publish
 from cactus_actors.batch.batch_request import DEFAULT_LIMITS, BatchLimits, BatchProgress, BatchRequest
 from cactus_actors.batch.batch_runner import run_batch
-from cactus_actors.batch.prompt_file import PromptFile
 from cactus_actors.batch.prompt_lines import decode_line
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files.batch_check import checked
@@ -274,7 +273,7 @@ class BatchQueue:
         request = self._request(record)
         output = BatchOutput(request.paths)
         try:
-            with PromptFile(request.source) as file:
+            with request.open_source() as file:
                 for raw in file.lines():
                     line = decode_line(raw, "jsonl")
                     if output.has(line.custom_id):

@@ -1,0 +1,56 @@
+"""Where the lines of a run come from: a prompt file, or anything else that can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from cactus_actors.batch.prompt_file import Format, PromptFile, RawLine
+
+
+class LineReader(Protocol):
+    """One pass over lines; a context that closes what it reads.
+
+    `digest` is the SHA-256 of what was read so far, `stamp` changes with most modifications of a file.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def stamp(self) -> tuple[int, ...]: ...
+
+    def format(self) -> Format:
+        """The format of all lines."""
+
+    def lines(self) -> Iterator[RawLine]:
+        """Every line that is not blank; can be read once."""
+
+    def reopened(self) -> LineReader:
+        """Another pass over the same lines."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class LineSource(Protocol):
+    """Lines that are the same in every pass; `str` of it names it in errors.
+
+    `parameters` are those on which its lines depend.
+    """
+
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+
+    def open(self) -> LineReader:
+        """A new pass; raises InputInvalid."""
+
+
+def opened(source: Path | LineSource) -> LineReader:
+    """A pass over a prompt file or another source; raises InputInvalid."""
+    return PromptFile(source) if isinstance(source, Path) else source.open()

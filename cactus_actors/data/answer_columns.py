@@ -1,0 +1,77 @@
+"""The columns that answers add to a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from cactus_actors.data.column_types import ColumnType, column_type, property_types
+from cactus_actors.data.line_results import LineAnswer
+
+ANSWER = "answer"
+_TEXT = ColumnType(pa.string(), lambda value: value)
+_OF_EACH: dict[str, pa.DataType] = {
+    "confidence": pa.float64(),
+    "provider": pa.string(),
+    "handoff_status": pa.string(),
+    "model": pa.string(),
+    "finish_reason": pa.string(),
+    "prompt_tokens": pa.int64(),
+    "completion_tokens": pa.int64(),
+    "error": pa.string(),
+}
+
+
+class AnswerColumns:
+    """`answer`, or with a JSON Schema a column for each property of its object; then those of every answer.
+
+    All names begin with `prefix`. A property takes the place of a column of every answer with its name. `num_misfits`
+    counts the answers that do not obey the schema, such as one that ended early: their columns are null, and `error`
+    says why.
+    """
+
+    def __init__(self, json_schema: Any = None, prefix: str = "") -> None:
+        self.num_misfits = 0
+        self._is_json = json_schema is not None
+        properties = property_types(json_schema) if self._is_json else None
+        self._is_object = properties is not None
+        self._types = properties or {ANSWER: column_type(json_schema, json_schema) if self._is_json else _TEXT}
+        of_each = [pa.field(prefix + name, kind) for name, kind in _OF_EACH.items() if name not in self._types]
+        self.schema = pa.schema([kind.field(prefix + name) for name, kind in self._types.items()] + of_each)
+        self._names = [*self._types, *(name for name in _OF_EACH if name not in self._types)]
+
+    def batch(self, answers: Sequence[LineAnswer]) -> pa.RecordBatch:
+        """The columns of these answers."""
+        rows = [self._row(answer) for answer in answers]
+        arrays = [
+            pa.array([row.get(name) for row in rows], field.type)
+            for name, field in zip(self._names, self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _row(self, answer: LineAnswer) -> dict[str, Any]:
+        of_each = answer._asdict()
+        if answer.error is not None:
+            return {**of_each, **dict.fromkeys(self._types)}
+        if not self._is_json:
+            return {**of_each, ANSWER: answer.text}
+        try:
+            return {**of_each, **self._values(answer.text or "")}
+        except ValueError as error:
+            self.num_misfits += 1
+            why = "it ended early" if answer.finish_reason in ("length", "model_length") else str(error)
+            misfit = f"answer_misfit: the answer does not obey the schema: {why}"
+            return {**of_each, "error": misfit, **dict.fromkeys(self._types)}
+
+    def _values(self, text: str) -> dict[str, Any]:
+        value = json.loads(text)
+        if not self._is_object:
+            return {ANSWER: None if value is None else self._types[ANSWER].value_of(value)}
+        if not isinstance(value, dict):
+            raise ValueError("it is no object")
+        return {
+            name: None if value.get(name) is None else kind.value_of(value[name]) for name, kind in self._types.items()
+        }

@@ -1,0 +1,112 @@
+"""Reads CSV and TSV files; every column is text, as it is written there."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.batch.prompt_file import MAX_LINE_BYTES
+from cactus_actors.data.readers.table_reader import common_schema
+from cactus_actors.data.row_batch import MAX_BYTES, MAX_ROWS, RowBatch
+from cactus_actors.data.table_files import unpacked_file
+from cactus_actors.protocol.errors import InvalidRequest
+
+_Record = tuple[int, list[str]]
+
+
+class CsvReader:
+    """The rows of files with a header each. A row with more or fewer fields, or with invalid UTF-8, is an error."""
+
+    def __init__(self, files: Sequence[str], delimiter: str = ",") -> None:
+        self._files = files
+        self._delimiter = delimiter
+        csv.field_size_limit(MAX_LINE_BYTES)
+        self.schema = common_schema({name: self._schema_of(name) for name in files})
+
+    def batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
+        """All rows, with these columns."""
+        for name in self._files:
+            records = self._records(name)
+            _, header = next(records)
+            places = [header.index(column) if column in header else None for column in columns]
+            batch = _Batch(name, len(header), columns, places)
+            for line, fields in records:
+                batch.add(line, fields)
+                if batch.is_full:
+                    yield batch.taken()
+            if batch.num_rows:
+                yield batch.taken()
+
+    def _schema_of(self, name: str) -> pa.Schema:
+        header = next(self._records(name), None)
+        if header is None:
+            raise InputInvalid(f"{name}: is empty; its first line has the names of the columns")
+        return pa.schema([pa.field(column, pa.string()) for column in header[1]])
+
+    def _records(self, name: str) -> Iterator[_Record]:
+        """The header and each row that is not blank, with the number of its last line."""
+        with unpacked_file(name) as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            reader = csv.reader(text, delimiter=self._delimiter)
+            try:
+                for fields in reader:
+                    if fields:
+                        yield reader.line_num, fields
+            except csv.Error as error:
+                raise InputInvalid(f"{name}: line {reader.line_num}: {error}; is a quote not closed?") from None
+            finally:
+                text.detach()
+
+
+class _Batch:
+    """The rows that are collected for the next batch."""
+
+    def __init__(self, file: str, num_fields: int, columns: Sequence[str], places: Sequence[int | None]) -> None:
+        self._file = file
+        self._num_fields = num_fields
+        self._columns = columns
+        self._places = places
+        self._clear()
+
+    @property
+    def is_full(self) -> bool:
+        return self.num_rows >= MAX_ROWS or self._num_characters >= MAX_BYTES
+
+    def add(self, line: int, fields: list[str]) -> None:
+        if len(fields) != self._num_fields:
+            self._refuse(f"line {line} of {self._file} has {len(fields)} fields, the header {self._num_fields}")
+        for values, place in zip(self._values, self._places, strict=True):
+            value = None if place is None or place >= len(fields) else fields[place]
+            if value is not None and not value.isascii():
+                value = self._checked(value, line)
+            self._num_characters += len(value or "")
+            values.append(value)
+        self.num_rows += 1
+
+    def taken(self) -> RowBatch:
+        """The rows so far; the next batch begins."""
+        arrays = [pa.array(values, pa.string()) for values in self._values]
+        batch = RowBatch(pa.RecordBatch.from_arrays(arrays, names=list(self._columns)), self._errors)
+        self._clear()
+        return batch
+
+    def _clear(self) -> None:
+        self.num_rows = 0
+        self._num_characters = 0
+        self._errors: dict[int, InvalidRequest] = {}
+        self._values: list[list[str | None]] = [[] for _ in self._columns]
+
+    def _checked(self, value: str, line: int) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self._refuse(f"encoding: line {line} of {self._file} is not UTF-8")
+            return value.encode(errors="surrogateescape").decode(errors="replace")
+        return value
+
+    def _refuse(self, message: str) -> None:
+        self._errors.setdefault(self.num_rows, InvalidRequest(message, param="row"))

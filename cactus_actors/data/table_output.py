@@ -1,0 +1,87 @@
+"""Writes the table of a finished run: the columns of its rows beside those of their answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from cactus_actors.batch import BatchPaths
+from cactus_actors.batch.batch_errors import InputChanged, naming_file
+from cactus_actors.batch.paths import sync_directory
+from cactus_actors.data.answer_columns import AnswerColumns
+from cactus_actors.data.line_results import LineResults
+from cactus_actors.data.row_source import LineDigest, RowSource, Window
+from cactus_actors.data.table_format import Packing, TableFormat
+from cactus_actors.data.writers import table_writer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOutput:
+    """The file to write; `carried` are the columns of the input in it."""
+
+    path: Path
+    form: TableFormat
+    packing: Packing | None
+    carried: Sequence[str]
+
+    @property
+    def results(self) -> Path:
+        """The results of lines, of which the table is made; they stay for --resume and --retry-failed."""
+        return self.path.with_name(f"{self.path.name}.results.jsonl")
+
+    @property
+    def unfinished(self) -> Path:
+        """The table while it is written."""
+        return self.path.with_name(f"{self.path.name}.new")
+
+
+def write_table(
+    output: TableOutput, source: RowSource, answers: AnswerColumns, input_sha256: str, results: BatchPaths
+) -> int:
+    """Write the table of a finished run and return the number of its rows; the file is complete or does not exist.
+
+    Raises InputChanged if the rows are not those that were asked, and OutputFailed.
+    """
+    digest = LineDigest()
+    num_rows = 0
+    with naming_file(output.path):
+        schema = pa.schema([*(source.table.schema.field(name) for name in output.carried), *answers.schema])
+        writer = table_writer(output.unfinished, schema, output.form, output.packing, answers.schema.names[0])
+        try:
+            with LineResults(results) as found:
+                for window in source.windows(output.carried):
+                    for line in window.lines:
+                        digest.add(line)
+                    writer.write(_joined(window, found, answers, schema))
+                    num_rows += len(window.numbers)
+        finally:
+            writer.close()
+        if digest.hex != input_sha256:
+            output.unfinished.unlink()
+            raise InputChanged(
+                f"{source}: input_changed: its rows are not those that were asked; "
+                "restore it and continue with --resume, or start again with --overwrite"
+            )
+        _publish(output)
+    return num_rows
+
+
+def _joined(window: Window, found: LineResults, answers: AnswerColumns, schema: pa.Schema) -> pa.RecordBatch:
+    of_answers = answers.batch([found.answer(number) for number in window.numbers])
+    carried = schema.names[: len(schema) - len(of_answers.schema)]
+    columns = [*(window.rows.columns.column(name) for name in carried), *of_answers.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _publish(output: TableOutput) -> None:
+    descriptor = os.open(output.unfinished, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    output.unfinished.replace(output.path)
+    sync_directory(output.path.parent)

@@ -1,0 +1,34 @@
+"""Writers of tables, one for each format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from cactus_actors.data.table_format import Packing, TableFormat
+from cactus_actors.data.writers.table_writer import TableWriter
+
+__all__ = ["TableWriter", "table_writer"]
+
+
+def table_writer(
+    path: Path, schema: pa.Schema, form: TableFormat, packing: Packing | None, text_column: str
+) -> TableWriter:
+    """A writer of a new file; one of text writes `text_column` alone. Raises OSError."""
+    from cactus_actors.data.writers.arrow_writers import ArrowWriter, ParquetWriter
+    from cactus_actors.data.writers.text_writers import CsvWriter, JsonLinesWriter, TextWriter
+
+    match form:
+        case "parquet":
+            return ParquetWriter(path, schema)
+        case "arrow":
+            return ArrowWriter(path, schema)
+        case "csv":
+            return CsvWriter(path, schema, packing)
+        case "tsv":
+            return CsvWriter(path, schema, packing, "\t")
+        case "jsonl":
+            return JsonLinesWriter(path, packing)
+        case "text":
+            return TextWriter(path, text_column, packing)
