@@ -109,9 +109,32 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     cascade: CascadeSettings = NO_CASCADE
 
     @property
+    def served(self) -> list[RoutedModel]:
+        """All models; the only one of a service has no name."""
+        if self.models:
+            return self.models
+        only = RoutedModel(
+            name="",
+            aliases=[] if self.alias is None else [self.alias],
+            model=self.model,
+            overrides=self.overrides,
+            weights=self.weights,
+            kv_cache=self.kv_cache,
+            adapters=self.adapters,
+            desired_workers=self.desired_workers,
+            unload_after_s=self.unload_after_s,
+            begins_unloaded=self.begins_unloaded,
+            memory=self.memory,
+            probe_file=self.probe_file,
+            probability_file=self.probability_file,
+            prompt_probe_file=self.prompt_probe_file,
+        )
+        return [only]
+
+    @property
     def desired_by_model(self) -> dict[str, int]:
-        """The desired workers of each model by its name, which is empty for the only one."""
-        return {it.name: it.desired_workers for it in self.models} or {"": self.desired_workers}
+        """The desired workers of each model by its name."""
+        return {it.name: it.desired_workers for it in self.served}
 
     @property
     def handoff_gates(self) -> HandoffGates:

@@ -43,7 +43,7 @@ from cactus_actors.router.effects import (
 )
 from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
-from cactus_actors.router.preparation.loaded_models import LoadedModel, load_models, served_models
+from cactus_actors.router.preparation.loaded_models import LoadedModel, load_models
 from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
 from cactus_actors.router.preparation.preparers import preparers_of
 from cactus_actors.router.preparation.prompt_model import PromptModel
@@ -109,7 +109,6 @@ class RouterActor:
         """
         keys, corpus = _keys_of(self._settings), _corpus_of(self._settings)
         models = load_models(self._settings, self._text_model)
-        model = models[0].text
         epoch = time.time_ns() // 1_000_000
         self._health = RouterHealth(epoch, self._settings.desired_by_model, (), 0, 0)
         self._job_reporter = job_reporter_of(self._settings, _version())
@@ -121,24 +120,12 @@ class RouterActor:
         self._authenticator: Authenticator = (
             OpenAuthenticator(refused) if keys is None else CurveAuthenticator(self._context, keys, refused)
         )
-        facts = ServiceFacts(
-            epoch=epoch,
-            started_at=time.monotonic(),
-            version=_version(),
-            model=model.name,
-            max_context=model.max_context,
-            vocab_size=model.tokenizer.vocab_size,
-            has_chat_template=model.has_chat_template,
-            fingerprint=model.fingerprint,
-        )
+        facts = ServiceFacts(epoch=epoch, started_at=time.monotonic(), version=_version())
         options = RouterOptions(
             unix_offset=None if self._journal is None else self._journal.unix_offset,
-            tokens=model.tokenizer,
+            models=tuple(model.served for model in models),
             cache_salt=plain_cache_salt if keys is None else keys.salt,
             refused=refused,
-            fits=models[0].fits,
-            prompt_probe=models[0].prompt_probe,
-            models=served_models(models),
         )
         self.core = RouterCore(self._settings, facts, options)
         self._workers = sockets.workers_socket(self._context)

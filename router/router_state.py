@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.confidence import NO_FITS, SignalFits
-from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.model_fleet import ModelFleet, ModelFleets
 from cactus_actors.router.scheduling.queued_loads import QueuedLoads
@@ -21,7 +19,6 @@ from cactus_actors.router.state.result_store import ResultStore
 from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.router.state.submission import PendingSubmit
-from cactus_actors.router.state.token_logprobs import TokenDecoder
 from cactus_actors.router.state.topics import Topics
 from cactus_actors.router.state.worker import WorkerRefusal
 from cactus_actors.router.telemetry.counters import RouterCounters
@@ -48,23 +45,18 @@ class RequiredThreshold(NamedTuple):
 class RouterOptions:
     """The arguments of a router in addition to its settings.
 
-    `unix_offset` is the difference of Unix seconds and the router's clock; None without a journal. `tokens` decodes
-    token ids for log probabilities. `cache_salt` separates the prefix caches of tenants. `refused` counts refused
-    requests and connections by reason. `fits` are those of the model's confidence signals, `prompt_probe` is the one of
-    its prompts. `load_limits` bound the messages that wait for results from the journal, `max_ended_jobs` the ended
-    jobs that are known, each for jobs with an idempotency key and others. `models` are those of a service of several,
-    each with its own `tokens`, `fits` and `prompt_probe`.
+    `unix_offset` is the difference of Unix seconds and the router's clock; None without a journal. `models` are those
+    of the service, the default one first. `cache_salt` separates the prefix caches of tenants. `refused` counts refused
+    requests and connections by reason. `load_limits` bound the messages that wait for results from the journal,
+    `max_ended_jobs` the ended jobs that are known, each for jobs with an idempotency key and others.
     """
 
     unix_offset: float | None = None
-    tokens: TokenDecoder | None = None
+    models: tuple[ServedModel, ...] = (ServedModel(),)
     cache_salt: CacheSalt = plain_cache_salt
     refused: Counter[str] = field(default_factory=Counter)
-    fits: SignalFits = NO_FITS
-    prompt_probe: PromptProbe | None = None
     load_limits: DeferralLimits = LOAD_LIMITS
     max_ended_jobs: int = MAX_ENDED_JOBS
-    models: tuple[ServedModel, ...] = ()
 
 
 class RouterState:
@@ -90,7 +82,7 @@ class RouterState:
         self.fleets = ModelFleets(
             (
                 ModelFleet(served, settings, facts.epoch, self.outbox, self.counters, queued)
-                for served in options.models or [_only_model(settings, facts, options)]
+                for served in options.models
             ),
             settings.cascade,
         )
@@ -103,24 +95,3 @@ class RouterState:
     @property
     def has_journal(self) -> bool:
         return self.options.unix_offset is not None
-
-
-def _only_model(settings: RouterSettings, facts: ServiceFacts, options: RouterOptions) -> ServedModel:
-    return ServedModel(
-        own_name=facts.model,
-        aliases=() if settings.alias is None else (settings.alias,),
-        max_context=facts.max_context,
-        vocab_size=facts.vocab_size,
-        has_chat_template=facts.has_chat_template,
-        fingerprint=facts.fingerprint,
-        weights=settings.weights or "",
-        kv_cache=settings.kv_cache or "",
-        adapters=tuple(settings.adapters),
-        desired_workers=settings.desired_workers,
-        unload_after_s=settings.unload_after_s,
-        begins_unloaded=settings.begins_unloaded,
-        memory=settings.memory,
-        tokens=options.tokens,
-        fits=options.fits,
-        prompt_probe=options.prompt_probe,
-    )

@@ -73,7 +73,7 @@ class Simulation:
         self._num_later = self._num_held = self._num_returned = 0
         self._num_busy = self._num_looked = 0
         settings = RouterSettings(worker_timeout_s=float("inf"), max_queued_jobs=1 << 20, retention_s=1.0)
-        self.core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0, model="simulated"))
+        self.core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0))
         self.workers = {
             f"{number}".encode(): SimulatedWorker(
                 f"w{number}", num_slots=fleet.slots, num_blocks=fleet.blocks, speed=speed

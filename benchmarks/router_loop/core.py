@@ -87,7 +87,7 @@ class CoreBench:
         self._num_submitted = self._num_published = 0
         self.num_ended = 0
         settings = RouterSettings(max_queued_jobs=load.waiting + load.workers * (load.sequences + 1) + 1)
-        self._core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0, model=MODEL))
+        self._core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0))
         self._decode = worker_message_decoder().decode
         [ages] = spread_ages(1, load.sequences)  # jobs of all workers end in the same steps: some steps have no end
         self._workers = {

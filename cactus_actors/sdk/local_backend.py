@@ -24,6 +24,7 @@ from cactus_actors.router.effects import Effect, PrepareRequest, Publish, SendCl
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.router_state import RouterOptions
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud_link import CloudLink
@@ -63,6 +64,13 @@ class LocalBackend:
         hello = hello_message(settings, self._loaded)
         self.max_context = hello.max_context
         now = time.monotonic()
+        served = ServedModel(
+            own_name=text.name,
+            fingerprint=text.fingerprint,
+            tokens=text.tokenizer,
+            fits=fits_for(handoff.confidence_signal, path, handoff.probe_file, handoff.probability_file),
+            prompt_probe=gate_probe(handoff.gate, path, text.fingerprint, handoff.prompt_probe_file),
+        )
         self._core = RouterCore(
             # the worker cannot be lost, and ended jobs are not fetched
             RouterSettings(
@@ -75,12 +83,8 @@ class LocalBackend:
                 max_handoff_share=handoff.max_share,
                 max_handoff_wait_s=handoff.max_wait_s,
             ),
-            ServiceFacts(epoch=1, started_at=now, model=text.name, fingerprint=text.fingerprint),
-            RouterOptions(
-                tokens=text.tokenizer,
-                fits=fits_for(handoff.confidence_signal, path, handoff.probe_file, handoff.probability_file),
-                prompt_probe=gate_probe(handoff.gate, path, text.fingerprint, handoff.prompt_probe_file),
-            ),
+            ServiceFacts(epoch=1, started_at=now),
+            RouterOptions(models=(served,)),
         )
         self._worker = WorkerSession(self._loaded.engine, hello)
         self._handoff = handoff

@@ -45,7 +45,7 @@ class JobFinisher:
         assert self._state.jobs.is_live(job)
         fleet = self._fleets.of(job)
         fleet.dispatcher.release_local(job)
-        fleet.idle_since = None  # it had this job since the last tick
+        fleet.on_job_left()
         self._fleets.cloud.release_cloud(job)
         job.publication.is_released = True
         self._streams.advance(job, now)

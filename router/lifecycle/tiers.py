@@ -86,7 +86,7 @@ class TierSwitch:
     def _leave(self, job: Job, failure: GateFailure | ErrorInfo, now: float) -> ModelFleet:
         fleet = self._fleets.of(job)
         fleet.dispatcher.release_local(job)
-        fleet.idle_since = None
+        fleet.on_job_left()
         job.passed.append(self._tier(job, failure, now))
         return fleet
 

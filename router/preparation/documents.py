@@ -1,13 +1,13 @@
 """Retrieves documents for a job's question and puts them into its prompt.
 
-Only a service with documents imports the retrieval, and NumPy with it.
+Only a process that has documents imports this, and NumPy with it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,10 @@ import msgspec
 
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
-from cactus_actors.router.preparation.picture_contents import PictureContents
-from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
 from cactus_actors.router.preparation.prompt_model import PromptModel
-from cactus_actors.router.state.prepared_request import PreparedRequest
 
 REFRESH_S = 2.0
-
-Find = Callable[[Submit], list[Source]]
-"""Finds the sources for a job's question."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,8 +31,6 @@ class Documents:
 
     def __init__(self, directory: Path, model: PromptModel, *, refresh_s: float = REFRESH_S) -> None:
         """Raises ConfigurationInvalid if `directory` is none."""
-        from cactus_actors.retrieval import Corpus, Index
-
         self._model = model
         self._index = Index(Corpus(directory))
         self._refresh_s = refresh_s
@@ -47,8 +40,6 @@ class Documents:
 
     def find(self, submit: Submit) -> list[Source]:
         """The best chunks for the last question, at most the requested number, within half of the context."""
-        from cactus_actors.retrieval import NUM_SOURCES, fitting, question_of
-
         if submit.messages is None:
             return []
         messages: list[dict[str, Any]] = [msgspec.to_builtins(turn) for turn in submit.messages]
@@ -75,34 +66,9 @@ class Documents:
                 _log.warning("the documents could not be read again: %s", error)
 
 
-def no_documents(_: Submit) -> list[Source]:
-    """No sources, for a service without a corpus."""
-    return []
-
-
 def with_documents(submit: Submit, sources: Sequence[Source]) -> Submit:
     """The job with the sources in its system message; a prompt without messages stays as it is."""
-    if not sources or submit.messages is None:
+    if submit.messages is None:
         return submit
-    from cactus_actors.retrieval import with_sources
-
     turns = with_sources([msgspec.to_builtins(turn) for turn in submit.messages], sources)
     return msgspec.structs.replace(submit, messages=msgspec.convert(turns, list[ChatMessage]))
-
-
-def prepare_with_documents(
-    submit: Submit,
-    known: Sequence[Source] | None,
-    model: PromptModel,
-    find: Find = no_documents,
-    contents: PictureContents | None = None,
-) -> PreparedRequest:
-    """The prepared job with the sources found for its question, or with its `known` sources."""
-    contents = contents or PictureContents()
-    sources = find(submit) if known is None else known
-    prepared = prepare(with_documents(submit, sources), model, contents)
-    if sources:
-        prepared = msgspec.structs.replace(prepared, sources=tuple(sources))
-    if (self_contained := contents.self_contained(submit)) is not None:
-        prepared = msgspec.structs.replace(prepared, self_contained=self_contained)
-    return prepared

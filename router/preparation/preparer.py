@@ -52,7 +52,7 @@ class LocalPreparer:
         model: str = "",  # noqa: ARG002  it has one model
     ) -> PreparedRequest:
         # a router with preparation processes loads neither grammars nor NumPy
-        from cactus_actors.router.preparation.documents import prepare_with_documents
+        from cactus_actors.router.preparation.documented_requests import prepare_with_documents
         from cactus_actors.router.preparation.picture_contents import PictureContents
 
         contents = PictureContents(frames=frames, keeps=self._keeps_pictures, cache=self._cache, tenant=tenant)

@@ -21,7 +21,7 @@ from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from cactus_actors.router.preparation.documents import Documents, Find, no_documents, prepare_with_documents
+from cactus_actors.router.preparation.documented_requests import Find, no_documents, prepare_with_documents
 from cactus_actors.router.preparation.picture_cache import MAX_BYTES, PictureCache
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prepared_tiers import prepare_tiers
@@ -84,6 +84,8 @@ def main() -> None:
     models = {model.name: load_text_model(Path(model.path), model.overrides) for model in settings.models}
     finds: dict[str, Find] = dict.fromkeys(models, no_documents)
     if settings.corpus is not None:
+        from cactus_actors.router.preparation.documents import Documents
+
         finds = {name: Documents(Path(settings.corpus), model).find for name, model in models.items()}
     root = None if settings.pictures.root is None else Path(settings.pictures.root)
     reader = PictureReader(root, settings.pictures.hosts)

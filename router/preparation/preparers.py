@@ -23,8 +23,8 @@ def preparers_of(
         if first.path is None:
             return LocalPreparer(first.text, keeps_pictures=keeps_pictures)
         return PreparerProcess(
-            PreparerModel(str(first.path), first.overrides, first.name),
-            *(PreparerModel(str(it.path), it.overrides, it.name) for it in others),
+            PreparerModel(str(first.path), first.routed.overrides, first.name),
+            *(PreparerModel(str(it.path), it.routed.overrides, it.name) for it in others),
             cascade=settings.cascade,
             corpus=corpus,
             pictures=settings.pictures,

@@ -114,6 +114,10 @@ class ModelFleet:
         self.is_loaded = self.is_loading = True
         self.is_called, self.waiting_since = False, None
 
+    def on_job_left(self) -> None:
+        """Record that a job has left it: it was not idle until now."""
+        self.idle_since = None
+
     def unload(self) -> None:
         """Let its workers leave when they have no job, until a job needs them."""
         self.is_loaded = self.is_loading = False

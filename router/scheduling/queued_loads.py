@@ -7,7 +7,11 @@ from cactus_actors.router.state.reservation import Reservation
 
 
 class QueuedLoads:
-    """The load of all reservations and waiting jobs, in all and of each user."""
+    """The load of all reservations and waiting jobs, in all and of each user.
+
+    Each queue's Backlog has the loads of users, too. A sum of these for every request would cost more with each model;
+    kept here, they cost the same however many models there are.
+    """
 
     def __init__(self) -> None:
         self.total = QueueLoad()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -39,7 +40,8 @@ from cactus_actors.router.effects import (
     SendWorker,
     WriteJournal,
 )
-from cactus_actors.router.preparation.documents import Find, no_documents, prepare_with_documents
+from cactus_actors.router.preparation.documented_requests import Find, no_documents, prepare_with_documents
+from cactus_actors.router.preparation.loaded_models import LoadedModel
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prepared_tiers import prepare_tiers
 from cactus_actors.router.router_state import LOAD_LIMITS, RouterOptions
@@ -86,17 +88,16 @@ class RouterHarness:
         self.model = model or LetterModel()
         self.model.max_context = max_context
         self._find = find
+        own = RouterSettings(**{"confidence_signal": "entropy", **settings})
+        only = LoadedModel(self.model, None, own.served[0], fits, prompt_probe).served
         self.core = RouterCore(
-            RouterSettings(**{"confidence_signal": "entropy", **settings}),
-            ServiceFacts(epoch=7, started_at=self.now, fingerprint=fingerprint),
+            own,
+            ServiceFacts(epoch=7, started_at=self.now),
             RouterOptions(
                 unix_offset=None if disk is None else unix_offset,
-                tokens=self.model.tokenizer,
-                fits=fits,
-                prompt_probe=prompt_probe,
                 load_limits=load_limits,
                 max_ended_jobs=max_ended_jobs,
-                models=models,
+                models=models or (replace(only, fingerprint=fingerprint),),
             ),
         )
         self.workers: dict[bytes, Worker] = {}
