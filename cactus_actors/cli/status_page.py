@@ -145,6 +145,10 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "model", f"{names}: {summary}, {model.waiting} queued, {model.running} running"
     for memory in dict.fromkeys(_cache_of(worker) for worker in answer.workers if worker.block_bytes):
         yield "cache", memory
+    encoded = sum(worker.encoded_pictures for worker in answer.workers)
+    cached = sum(worker.cached_pictures for worker in answer.workers)
+    if encoded or cached:
+        yield "pictures", f"{encoded} encoded, {cached} found encoded"
     yield (
         "handoffs",
         f"{jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "

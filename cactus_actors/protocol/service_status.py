@@ -23,7 +23,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     the resident memory of its process, `unavailable` the reason why it takes no jobs now, `breaker` the state of a
     cloud worker's breaker, `spent` its spending, `audits` those of answers that stayed. Its cache has `num_blocks`
     blocks of `block_bytes` bytes, and `num_states` recurrent states of `state_bytes` bytes, of running sequences and
-    checkpoints. `model` is its model where there are several.
+    checkpoints. `model` is its model where there are several. It has encoded `encoded_pictures`; `cached_pictures` of
+    requests were encoded before, for an earlier one.
     """
 
     worker_id: str
@@ -58,6 +59,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     state_bytes: int = 0
     audits: AuditTotals | None = None
     model: str = ""
+    encoded_pictures: int = 0
+    cached_pictures: int = 0
 
     @property
     def cache_bytes(self) -> int:

@@ -120,14 +120,14 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """One message a step, and once a second when idle: it is the heartbeat.
 
     `num_accepted` counts the dispatches taken since Hello, so that the router's credits are free_slots - (sent -
-    num_accepted). Counts and seconds are totals since Hello. `unavailable` is the reason why a worker takes no jobs
-    now (a cloud worker without key, with an open breaker or a spent budget). `draft_tokens` were guessed ahead of
-    the model, `accepted_draft_tokens` of them right. Of the tokens of prompts `queried_prompt_tokens` were looked
-    up in the prefix cache, `cached_prompt_tokens` were found. `breaker` is a cloud worker's. The first report after
-    a Welcome lists in `stored` the short hashes (`protocol/block_hashes.py`) of all blocks in the prefix cache;
-    later ones list new blocks in `stored` and removed ones in `evicted`. `spent` and `audits` are a cloud worker's,
-    None if unchanged. `num_taken` is that of the last ReportsTaken that the worker received: if it does not grow,
-    messages of the router do not arrive.
+    num_accepted). Counts and seconds are totals since Hello. `unavailable` is the reason why a worker takes no jobs now
+    (a cloud worker without key, with an open breaker or a spent budget). `draft_tokens` were guessed ahead of the
+    model, `accepted_draft_tokens` of them right. Of the tokens of prompts `queried_prompt_tokens` were looked up in the
+    prefix cache, `cached_prompt_tokens` were found. `breaker` is a cloud worker's. The first report after a Welcome
+    lists in `stored` the short hashes (`protocol/block_hashes.py`) of all blocks in the prefix cache; later ones list
+    new blocks in `stored` and removed ones in `evicted`. `spent` and `audits` are a cloud worker's, None if unchanged.
+    `cached_pictures` of sequences were encoded before, for an earlier one. `num_taken` is that of the last ReportsTaken
+    that the worker received: if it does not grow, messages of the router do not arrive.
     """
 
     num_accepted: int
@@ -152,6 +152,8 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     spent: list[CloudSpending] | None = None
     num_taken: int | None = None
     audits: AuditTotals | None = None
+    encoded_pictures: int = 0
+    cached_pictures: int = 0
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):

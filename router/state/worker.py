@@ -108,6 +108,8 @@ class WorkerRecord:
             state_bytes=hello.state_bytes,
             audits=report.audits,
             model=hello.served_as,
+            encoded_pictures=report.encoded_pictures,
+            cached_pictures=report.cached_pictures,
         )
 
 

@@ -121,6 +121,8 @@ def test_a_second_question_computes_no_picture_again(service: Running) -> None:
     tokens_of(service, "0.png", question=f"{long} And where?")
     [after] = service.client.status().workers
     assert after.cached_prompt_tokens - worker.cached_prompt_tokens >= 16
+    assert after.encoded_pictures - worker.encoded_pictures <= 1
+    assert after.cached_pictures - worker.cached_pictures >= 1
 
 
 def test_parts_of_openai_are_answered_over_http(service: Running) -> None:

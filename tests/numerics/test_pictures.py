@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from cactus_actors.protocol.pictures import PictureTile
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
@@ -93,13 +95,23 @@ def test_log_probabilities_are_those_of_transformers(golden: PictureGolden, mode
 def test_pieces_of_an_encoder_change_no_bit(
     golden: PictureGolden, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    largest = max((tile for picture in golden.pictures for tile in picture.tiles), key=lambda tile: len(tile.pixels))
+    whole, num_parts = encoded_in_pieces(model, largest)
+    for limit in ("MAX_ROWS", "MAX_PAIRS", "KEPT_PATCHES"):
+        monkeypatch.setattr(patch_encoder, limit, 1)
+    found, num_pieces = encoded_in_pieces(model, largest)
+    assert np.array_equal(found, whole)
+    assert (num_pieces > num_parts) == (largest.num_tokens > patch_encoder.ROWS_OF_GROUP)
+
+
+def encoded_in_pieces(model: Model, tile: PictureTile) -> tuple[NDArray[np.float32], int]:
+    """The embeddings of a tile, and the number of pieces."""
     assert model.encoder is not None
-    for picture in golden.pictures:
-        whole = encoded(model.encoder, picture)
-        with monkeypatch.context() as patch:
-            for limit in ("MAX_ROWS", "MAX_PAIRS", "KEPT_PATCHES"):
-                patch.setattr(patch_encoder, limit, 1)
-            assert np.array_equal(encoded(model.encoder, picture), whole)
+    model.encoder.begin(tile)
+    num_pieces = 1
+    while not model.encoder.advance():
+        num_pieces += 1
+    return model.encoder.embeddings(), num_pieces
 
 
 def test_greedy_ids_are_those_of_transformers(golden: PictureGolden, model: Model) -> None:

@@ -58,7 +58,6 @@ class Engine:
         self._stop_conditions = StopConditions(text.eos_ids)
         self.adapters = AdapterTable(model.remove_adapter)
         self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model, self.adapters)
-        self._pictures = None if model.encoder is None else PictureQueue(model.encoder, limits.embedding_bytes, clock)
         self._max_sequences = limits.max_sequences
         has_states = model.slot_size > 0
         num_slots = limits.num_states if has_states else 0
@@ -66,6 +65,9 @@ class Engine:
         self._block_pool = BlockPool(limits.cache_blocks, needs_checkpoints=has_states)
         state_limits = StateLimits(num_slots=num_slots, checkpoint_tokens=limits.checkpoint_distance)
         self.counters = Counters()
+        self._pictures: PictureQueue | None = None
+        if model.encoder is not None:
+            self._pictures = PictureQueue(model.encoder, limits.embedding_bytes, self.counters, clock)
         self._step_time_limiter = StepTimeLimiter(limits.token_budget, model.num_weights, limits.max_step_s)
         self._scheduler = Scheduler(
             self._block_pool,

@@ -15,6 +15,7 @@ import numpy as np
 from cactus_actors.protocol.pictures import PreparedPicture
 from cactus_actors.workers.engine.embedding_cache import EmbeddingCache
 from cactus_actors.workers.engine.model import TileEncoder
+from cactus_actors.workers.engine.scheduler import Counters
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.sequence_pictures import Embeddings, PictureKey
 
@@ -39,9 +40,14 @@ class PictureQueue:
     """
 
     def __init__(
-        self, encoder: TileEncoder, max_cache_bytes: int, clock: Callable[[], float] = time.perf_counter
+        self,
+        encoder: TileEncoder,
+        max_cache_bytes: int,
+        counters: Counters,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._encoder = encoder
+        self._counters = counters
         self._clock = clock
         self._cache = EmbeddingCache(max_cache_bytes)
         self._waiting: list[Sequence] = []
@@ -59,6 +65,7 @@ class PictureQueue:
         for key in list(sequence.pictures.unencoded):
             if (embeddings := self._cache.get(key)) is not None:
                 sequence.pictures.take(key, embeddings)
+                self._counters.cached_pictures += 1
         if not sequence.pictures.unencoded:
             return False
         self._waiting.append(sequence)
@@ -122,6 +129,7 @@ class PictureQueue:
         embeddings = np.concatenate(current.tiles)
         self._current = None
         self._cache.put(current.key, embeddings)
+        self._counters.encoded_pictures += 1
         ready = []
         for sequence in self._waiting_for(current.key):
             assert sequence.pictures is not None, "it waits for them"

@@ -53,7 +53,8 @@ class Counters(msgspec.Struct):
 
     `kernel_seconds` is the part of `step_seconds` inside compiled code: the forward pass and sampling.
     Of `draft_tokens`, `accepted_draft_tokens` were right. Of `queried_prompt_tokens`, `cached_prompt_tokens`
-    were found in the prefix cache.
+    were found in the prefix cache. Each content of `encoded_pictures` counts once for all sequences that wait for it;
+    `cached_pictures` are those of sequences that an earlier one had encoded.
     """
 
     tokens_generated: int = 0
@@ -65,6 +66,8 @@ class Counters(msgspec.Struct):
     draft_tokens: int = 0
     accepted_draft_tokens: int = 0
     queried_prompt_tokens: int = 0
+    encoded_pictures: int = 0
+    cached_pictures: int = 0
 
     def reset(self) -> None:
         for name, value in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):

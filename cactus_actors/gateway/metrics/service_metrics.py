@@ -73,6 +73,12 @@ _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] =
         lambda worker: worker.accepted_draft_tokens,
         "Draft tokens that were accepted.",
     ),
+    ("worker_encoded_pictures", lambda worker: worker.encoded_pictures, "Pictures encoded."),
+    (
+        "worker_cached_pictures",
+        lambda worker: worker.cached_pictures,
+        "Pictures of requests that had been encoded for earlier ones.",
+    ),
 )
 _HISTOGRAMS: Sequence[tuple[str, Callable[[ModelTotals], Distribution], str]] = (
     (

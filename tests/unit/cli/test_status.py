@@ -187,3 +187,11 @@ def test_the_memory_of_the_caches_is_shown_once(router: ScriptedRouter, num_stat
     workers = [worker, msgspec.structs.replace(worker, worker_id="b"), worker_named("old")]
     status = msgspec.structs.replace(router.status(""), workers=workers)
     assert [fact for label, fact in facts_of(status) if label == "cache"] == [told]
+
+
+def test_pictures_are_counted_over_all_workers_where_there_are_some(router: ScriptedRouter) -> None:
+    plain = worker_named("a")
+    seeing = msgspec.structs.replace(plain, encoded_pictures=5, cached_pictures=2)
+    for workers, told in (([plain], []), ([plain, seeing, seeing], ["10 encoded, 4 found encoded"])):
+        status = msgspec.structs.replace(router.status(""), workers=workers)
+        assert [fact for label, fact in facts_of(status) if label == "pictures"] == told

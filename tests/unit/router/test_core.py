@@ -178,6 +178,7 @@ def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
     for number in (1, 2, 3):
         router.submit(number)
     counts = {"draft_tokens": 9, "accepted_draft_tokens": 4, "queried_prompt_tokens": 70}
+    counts |= {"encoded_pictures": 5, "cached_pictures": 2}
     router.say(worker, msgspec.structs.replace(worker.report(), **counts))
     router.now += 1.0
     [status] = router.client(StatusRequest(request_id="r"))

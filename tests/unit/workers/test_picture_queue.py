@@ -152,6 +152,7 @@ def test_a_picture_for_which_several_wait_is_encoded_once(engine: Engine, model:
     engine.add(question(9, picture("a"), salt="other"))
     assert set(run(engine)) == {0, 1, 2, 3, 9}
     assert model.played.log.count("tile a") == 2
+    assert (engine.counters.encoded_pictures, engine.counters.cached_pictures) == (2, 0)
 
 
 def test_the_cache_forgets_the_least_recently_used(engine: Engine, model: SeeingModel) -> None:
@@ -165,6 +166,7 @@ def test_the_cache_forgets_the_least_recently_used(engine: Engine, model: Seeing
         "tile c",
         "tile b",
     ]
+    assert (engine.counters.encoded_pictures, engine.counters.cached_pictures) == (4, 2)
 
 
 def test_an_aborted_question_is_not_encoded_further(engine: Engine, model: SeeingModel) -> None:
