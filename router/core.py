@@ -287,12 +287,15 @@ class RouterCore:
     def _pump(self, now: float) -> None:
         """Dispatch waiting jobs, and end those that can no longer meet their deadline."""
         for fleet in self._fleets:
-            fleet.dispatcher.pump(now)
-            while late := fleet.dispatcher.take_late():
+            dispatcher = fleet.dispatcher
+            if not dispatcher.num_waiting:
+                continue
+            dispatcher.pump(now)
+            while late := dispatcher.take_late():
                 for job in late:
                     text = f"the job cannot end within its timeout of {job.prepared.policy.timeout_s:g} s"
                     self._finisher.fail(job, DeadlineExceeded(text, param="timeout_ms"), now)
-                fleet.dispatcher.pump(now)
+                dispatcher.pump(now)
 
     def close_admission(self) -> None:
         """Refuse new jobs from now on; accepted ones continue."""
