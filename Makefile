@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model eval-escalation
-.PHONY: train train-pictures bench lock sbom clean
+.PHONY: train train-pictures bench lock manifests sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -87,6 +87,9 @@ check: $(VENV)/.dev      ## lint, format, types, import contracts; CI runs this 
 
 docs: $(VENV)/.dev       ## write the generated reference pages, after a change of commands, settings or errors
 	$(BIN)/python -m docs.generate
+
+manifests: $(VENV)/.dev  ## write deploy/kubernetes/ from the Helm chart, after a change of the chart
+	$(BIN)/python -m docs.generate.manifests
 
 format: $(VENV)/.dev     ## format the code for `make check`
 	$(BIN)/ruff check --fix .
