@@ -1,4 +1,4 @@
-"""Clients with many kinds of requests at once."""
+"""Clients with many kinds of requests at once, some of them with pictures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import random
 from typing import Any
 
 from tests.chaos.soak.witness import Witness
+from tests.support.models.shape_pictures import RED_SQUARE, TWO_CIRCLES
 
 SUBJECTS = ["a fox", "the sea", "two sisters", "an old clock", "a lost letter", "snow"]
 NUM_REQUESTS = 24
+QUESTIONS = ["What colour is the square?", "How many shapes are there?", "Which shape is left of the other one?"]
+PICTURES = [RED_SQUARE, TWO_CIRCLES]
+NUM_WITH_PICTURES = 8
 
 
 def request(number: int) -> tuple[str, dict[str, Any]]:
@@ -23,6 +27,15 @@ def request(number: int) -> tuple[str, dict[str, Any]]:
     return f"Tell me a story about {SUBJECTS[number % len(SUBJECTS)]}.", options
 
 
+def request_of_client(number: int) -> tuple[str | None, dict[str, Any]]:
+    """One of those, or of NUM_WITH_PICTURES more questions about pictures, which have no prompt but messages."""
+    if number < NUM_REQUESTS:
+        return request(number)
+    question, picture = QUESTIONS[number % len(QUESTIONS)], PICTURES[number % len(PICTURES)]
+    message = {"role": "user", "content": question, "images": [picture]}
+    return None, {"messages": [message], **request(number)[1]}
+
+
 class Worker:
     """The endless work of one client, until it is asked to finish."""
 
@@ -35,4 +48,4 @@ class Worker:
         witness = self._witness
         ways = [witness.complete, witness.stream, witness.leave_and_return, witness.cancel]
         while not self.is_finishing:
-            await self._chance.choice(ways)(self._chance.randrange(NUM_REQUESTS))
+            await self._chance.choice(ways)(self._chance.randrange(NUM_REQUESTS + NUM_WITH_PICTURES))

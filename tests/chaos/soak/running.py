@@ -16,7 +16,7 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Status
 from tests.chaos.soak.bad_peer import BadPeer
-from tests.chaos.soak.clients import Worker, request
+from tests.chaos.soak.clients import Worker, request_of_client
 from tests.chaos.soak.history import History
 from tests.chaos.soak.http_readers import HttpReader
 from tests.chaos.soak.links import LINKS, Links, linked
@@ -71,7 +71,7 @@ async def soak(
                 await stack.enter_async_context(_client(far if number % 2 else near)) for number in range(num_clients)
             ]
             witnesses = [
-                Witness(f"client-{number}", client, operator, history, _fork(chance), request)
+                Witness(f"client-{number}", client, operator, history, _fork(chance), request_of_client)
                 for number, client in enumerate(clients)
             ]
             batch = PromptFiles(directory, far["jobs"], far["stream"], history)
@@ -105,7 +105,7 @@ async def _served(directory: Path, near: Mapping[str, str], links: Links) -> Asy
     places = [part for name in ("jobs", "stream", "workers") for part in (f"--{name}-endpoint", near[name])]
     places += ["--http", near["http"].removeprefix("tcp://")]
     program = ("-m", "tests.chaos.soak.far_service", *far)
-    context = serving(directory, "--workers", "2", *places, program=program)
+    context = serving(directory, "--model", "cactus-bloom", "--workers", "2", *places, program=program)
     service = await asyncio.to_thread(context.__enter__)
     try:
         yield service.process.pid

@@ -13,8 +13,11 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.results import Result
 from tests.chaos.soak.history import History
 
-Request = Callable[[int], tuple[str, dict[str, Any]]]
-"""The prompt and the options of a request by its number; equal numbers ask for the same tokens."""
+Request = Callable[[int], tuple[str | None, dict[str, Any]]]
+"""The prompt and the options of a request by its number; equal numbers ask for the same tokens.
+
+Without a prompt, `messages` are among the options.
+"""
 
 
 class Witness:

@@ -1,4 +1,4 @@
-"""Router, worker and gateways of the embedded model in threads of this process, for tests of clients."""
+"""Router, worker and gateways of an embedded model in threads of this process, for tests of clients."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import httpx
 
 from cactus_actors.client import Client
 from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
+from cactus_actors.config_models import DEFAULT_MODEL
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.router.actor import RouterActor
@@ -30,16 +31,16 @@ KEY = "sk-of-the-tests-0123456789abcdef"
 class RealService:
     """A running service; `url` requires no key, `start_gateway` opens another gateway to the same router."""
 
-    def __init__(self, state_dir: Path, *, num_workers: int = 1) -> None:
+    def __init__(self, state_dir: Path, *, num_workers: int = 1, model: str = DEFAULT_MODEL) -> None:
         self._state_dir = state_dir
-        self._text = load_text_model(resolve_model("cactus-sprout"))
-        self._router = RouterActor(RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT))
+        self._text = load_text_model(resolve_model(model))
+        self._router = RouterActor(RouterSettings(model=model, jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT))
         exempt_standing_objects()
         self._endpoints = self._router.start()
         self._running: list[tuple[Callable[[], None], threading.Thread]] = []
         self._run(self._router.stop, self._router.run)
         for number in range(num_workers):
-            worker = WorkerActor(WorkerSettings(worker_id=f"w{number}"))
+            worker = WorkerActor(WorkerSettings(worker_id=f"w{number}", model=model))
             self._run(worker.stop, functools.partial(worker.run, self._endpoints.workers))
         self.url = self.start_gateway()
         self.client = Client(self._endpoints.jobs, self._endpoints.stream, timeout=30)
@@ -86,9 +87,9 @@ class RealService:
 
 
 @contextmanager
-def real_service(state_dir: Path, *, num_workers: int = 1) -> Iterator[RealService]:
-    """A service of the embedded model."""
-    service = RealService(state_dir, num_workers=num_workers)
+def real_service(state_dir: Path, *, num_workers: int = 1, model: str = DEFAULT_MODEL) -> Iterator[RealService]:
+    """A service of an embedded model."""
+    service = RealService(state_dir, num_workers=num_workers, model=model)
     try:
         yield service
     finally:
