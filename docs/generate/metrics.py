@@ -66,9 +66,14 @@ kept across restarts.""",
 """The groups of the service's families: a pattern of their names, of which the first that matches counts, and notes."""
 
 
+def service_families() -> Iterable[Metric]:
+    """Every family that the status of a service can have, with one sample of each."""
+    return families_of(_sample(inspect.type_info(Status)))
+
+
 def metrics_page() -> str:
     """The text of the page."""
-    families = list(families_of(_sample(inspect.type_info(Status))))
+    families = list(service_families())
     parts = []
     for title, (pattern, notes) in GROUPS.items():
         group = [family for family in families if re.fullmatch(pattern, family.name)]
