@@ -99,7 +99,7 @@ def check_for_all(options: Options, system: str | None) -> None:
 
 @dataclass
 class BatchProgress:
-    """Counts of the whole run; tokens and time of this process only."""
+    """Counts of the whole run; tokens, time and the lines that the cloud answered of this process only."""
 
     num_lines: int
     num_succeeded: int
@@ -107,6 +107,7 @@ class BatchProgress:
     num_resumed: int
     completion_tokens: int
     started: float
+    num_handed_off: int = 0
 
     @property
     def num_done(self) -> int:

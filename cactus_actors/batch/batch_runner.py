@@ -186,6 +186,7 @@ class _Runner:
         self.output.add(line.custom_id, outcome.rendered, succeeded=outcome.succeeded)
         self._progress.num_succeeded += outcome.succeeded
         self._progress.num_failed += not outcome.succeeded
+        self._progress.num_handed_off += any(result.cloud_handoff for result in outcome.results)
         for result in outcome.results:
             self._progress.completion_tokens += result.usage.completion_tokens
         self._notify_observer(line, outcome.results[0] if outcome.results else None)

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cactus_actors.cli import shared_options as shared
-from cactus_actors.cli.batch_progress import show_reasons, shown_progress, shown_second_pass
+from cactus_actors.cli.batch_preview import show_estimate, show_lines
+from cactus_actors.cli.batch_progress import shown_progress, shown_second_pass
+from cactus_actors.cli.batch_report import print_report
 from cactus_actors.cli.batch_rows import TABLES, RowOptions
 from cactus_actors.cli.interrupts import Interrupted, interruptible
-from cactus_actors.cli.terminal import counted, print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.data import TableFormat
 from cactus_actors.protocol.errors import CactusError
 
 if TYPE_CHECKING:
     from cactus_actors.batch import BatchProgress, BatchRequest, SecondPassProgress, SecondPassReport
+    from cactus_actors.batch.preview import RunEstimate
+    from cactus_actors.client import AsyncClient
     from cactus_actors.data.table_request import TableReport, TableRequest
 
 
@@ -57,6 +60,12 @@ def batch(
         str | None,
         typer.Option(metavar="MODEL", help="A second pass by this model of the service, instead of the cloud."),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the first three lines as they would be sent, and end.")
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Ask some lines, print what all would take, and end.")
+    ] = False,
     max_in_flight: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs in the service at once.")] = 64,
     form: Annotated[
         TableFormat | None, typer.Option("--format", help="Format of the input; by default from suffix and content.")
@@ -184,8 +193,17 @@ def batch(
         pictures=pictures,
     )
     table = rows.request(inputs, output, request) if is_table else None
-    run = _Run(request if table is None else table.run, table, endpoint, stream_endpoint, key_file)
+    request = request if table is None else table.run
+    if dry_run:
+        from cactus_actors.batch.preview import lines_as_sent
+
+        show_lines(lines_as_sent(request), as_json=as_json)
+        return
+    run = _Run(request, table, endpoint, stream_endpoint, key_file)
     try:
+        if estimate:
+            show_estimate(asyncio.run(run.estimate()), as_json=as_json)
+            return
         progress = asyncio.run(run.run())
     except Interrupted as interrupt:
         typer.secho(f"interrupted; {run.so_far()}", fg=typer.colors.YELLOW, err=True)
@@ -194,7 +212,7 @@ def batch(
         if run.progress is not None:
             typer.echo(run.so_far(), err=True)
         raise
-    _report(progress, run, as_json=as_json)
+    print_report(progress, run.second_pass, run.table, request, as_json=as_json)
     if progress.num_failed:
         raise typer.Exit(1)
 
@@ -227,16 +245,27 @@ class _Run:
         """Run to the end; raises Interrupted after a signal, when the jobs in flight are cancelled."""
         return await interruptible(self._work(), print_how_to_resume)
 
+    async def estimate(self) -> RunEstimate:
+        """Ask a sample of the lines; raises Interrupted after a signal."""
+        from cactus_actors.batch.preview import estimate
+
+        async with self._client() as client:
+            return await interruptible(estimate(self.request, client), print_how_to_resume)
+
+    def _client(self) -> AsyncClient:
+        from cactus_actors.client import AsyncClient
+
+        return AsyncClient(
+            self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
+        )
+
     async def _work(self) -> BatchProgress:
         from cactus_actors.batch import run_batch, run_second_pass
-        from cactus_actors.client import AsyncClient
 
         if self._table_request is not None:
             self._table_request.check()
         name = Path(str(self.request.source)).name
-        async with AsyncClient(
-            self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
-        ) as client:
+        async with self._client() as client:
             with shown_progress(name, sys.stderr) as show:
 
                 def observe(progress: BatchProgress, *_: object) -> None:
@@ -275,64 +304,3 @@ def print_how_to_resume() -> None:
     text = "interrupted: cancelling lines in flight and saving finished ones; a second signal ends immediately"
     # rich prints lines of sys.stderr above its bar; click would write into the bar
     print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
-
-
-def _report(progress: BatchProgress, run: _Run, *, as_json: bool) -> None:
-    import msgspec
-
-    from cactus_actors.batch import reasons_of
-
-    second_pass, request, paths = run.second_pass, run.request, run.request.paths
-    if as_json:
-        report: dict[str, Any] = {
-            "lines": progress.num_lines,
-            "succeeded": progress.num_succeeded,
-            "failed": progress.num_failed,
-            "resumed": progress.num_resumed,
-            "completion_tokens": progress.completion_tokens,
-            "tokens_per_second": round(progress.tokens_per_second, 1),
-            "output": str(paths.output),
-            "errors": str(paths.errors) if progress.num_failed else None,
-            "reasons": msgspec.to_builtins(reasons_of(paths.errors)),
-        }
-        if second_pass is not None:
-            report["second_pass"] = {
-                "model": request.second_pass_model,
-                "completed": second_pass.num_completed,
-                "unsure": second_pass.num_unsure,
-                "failed": second_pass.num_failed,
-                "suppressed": second_pass.num_suppressed,
-                "cost": second_pass.cost,
-                "currency": second_pass.currency or None,
-            }
-        if run.table is not None:
-            report["table"] = {
-                "path": str(run.table.path),
-                "rows": run.table.num_rows,
-                "misfits": run.table.num_misfits,
-            }
-        print_json(report)
-        return
-    failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
-    earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""
-    typer.echo(f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}")
-    if run.table is not None:
-        typer.echo(run.table.in_words)
-    if second_pass is not None:
-        typer.echo(_second_pass_in_words(second_pass, request.second_pass_model))
-    if progress.num_failed:
-        show_reasons(reasons_of(paths.errors))
-
-
-def _second_pass_in_words(report: SecondPassReport, model: str | None) -> str:
-    who = model or "the cloud"
-    kept = report.num_failed + report.num_suppressed
-    if not report.num_completed + kept:
-        return f"second pass: no line was left for {who}"
-    cost = "" if report.cost is None else f" for {report.cost:.6g} {report.currency}"
-    text = f"second pass: {who} answered {counted(report.num_completed, 'line')}{cost}"
-    if report.num_unsure:
-        text += f", and was not sure of {report.num_unsure} of them"
-    if kept:
-        text += f"; {counted(kept, 'line')} kept the first answer, `handoff.reason` says why"
-    return text

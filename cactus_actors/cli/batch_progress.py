@@ -96,10 +96,12 @@ class ProgressLog:
         parts = [f"{progress.num_done} of {progress.num_lines} lines"]
         if progress.num_failed:
             parts.append(f"{progress.num_failed} failed")
+        if progress.num_handed_off:
+            parts.append(f"{progress.num_handed_off} handed off")
         if num_new := progress.num_done - progress.num_resumed:
             parts.append(f"{progress.completion_tokens / max(1e-9, now - progress.started):.0f} tokens/s")
             left_s = (now - progress.started) / num_new * (progress.num_lines - progress.num_done)
-            parts.append(f"{_duration(left_s)} left")
+            parts.append(f"{duration(left_s)} left")
         return f"{self._name}: {', '.join(parts)}"
 
 
@@ -112,11 +114,11 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]:.0f} tokens/s"),
-        TextColumn("{task.fields[failed]} failed"),
+        TextColumn("{task.fields[failed]} failed, {task.fields[handed_off]} handed off"),
         TimeRemainingColumn(),
     )
     bar = Progress(*columns, console=console)
-    task = bar.add_task(name, total=None, rate=0.0, failed=0)
+    task = bar.add_task(name, total=None, rate=0.0, failed=0, handed_off=0)
 
     def show(progress: BatchProgress) -> None:
         bar.start()  # an error before the run starts shows no bar
@@ -126,6 +128,7 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None
             completed=progress.num_done,
             rate=progress.tokens_per_second,
             failed=progress.num_failed,
+            handed_off=progress.num_handed_off,
         )
 
     try:
@@ -135,7 +138,8 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None
             bar.stop()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time in words."""
     minutes = round(seconds / 60)
     if minutes < 2:
         return f"{seconds:.0f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -128,7 +129,8 @@ class RowReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._lines.close()
+        with contextlib.suppress(ValueError):  # a cancelled run leaves a thread that still reads
+            self._lines.close()
 
     def _read(self) -> Generator[RawLine, None, None]:
         for window in self._source.windows():
