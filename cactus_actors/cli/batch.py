@@ -32,16 +32,15 @@ def batch(
         typer.Argument(
             metavar="IN...",
             help="JSONL, or plain text with one prompt a line, or .gz of either; - is stdin. Or files of a table, "
-            "and globs of them: Parquet, Arrow, CSV, TSV, and .gz or .zst of text.",
+            "and globs of them: Parquet, Arrow, CSV, TSV, and .gz or .zst of text; also at URLs.",
         ),
     ],
     output: Annotated[
-        Path,
+        str,
         typer.Option(
             "-o",
             "--output",
             metavar="OUT",
-            readable=False,
             help="OpenAI batch lines; for out.jsonl failed lines go to out.errors.jsonl. Or a table.",
         ),
     ],
@@ -173,13 +172,13 @@ def batch(
     )
     is_table = rows.make_a_table(inputs, output)
     source = Path(inputs[0])
-    pictures = Path() if inputs[0] == "-" else source.parent
+    pictures = Path() if inputs[0] == "-" or "://" in inputs[0] else source.parent
     if inputs == ["-"]:
-        source = keep_input(sys.stdin.buffer, output, overwrite=overwrite)
+        source = keep_input(sys.stdin.buffer, Path(output), overwrite=overwrite)
         inputs = [str(source)]
     request = BatchRequest(
         source=source,
-        output=output,
+        output=Path(output),
         options=options,
         form=None if is_table else rows.line_form,
         raw=raw,

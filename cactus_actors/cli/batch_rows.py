@@ -28,14 +28,14 @@ class RowOptions:
     prefix: str
     limit: int | None
 
-    def make_a_table(self, inputs: Sequence[str], output: Path) -> bool:
+    def make_a_table(self, inputs: Sequence[str], output: str) -> bool:
         """True if the output is a table; otherwise it has OpenAI batch lines."""
         of_rows = (self.output_form, self.template, self.columns, self.prefix or None, self.limit)
         return (
             any(option is not None for option in of_rows)
             or len(inputs) > 1
             or self.form not in (None, "jsonl", "text")
-            or any(is_table_name(name) for name in (*inputs, output.name))
+            or any("://" in name or is_table_name(name) for name in (*inputs, output))
             or not (inputs == ["-"] or Path(inputs[0]).exists() or not set("*?[") & set(inputs[0]))
         )
 
@@ -44,7 +44,7 @@ class RowOptions:
         """The format of a prompt file."""
         return self.form if self.form == "jsonl" or self.form == "text" else None
 
-    def request(self, inputs: Sequence[str], output: Path, run: BatchRequest) -> TableRequest:
+    def request(self, inputs: Sequence[str], output: str, run: BatchRequest) -> TableRequest:
         """The request for a table; raises what `table_request` raises."""
         require_pyarrow()
         from cactus_actors.data.table_request import TableOptions, table_request

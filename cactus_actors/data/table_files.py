@@ -1,4 +1,4 @@
-"""Finds and opens the files of a table."""
+"""Finds and opens the files of a table, on this machine and at URLs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.data.remote_files import is_url, opened_url, urls_matching
 from cactus_actors.data.table_format import TableFormat, named_format
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -23,13 +24,19 @@ def matching_files(patterns: Sequence[str]) -> list[str]:
     """The files of names and globs: the order is that of `patterns`, and by name within each. Raises InputInvalid."""
     files: list[str] = []
     for pattern in patterns:
-        found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+        found = urls_matching(pattern) if is_url(pattern) else _paths_matching(pattern)
         if not found:
             raise InputInvalid(f"{pattern}: no such file")
-        files.extend(name for name in found if Path(name).is_file() or len(found) == 1)
+        files.extend(found)
     if twice := next((name for place, name in enumerate(files) if name in files[:place]), None):
         raise InputInvalid(f"{twice}: is named twice")
     return files
+
+
+def _paths_matching(pattern: str) -> list[str]:
+    if Path(pattern).exists():
+        return [pattern]
+    return [name for name in sorted(glob.glob(pattern, recursive=True)) if Path(name).is_file()]  # noqa: PTH207
 
 
 def format_of_files(files: Sequence[str]) -> TableFormat:
@@ -56,8 +63,12 @@ def _format_of_content(name: str) -> TableFormat:
 @contextlib.contextmanager
 def opened_file(name: str) -> Iterator[BinaryIO]:
     """The bytes of a file; errors within the context are InputInvalid and name the file."""
-    with reading(name), Path(name).open("rb") as file:
-        yield file
+    if is_url(name):
+        with reading(name), opened_url(name) as file:
+            yield file
+    else:
+        with reading(name), Path(name).open("rb") as local:
+            yield local
 
 
 @contextlib.contextmanager

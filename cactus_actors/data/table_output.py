@@ -14,6 +14,7 @@ from cactus_actors.batch.batch_errors import InputChanged, naming_file
 from cactus_actors.batch.paths import sync_directory
 from cactus_actors.data.answer_columns import AnswerColumns
 from cactus_actors.data.line_results import LineResults
+from cactus_actors.data.remote_files import upload
 from cactus_actors.data.row_source import LineDigest, RowSource, Window
 from cactus_actors.data.table_format import Packing, TableFormat
 from cactus_actors.data.writers import table_writer
@@ -21,12 +22,19 @@ from cactus_actors.data.writers import table_writer
 
 @dataclass(frozen=True, kw_only=True)
 class TableOutput:
-    """The file to write; `carried` are the columns of the input in it."""
+    """The file to write; `carried` are the columns of the input in it.
+
+    A table for a `url` is written to `path` on this machine, whose results stay, and then uploaded.
+    """
 
     path: Path
+    url: str | None = None
     form: TableFormat
     packing: Packing | None
     carried: Sequence[str]
+
+    def __str__(self) -> str:
+        return self.url or str(self.path)
 
     @property
     def results(self) -> Path:
@@ -83,5 +91,9 @@ def _publish(output: TableOutput) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    if output.url is not None:
+        upload(output.unfinished, output.url)
+        output.unfinished.unlink()
+        return
     output.unfinished.replace(output.path)
     sync_directory(output.path.parent)

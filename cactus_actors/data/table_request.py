@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from cactus_actors.batch import BatchRequest
 from cactus_actors.batch.batch_errors import InputInvalid, OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.data.answer_columns import AnswerColumns
 from cactus_actors.data.readers import TableReader, table_reader
+from cactus_actors.data.remote_files import is_url, url_exists
 from cactus_actors.data.row_prompts import check_columns, row_prompt
 from cactus_actors.data.row_source import RowSource
 from cactus_actors.data.table_files import format_of_files, matching_files
@@ -24,13 +25,13 @@ from cactus_actors.protocol.options import Options
 class TableOptions:
     """The rows and the columns of a table.
 
-    `inputs` are names and globs; `form` and `output_form` None follow from the names of files. `template` makes the
-    prompt of a row; without it the column `messages` or `prompt` does. `columns` are those of the input in the output,
-    all of them if None; those of the answers begin with `prefix`. `limit` is the most rows.
+    `inputs` are names, URLs and globs; `form` and `output_form` None follow from the names of files. `template` makes
+    the prompt of a row; without it the column `messages` or `prompt` does. `columns` are those of the input in the
+    output, all of them if None; those of the answers begin with `prefix`. `limit` is the most rows.
     """
 
     inputs: Sequence[str]
-    output: Path
+    output: str
     form: TableFormat | None = None
     output_form: TableFormat | None = None
     template: str | None = None
@@ -43,7 +44,7 @@ class TableOptions:
 class TableReport:
     """The table and its number of rows; an answer that does not obey the schema is a misfit."""
 
-    path: Path
+    path: str
     num_rows: int
     num_misfits: int
 
@@ -65,12 +66,13 @@ class TableRequest:
 
     def check(self) -> None:
         """Raise OutputRefused if the table would replace another file."""
-        path, run = self.output.path, self.run
-        if path.is_dir():
-            raise OutputRefused(f"{path}: is a directory")
-        goes_on = (run.resume or run.retry_failed or run.second_pass) and run.paths.journal.exists()
-        if path.exists() and not (goes_on or run.overwrite):
-            raise OutputRefused(f"{path}: exists already; --overwrite replaces it")
+        output, run = self.output, self.run
+        if output.path.is_dir():
+            raise OutputRefused(f"{output.path}: is a directory")
+        if run.overwrite or ((run.resume or run.retry_failed or run.second_pass) and run.paths.journal.exists()):
+            return
+        if output.path.exists() if output.url is None else url_exists(output.url):
+            raise OutputRefused(f"{output}: exists already; --overwrite replaces it")
 
     async def write(self) -> TableReport:
         """Write the table of the finished run, whole or not at all; can be repeated after a kill.
@@ -90,7 +92,7 @@ class TableRequest:
             num_rows = write_table(self.output, self.source, answers, run.input_sha256, paths)
         finally:
             journal.close()
-        return TableReport(path=self.output.path, num_rows=num_rows, num_misfits=answers.num_misfits)
+        return TableReport(path=str(self.output), num_rows=num_rows, num_misfits=answers.num_misfits)
 
 
 def table_request(options: TableOptions, run: BatchRequest) -> TableRequest:
@@ -124,7 +126,9 @@ def _has_equal_answers(options: Options) -> bool:
 
 
 def _output(options: TableOptions, table: TableReader, answers: Options, files: Sequence[str]) -> TableOutput:
-    path = options.output.resolve() if options.output.is_symlink() else options.output
+    url = options.output if is_url(options.output) else None
+    path = Path(options.output if url is None else PurePosixPath(options.output).name)
+    path = path.resolve() if path.is_symlink() else path
     form, packing = named_format(path.name)
     form = options.output_form or form
     if form is None:
@@ -133,6 +137,8 @@ def _output(options: TableOptions, table: TableReader, answers: Options, files: 
         raise OutputRefused(f"{path}: a file of {form} is compressed within; its name needs no .{packing}")
     if path.exists() and any(Path(name).exists() and path.samefile(name) for name in files):
         raise OutputRefused(f"{path}: is the input; choose another output")
+    if url is not None and (url in files or url.startswith("http")):
+        raise OutputRefused(f"{url}: {'is the input' if url in files else 'cannot be written'}; choose another output")
     carried = table.schema.names if options.columns is None else list(dict.fromkeys(options.columns))
     check_columns(carried, table.schema, "--columns")
     added = AnswerColumns(answers.json_schema, options.prefix).schema.names
@@ -141,4 +147,4 @@ def _output(options: TableOptions, table: TableReader, answers: Options, files: 
             f"the column {twice!r} of the input has the name of one of the answers: {', '.join(added)}. "
             "Leave it out with --columns, or give the answers' columns a --prefix"
         )
-    return TableOutput(path=path, form=form, packing=packing, carried=carried)
+    return TableOutput(path=path, url=url, form=form, packing=packing, carried=carried)

@@ -74,7 +74,7 @@ def test_the_commands_of_the_page_on_tables_run(
     exec(compile(first, "data.md", "exec"), variables)
     (tmp_path / "answer.json").write_text(schema)
     commands = re.findall(r"^    cactus (batch .*)$", DATA.replace("\\\n", " "), re.M)
-    for command in commands:
+    for command in (command for command in commands if "s3://" not in command):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, result.output
     exec(compile(last, "data.md", "exec"), variables)

@@ -23,17 +23,15 @@ class TableReader(Protocol):
 
 def common_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     """The columns of all files, by the name of each file; raises InputInvalid if two types do not fit."""
-    common: pa.Schema | None = None
+    common = pa.schema([])
     for name, schema in schemas.items():
         if twice := next((one for one in schema.names if schema.names.count(one) > 1), None):
             raise InputInvalid(f"{name}: has two columns {twice!r}")
         schema = schema.remove_metadata()
         try:
-            common = schema if common is None else pa.unify_schemas([common, schema])
+            common = pa.unify_schemas([common, schema])
         except pa.ArrowException:
-            assert common is not None
             raise InputInvalid(f"{name}: {_difference(common, schema)} in the files before it") from None
-    assert common is not None, "there is a file at least"
     return common
 
 

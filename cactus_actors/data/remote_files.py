@@ -1,0 +1,74 @@
+"""Files at URLs, by fsspec: s3://, gs://, hf://, http(s):// and whatever else it knows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import fsspec
+
+from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputRefused
+from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
+
+
+def is_url(name: str) -> bool:
+    return "://" in name
+
+
+def urls_matching(pattern: str) -> list[str]:
+    """The URL, or those that match a glob, by name; raises InputInvalid and ConfigurationInvalid."""
+    if not set("*?[") & set(pattern) or pattern.startswith("http"):
+        return [pattern]
+    with _failing_as(InputInvalid, pattern):
+        system, path = _located(pattern)
+        return [str(system.unstrip_protocol(found)) for found in sorted(system.glob(path))]
+
+
+@contextlib.contextmanager
+def opened_url(url: str) -> Iterator[BinaryIO]:
+    """The bytes at a URL; errors within the context are InputInvalid, unless they are errors of ours."""
+    with _failing_as(InputInvalid, url):
+        system, path = _located(url)
+        with system.open(path, "rb") as file:
+            yield file
+
+
+def url_exists(url: str) -> bool:
+    """Raises OutputRefused if the place cannot be asked, and ConfigurationInvalid."""
+    with _failing_as(OutputRefused, url):
+        system, path = _located(url)
+        return bool(system.exists(path))
+
+
+def upload(file: Path, url: str) -> None:
+    """Store the whole file at the URL: it appears there when it is complete. Raises OutputFailed."""
+    with _failing_as(OutputFailed, url):
+        system, path = _located(url)
+        system.put_file(str(file), path)
+
+
+def _located(url: str) -> tuple[Any, str]:
+    """The file system of a URL, which asks anew each time, and the path within."""
+    try:
+        system, path = fsspec.url_to_fs(url, use_listings_cache=False)
+    except ImportError as error:
+        raise ConfigurationInvalid(f"{url}: {error}; the extra has what most URLs need: cactus-actors[data]") from None
+    except ValueError as error:
+        raise ConfigurationInvalid(f"{url}: {error}") from None
+    return system, str(path)
+
+
+@contextlib.contextmanager
+def _failing_as(kind: type[CactusError], url: str) -> Iterator[None]:
+    """Raise errors of a file system, whose types are many, as `kind`; those of ours stay."""
+    try:
+        yield
+    except CactusError:
+        raise
+    except FileNotFoundError:
+        raise kind(f"{url}: no such file") from None
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        raise kind(f"{url}: {reason[0] if reason else type(error).__name__}") from None

@@ -1,0 +1,116 @@
+"""Tables in a bucket of an S3 server."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import s3fs
+import typer.testing
+from moto.server import ThreadedMotoServer
+
+from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputRefused
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from tests.support.router.scripted_router import ScriptedRouter
+from tests.support.text.documents import page
+from tests.support.text.reviews import REVIEWS, TEMPLATE
+
+Cactus = Callable[..., typer.testing.Result]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The URL of an S3 server."""
+    server = ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def lake(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3fs.S3FileSystem]:
+    """A bucket `lake` with two Parquet files and one of CSV; tests write to it under names of their own."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AWS_ENDPOINT_URL", server)
+        patched.setenv("AWS_ACCESS_KEY_ID", "id")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        patched.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        s3fs.S3FileSystem.clear_instance_cache()
+        files = s3fs.S3FileSystem(use_listings_cache=False)
+        files.mkdir("lake")
+        path = tmp_path_factory.mktemp("lake") / "part.parquet"
+        for number, table in enumerate((REVIEWS.slice(0, 2), REVIEWS.slice(2))):
+            pq.write_table(table, path)
+            files.put_file(str(path), f"lake/in/part-{number}.parquet")
+        files.pipe_file("lake/in.csv", b"text\nfine\n", ACL="public-read")
+        yield files
+
+
+def test_a_table_of_a_bucket_becomes_one_there(cactus: Cactus, lake: s3fs.S3FileSystem, tmp_path: Path) -> None:
+    arguments = ("batch", "s3://lake/in/*.parquet", "-o", "s3://lake/out.parquet", *TEMPLATE)
+    result = cactus(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "3 rows in s3://lake/out.parquet" in result.output
+    with lake.open("lake/out.parquet") as file:
+        written = pq.read_table(pa.BufferReader(file.read()))
+    assert written.select(REVIEWS.schema.names).equals(REVIEWS)
+    assert written["answer"][2].as_py() == "Say: cold soup w1 w2 w3 w4"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "out.parquet.results.jsonl",
+        "out.parquet.results.jsonl.journal",
+    }
+    with pytest.raises(OutputRefused, match=r"lake/out.parquet: exists already"):
+        cactus(*arguments)
+
+
+def test_a_failed_upload_is_repeated_without_asking(
+    cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem, tmp_path: Path
+) -> None:
+    arguments = ("batch", "s3://lake/in/*.parquet", "-o", "s3://later/out.csv.gz", *TEMPLATE)
+    with pytest.raises(OutputFailed, match="s3://later/out"):
+        cactus(*arguments)
+    router.received.clear()
+    lake.mkdir("later")
+    assert cactus(*arguments, "--resume").exit_code == 0
+    assert not router.submitted()
+    assert gzip.decompress(lake.cat_file("later/out.csv.gz")).count(b"\n") == 4
+
+
+def test_wrong_urls_are_refused(cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem) -> None:
+    part = "s3://lake/in/part-0.parquet"
+    for source, output, kind, message in (
+        ("s3://lake/none/*.parquet", "out.csv", InputInvalid, r"none/\*.parquet: no such file"),
+        ("s3://lake/none.parquet", "out.csv", InputInvalid, "s3://lake/none.parquet: no such file"),
+        ("s3://missing/in.csv", "out.csv", InputInvalid, "s3://missing/in.csv: "),
+        ("nowhere://a/in.csv", "out.csv", ConfigurationInvalid, "nowhere://a/in.csv: Protocol not known: nowhere"),
+        ("gs://a/in.csv", "out.csv", ConfigurationInvalid, "gs://a/in.csv: .*gcsfs"),
+        (part, part, OutputRefused, "is the input"),
+        (part, "http://127.0.0.1:9/out.csv", OutputRefused, "cannot be written"),
+        ("s3://lake/in/*", "s3://lake/in.csv", OutputRefused, "s3://lake/in.csv: exists already"),
+    ):
+        with pytest.raises(kind, match=message):
+            cactus("batch", source, "-o", output, *TEMPLATE)
+    assert not router.submitted()
+
+
+def test_the_documented_commands_run(cactus: Cactus, lake: s3fs.S3FileSystem, tmp_path: Path) -> None:
+    (tmp_path / "answer.json").write_text('{"type": "object", "properties": {"topic": {"type": "string"}}}')
+    text = page("guide/data.md").replace("\\\n", " ")
+    commands = [line.split("cactus ", 1)[1] for line in text.splitlines() if line.startswith("    cactus batch 's3:")]
+    for command in commands:
+        result = cactus(*shlex.split(command))
+        assert result.exit_code == 0, result.output
+    assert len(commands) == 2
+    assert "topic" in pq.read_schema(pa.BufferReader(lake.cat_file("lake/rated.parquet"))).names
+
+
+def test_a_table_is_read_over_http(cactus: Cactus, lake: s3fs.S3FileSystem, server: str, tmp_path: Path) -> None:
+    result = cactus("batch", f"{server}/lake/in.csv", "-o", "out.txt", *TEMPLATE)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out.txt").read_text() == "Say: fine w1 w2 w3 w4\n"
