@@ -238,7 +238,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     max_model_bytes: Annotated[
         Positive | None,
-        about("Memory of the weights and caches of all workers; idle models give theirs up for one that has a job."),
+        about("Memory of all weights and caches on a machine; idle models give theirs up for one that has a job."),
     ] = None
     jobs_endpoint: Annotated[str, about("ZeroMQ endpoint where clients submit jobs.")] = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: Annotated[str, about("ZeroMQ endpoint where tokens are published.")] = DEFAULT_STREAM_ENDPOINT

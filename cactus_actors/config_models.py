@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -123,6 +124,29 @@ class ModelMemory(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, num_workers: int) -> int:
         """The memory of the model with that many workers on one machine."""
         return self.weight_bytes + num_workers * self.cache_bytes if num_workers else 0
+
+
+class PlacedWorkers(NamedTuple):
+    """The workers of a model: their number on each node, and the number of those whose node is not known yet."""
+
+    memory: ModelMemory
+    by_node: Mapping[str, int]
+    num_unplaced: int = 0
+
+    def bytes_on(self, node: str) -> int:
+        """The most memory that they may take there: those that are not placed yet may all run on that node."""
+        return self.memory.of(self.by_node.get(node, 0) + self.num_unplaced)
+
+
+def nodes_of(models: Iterable[PlacedWorkers]) -> set[str]:
+    """The nodes with workers of these models; a nameless one if there are none."""
+    return {node for model in models for node in model.by_node} or {""}
+
+
+def excess_bytes(models: Sequence[PlacedWorkers], max_bytes: int) -> int:
+    """The memory beyond `max_bytes` that the workers of these models may take on a node, summed over the nodes."""
+    totals = [sum(model.bytes_on(node) for model in models) for node in nodes_of(models)]
+    return sum(max(0, total - max_bytes) for total in totals)
 
 
 class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):

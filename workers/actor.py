@@ -185,6 +185,7 @@ class WorkerActor:
             pid=os.getpid(),
             state="loading" if self._core is None else self._core.state,
             last_tick_s=time.monotonic() - self._ticked_at,
+            node=socket.gethostname(),
             phase=self._progress.phase,
             share_done=self._progress.share_done,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 
 from cactus_actors.fleet.actor_handle import (
@@ -53,6 +54,7 @@ class WorkerPool:
         self._num_lost_loading = 0
         self._announce = announce
         self._handles: dict[str, ActorHandle] = {}
+        self._nodes: dict[str, str] = {}
         self.loading: dict[str, StartPhase] = {}
         self._stalled: dict[str, FairSeconds] = {}
         """For each worker with a stalled main loop: the seconds in which it could have run."""
@@ -66,6 +68,11 @@ class WorkerPool:
     def loading_actors(self) -> list[Actor]:
         """The launched actors that are not ready."""
         return [self._handles[worker_id].actor for worker_id in self.loading]
+
+    @property
+    def num_by_node(self) -> Counter[str]:
+        """The number of launched actors on each node; that of others is not known yet."""
+        return Counter(self._nodes.values())
 
     def want(self, desired: int) -> None:
         """Set the desired number of workers."""
@@ -113,10 +120,13 @@ class WorkerPool:
         handle = self._handles[worker_id]
         is_loading = worker_id in self.loading
         health = handle.health(now, LOADING_INTERVAL_S if is_loading else HEALTH_INTERVAL_S)
-        if health is not None and is_loading:
-            self._note_loading(worker_id, health)
+        if health is not None:
+            self._nodes[worker_id] = health.node
+            if is_loading:
+                self._note_loading(worker_id, health)
         if exit_info := handle.actor.exit_info():
             del self._handles[worker_id]
+            self._nodes.pop(worker_id, None)
             self._stalled.pop(worker_id, None)
             was_loading = self.loading.pop(worker_id, None) is not None
             self._on_ended(worker_id, exit_info, now)

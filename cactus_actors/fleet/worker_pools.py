@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from cactus_actors.config_models import ModelMemory
+from cactus_actors.config_models import ModelMemory, PlacedWorkers, nodes_of
 from cactus_actors.fleet.fleet import UNLIMITED
 from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.fleet.worker_pool import WorkerPool
@@ -62,7 +62,7 @@ class WorkerPools:
             self._pools[name].want(0 if name in unloaded else count)
 
     def bound(self, memory: Mapping[str, ModelMemory], max_bytes: int | None) -> None:
-        """Start only workers whose memory fits `max_bytes` beside those that run."""
+        """Start only workers whose memory fits `max_bytes` on any node, beside those that run."""
         self._memory, self._max_bytes = memory, max_bytes
 
     def replace_all(self) -> None:
@@ -82,7 +82,18 @@ class WorkerPools:
         """The workers of a model for which there is memory."""
         if self._max_bytes is None:
             return UNLIMITED
-        taken = sum(self._memory[each].of(len(pool.actors)) for each, pool in self._pools.items())
-        own, num_actors = self._memory[name], len(self._pools[name].actors)
-        left = self._max_bytes - taken - (0 if num_actors else own.weight_bytes)
-        return max(0, left // own.cache_bytes)
+        models = {each: self._placed(each) for each in self._pools}
+        own = models.pop(name)
+        return max(0, min(self._num_on(node, own, models.values()) for node in nodes_of([own, *models.values()])))
+
+    def _num_on(self, node: str, own: PlacedWorkers, others: Iterable[PlacedWorkers]) -> int:
+        """The workers of a model that fit on a node in addition to its own ones, if they all run there."""
+        assert self._max_bytes is not None
+        left = self._max_bytes - sum(other.bytes_on(node) for other in others)
+        num_that_fit = (left - own.memory.weight_bytes) // own.memory.cache_bytes
+        return num_that_fit - own.by_node.get(node, 0) - own.num_unplaced
+
+    def _placed(self, name: str) -> PlacedWorkers:
+        pool = self._pools[name]
+        by_node = pool.num_by_node
+        return PlacedWorkers(self._memory[name], by_node, len(pool.actors) - by_node.total())

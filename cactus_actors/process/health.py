@@ -35,7 +35,7 @@ LoadingPhase = Literal["loading", "packing", "compiling"]
 
 
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a worker; `last_tick_s` is the age of the last iteration of its main loop.
+    """The state of a worker on this `node`; `last_tick_s` is the age of the last iteration of its main loop.
 
     While `state` is `loading`, `phase` is the phase of the start, and `share_done` the completed share, if known.
     """
@@ -44,6 +44,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     state: Literal["loading", "ready", "draining", "left"]
     last_tick_s: float
+    node: str = ""
     phase: LoadingPhase = "loading"
     share_done: float | None = None
 

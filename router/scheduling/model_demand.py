@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cactus_actors.config_models import excess_bytes
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
 
 
@@ -11,7 +12,8 @@ class ModelDemand:
     """Loads models for their jobs, and unloads idle ones; the supervisor follows with their workers.
 
     A model is unloaded after its `unload_after_s`, or when another one needs its memory: all loaded ones together take
-    at most `max_bytes`. Models that find no memory are loaded in the order in which they asked for it.
+    at most `max_bytes` on each node, wherever workers that are not connected yet will run. Models that find no memory
+    are loaded in the order in which they asked for it.
 
     A worker that leaves finishes the jobs that it has, those that were on their way to it included. So a model is
     unloaded, and at the same moment gets a job, without harm to the job.
@@ -29,7 +31,7 @@ class ModelDemand:
             self._update(fleet, now)
         waiting = [fleet for fleet in self._fleets if fleet.waiting_since is not None]
         for fleet in sorted(waiting, key=lambda it: it.waiting_since or 0.0):
-            if not self._make_room(fleet.num_bytes_of(fleet.desired_workers)):
+            if not self._make_room(fleet):
                 return  # nor may a smaller one take what there is: this one would never find enough
             fleet.load()
         self._make_room()  # a loaded model may have been scaled up
@@ -48,23 +50,32 @@ class ModelDemand:
         elif fleet.is_loaded and _is_over(fleet.served.unload_after_s, now - fleet.idle_since):
             fleet.unload()
 
-    def _make_room(self, num_bytes: int = 0) -> bool:
-        """Unload as many idle models as must be for that memory, the longest idle first; False if all are too few."""
+    def _make_room(self, wanted: ModelFleet | None = None) -> bool:
+        """Unload as many idle models as must be for that one, the longest idle first; False if all are too few."""
         if self._max_bytes is None:
             return True
-        excess = sum(fleet.num_bytes_of(fleet.wanted_workers) for fleet in self._fleets) + num_bytes - self._max_bytes
-        idle = [fleet for fleet in self._fleets if fleet.is_loaded and fleet.idle_since is not None]
+        loaded = [fleet for fleet in self._fleets if fleet.wanted_workers or fleet is wanted]
+        excess = self._excess(loaded)
+        idle = [fleet for fleet in loaded if fleet.is_loaded and fleet.idle_since is not None]
         unloaded = []
         for fleet in sorted(idle, key=lambda it: it.idle_since or 0.0):
-            if excess <= 0:
+            if not excess:
                 break
-            excess -= fleet.num_bytes_of(fleet.wanted_workers)
-            unloaded.append(fleet)
-        if excess > 0:
+            others = [other for other in loaded if other is not fleet]
+            if (rest := self._excess(others)) < excess:
+                loaded, excess = others, rest
+                unloaded.append(fleet)
+        if excess:
             return False
         for fleet in unloaded:
             fleet.unload()
         return True
+
+    def _excess(self, fleets: Iterable[ModelFleet]) -> int:
+        """The memory of these models beyond the budget."""
+        assert self._max_bytes is not None
+        placed = [fleet.placed(fleet.desired_workers) for fleet in fleets]
+        return excess_bytes([it for it in placed if it is not None], self._max_bytes)
 
 
 def _is_over(limit_s: float | None, seconds: float) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.config_models import NO_CASCADE, CascadeSettings
+from cactus_actors.config_models import NO_CASCADE, CascadeSettings, PlacedWorkers
 from cactus_actors.protocol.errors import CactusError, ModelNotFound, Unavailable
 from cactus_actors.protocol.service_status import ModelState
 from cactus_actors.protocol.similar_name import similar_name
@@ -103,6 +104,13 @@ class ModelFleet:
         if self.is_loaded:
             return "loading" if self.is_loading else "starting"
         return "idle" if self.waiting_since is None else "waiting"
+
+    def placed(self, num_workers: int) -> PlacedWorkers | None:
+        """That many workers, where those that are connected run; None if its memory is not known."""
+        if self.served.memory is None:
+            return None
+        by_node = Counter(worker.hello.node for worker in self.dispatcher.workers.local.values())
+        return PlacedWorkers(self.served.memory, by_node, max(0, num_workers - by_node.total()))
 
     def num_bytes_of(self, num_workers: int) -> int:
         """The memory of its weights and of the caches of that many workers, where that is bounded."""

@@ -204,6 +204,28 @@ def test_jobs_of_a_model_that_cannot_be_loaded_end_with_the_reason(running: Runn
     assert client.complete(prompt="Once", model="rare", **OPTIONS).finish_reason == "length"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["ray"], indirect=True)
+def test_idle_models_leave_a_cluster_and_jobs_bring_them_back(place: dict[str, Any], tmp_path: Path) -> None:
+    config = ServeConfig(
+        models=[ModelEntry(name=name, path="cactus-sprout") for name in ("one", "two")],
+        cache_tokens=4096,
+        unload_after_s=0.5,
+        jobs_endpoint="tcp://127.0.0.1:*",
+        stream_endpoint="tcp://127.0.0.1:*",
+        state_dir=tmp_path,
+        http="",
+        **place,
+    )
+    with running_service(config) as service:
+        client = service.client
+        wait_until(client, lambda status: set(status.states.values()) == {"idle"})
+        jobs = [client.submit(prompt="Once", model=name, **OPTIONS) for name in ("two", "one")]
+        results = [client.result(job_id) for job_id in jobs]
+        assert [result.worker for result in results] == ["two-2", "one-2"]
+        assert results[0].token_ids == results[1].token_ids
+
+
 @pytest.mark.chaos
 def test_jobs_of_both_models_survive_a_killed_router(running: Running) -> None:
     client = running.client

@@ -27,6 +27,7 @@ def make_hello(
     num_slots: int = 2,
     num_blocks: int = 64,
     model: str = "letters",
+    node: str = "here",
     **more: Any,
 ) -> Hello:
     return Hello(
@@ -37,7 +38,7 @@ def make_hello(
         num_blocks=num_blocks if kind == "local" else 0,
         block_size=16 if kind == "local" else 0,
         max_context=4096,
-        node="here",
+        node=node,
         pid=1,
         **more,
     )

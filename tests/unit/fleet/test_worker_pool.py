@@ -27,6 +27,7 @@ class FakeActor:
     ended: ActorExit | None = None
     told: list[str] = field(default_factory=list)
     takes_long: bool = False
+    node: str = "here"
     is_placed = True
     pid = None
 
@@ -38,7 +39,7 @@ class FakeActor:
 
     def result(self, _: float) -> WorkerHealth:
         state: Any = "ready" if self.is_ready else "loading"
-        return WorkerHealth(worker_id=self.worker_id, pid=1, state=state, last_tick_s=0.0)
+        return WorkerHealth(worker_id=self.worker_id, pid=1, state=state, last_tick_s=0.0, node=self.node)
 
     def notify(self, method: str) -> None:
         self.told.append(method)
@@ -155,3 +156,23 @@ def test_a_full_budget_lets_a_worker_be_replaced_and_no_more_be_started() -> Non
     assert [actor.worker_id for actor in fleet.running] == ["worker-1", "worker-2"]
     pools.reconcile(3.0, ("worker-1", "worker-2"))
     assert [actor.worker_id for actor in fleet.running] == ["worker-2"]
+
+
+def test_workers_fit_on_each_node_beside_those_that_run_there_wherever_they_will_be_placed() -> None:
+    first, second, third = (Fleet(prefix=name) for name in ("first", "second", "third"))
+    pools = WorkerPools({"first": first.pool, "second": second.pool, "third": third.pool})
+    memory = ModelMemory(weight_bytes=30, cache_bytes=10)
+    pools.bound({"first": memory, "second": memory, "third": memory}, 90)
+    pools.want({"first": 1, "second": 1, "third": 3}, ("third",))
+    pools.reconcile(0.0, ())
+    for fleet, node in ((first, "here"), (second, "there")):
+        fleet.started[0].node = node
+    for now in (1.0, 2.0):
+        pools.reconcile(now, ())
+    pools.want({"first": 1, "second": 1, "third": 3})
+    pools.reconcile(3.0, ())
+    assert len(third.running) == 2  # 40 of 90 bytes are taken on either node
+    third.started[0].node = third.started[1].node = "elsewhere"
+    for now in (4.0, 5.0, 6.0, 7.0):
+        pools.reconcile(now, ())
+    assert len(third.running) == 3

@@ -133,3 +133,43 @@ def test_a_model_is_scaled_within_the_budget_and_idle_ones_make_room(router: Rou
     finish(router, 1)
     follow(router)
     assert states(router) == {"a": "idle", "b": "idle", "c": "ready", "large": "idle"}
+
+
+def test_each_node_has_the_budget_and_a_worker_on_its_way_counts_on_all() -> None:
+    router = RouterHarness(models=MODELS, max_model_bytes=BUDGET)
+    for node, name in enumerate("ab"):
+        router.connect(f"{name}-1", served_as=name, node=f"node-{node}")
+    submit(router, 1, "c")  # 60 bytes, which fit beside the 40 of either node
+    router.tick()
+    assert states(router) == {"a": "ready", "b": "ready", "c": "loading", "large": "idle"}
+    router.connect("c-1", served_as="c", node="node-1")
+    assert router.is_running(1)
+    submit(router, 2, "a")
+    submit(router, 3, "large")
+    finish(router, 1)
+    router.tick()
+    assert states(router)["large"] == "waiting"  # a is busy, and it may come to its node
+    finish(router, 2)
+    router.pass_time(1.0)
+    assert [router.core.state.fleets.named(name).is_loaded for name in "abc"] == [False] * 3
+    assert states(router)["large"] == "loading"
+
+
+def test_no_idle_model_is_unloaded_whose_node_has_room() -> None:
+    router = RouterHarness(models=MODELS, max_model_bytes=BUDGET)
+    router.connect("b-1", served_as="b", node="small")
+    router.connect("a-1", served_as="a", node="full")
+    submit(router, 1, "a")
+    router.pass_time(1.0)
+    finish(router, 1)
+    router.client(Scale(num_workers=4, model="a", request_id="r"))
+    for number in range(2, 5):
+        router.connect(f"a-{number}", served_as="a", node="full")
+    router.tick()
+    submit(router, 2, "c")
+    router.tick()
+    assert {name: router.core.state.fleets.named(name).is_loaded for name in "abc"} == {
+        "a": False,
+        "b": True,
+        "c": True,
+    }
