@@ -137,6 +137,11 @@ class PlacedWorkers(NamedTuple):
         """The most memory that they may take there: those that are not placed yet may all run on that node."""
         return self.memory.of(self.by_node.get(node, 0) + self.num_unplaced)
 
+    def num_that_fit(self, node: str, num_bytes: int) -> int:
+        """The workers that fit into that memory of a node in addition to these, if all run there."""
+        num_all = (num_bytes - self.memory.weight_bytes) // self.memory.cache_bytes
+        return num_all - self.by_node.get(node, 0) - self.num_unplaced
+
 
 def nodes_of(models: Iterable[PlacedWorkers]) -> set[str]:
     """The nodes with workers of these models; a nameless one if there are none."""

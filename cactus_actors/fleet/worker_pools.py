@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from cactus_actors.config_models import ModelMemory, PlacedWorkers, nodes_of
 from cactus_actors.fleet.fleet import UNLIMITED
@@ -83,15 +83,9 @@ class WorkerPools:
         if self._max_bytes is None:
             return UNLIMITED
         models = {each: self._placed(each) for each in self._pools}
-        own = models.pop(name)
-        return max(0, min(self._num_on(node, own, models.values()) for node in nodes_of([own, *models.values()])))
-
-    def _num_on(self, node: str, own: PlacedWorkers, others: Iterable[PlacedWorkers]) -> int:
-        """The workers of a model that fit on a node in addition to its own ones, if they all run there."""
-        assert self._max_bytes is not None
-        left = self._max_bytes - sum(other.bytes_on(node) for other in others)
-        num_that_fit = (left - own.memory.weight_bytes) // own.memory.cache_bytes
-        return num_that_fit - own.by_node.get(node, 0) - own.num_unplaced
+        nodes, own = nodes_of(models.values()), models.pop(name)
+        left = {node: self._max_bytes - sum(other.bytes_on(node) for other in models.values()) for node in nodes}
+        return max(0, min(own.num_that_fit(node, left[node]) for node in nodes))
 
     def _placed(self, name: str) -> PlacedWorkers:
         pool = self._pools[name]

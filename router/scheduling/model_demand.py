@@ -52,8 +52,6 @@ class ModelDemand:
 
     def _make_room(self, wanted: ModelFleet | None = None) -> bool:
         """Unload as many idle models as must be for that one, the longest idle first; False if all are too few."""
-        if self._max_bytes is None:
-            return True
         loaded = [fleet for fleet in self._fleets if fleet.wanted_workers or fleet is wanted]
         excess = self._excess(loaded)
         idle = [fleet for fleet in loaded if fleet.is_loaded and fleet.idle_since is not None]
@@ -73,7 +71,8 @@ class ModelDemand:
 
     def _excess(self, fleets: Iterable[ModelFleet]) -> int:
         """The memory of these models beyond the budget."""
-        assert self._max_bytes is not None
+        if self._max_bytes is None:
+            return 0
         placed = [fleet.placed(fleet.desired_workers) for fleet in fleets]
         return excess_bytes([it for it in placed if it is not None], self._max_bytes)
 
