@@ -31,8 +31,7 @@ class Replays:
     def _of_live(self, request: Resume, job: Job) -> Replay:
         """Future items may be requested: after a restart of the router a client is ahead of its job."""
         length, stream = job.length, job.stream
-        params = job.prepared.params
-        stop = _stop(request, length, max(length, params.max_tokens), params.num_logprobs)
+        stop = _stop(request, length, max(length, job.max_tokens), job.prepared.params.num_logprobs)
         deltas = [
             stream.delta(job.job_id, index, min(stop, index + REPLAY_CHUNK))
             for index in range(request.next_index, stop, REPLAY_CHUNK)

@@ -159,6 +159,12 @@ class Job(SubmittedRequest):
         return len(self.stream) if self.publication.is_released else 0
 
     @property
+    def max_tokens(self) -> int:
+        """The most tokens of its answer, by any model that may give it."""
+        prepared = (self.prepared, *(tier.prepared for tier in self.tiers))
+        return max(it.params.max_tokens for it in prepared)
+
+    @property
     def awaits_cloud(self) -> bool:
         """True if an answer of the cloud is still awaited."""
         return self.cloud is not None and not self.cloud.failed and self.cloud.broke is None

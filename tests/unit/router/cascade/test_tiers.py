@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from cactus_actors.config_models import CascadeSettings, CascadeTier
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.messages import Cancel, LoadAdapter, Scale, Submit
+from cactus_actors.protocol.messages import Cancel, LoadAdapter, Resume, Scale, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.router.state.served_model import ServedModel
@@ -233,6 +234,30 @@ def test_a_job_of_the_journal_takes_its_path_again() -> None:
     after.write_to_disk()
     after.client(Submit(job_id=job_id(1), prompt="question", model="cascade", options=Options(seed=3)))
     assert after.result(1).text == "large"
+
+
+def test_a_client_may_be_ahead_of_a_job_whose_first_model_gives_shorter_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prepared_for = RouterHarness._prepared_for
+
+    def short(router: RouterHarness, model: str, submit: Submit, sources: Any) -> Any:
+        prepared = prepared_for(router, model, submit, sources)
+        params = msgspec.structs.replace(prepared.params, max_tokens=4 if model == "small" else 40)
+        return msgspec.structs.replace(prepared, params=params)
+
+    monkeypatch.setattr(RouterHarness, "_prepared_for", short)
+    disk = Disk()
+    before = make_router(disk=disk)
+    ask(before)
+    before.write_to_disk()
+    before.generate(1, "a", entropy=UNSURE)
+    before.generate(1, "twelve words")
+    after = make_router(disk=disk)
+    [replay] = after.client(Resume(job_id=job_id(1), next_index=12, credit=8))
+    assert (replay.length, replay.deltas) == (0, [])
+    [refusal] = after.client(Resume(job_id=job_id(1), next_index=41, credit=8))
+    assert error_of(refusal).param == "next_index"
 
 
 def test_a_request_for_one_model_stays_there() -> None:
