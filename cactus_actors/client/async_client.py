@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import warnings
 from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,11 +14,13 @@ import msgspec
 
 from cactus_actors.client.client_sockets import default_stream_endpoint
 from cactus_actors.client.job_follower import Timeouts
+from cactus_actors.client.job_list import outcomes
 from cactus_actors.client.router_connection import JobHandle, RouterConnection
 from cactus_actors.client.stream import AsyncTokenStream
 from cactus_actors.client.submit import EncodedSubmit, Messages, Prompt, Tools, check_job_id, encoded, make_submit
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import find_credentials
+from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import (
     AdapterLoaded,
     AdapterUnloaded,
@@ -41,6 +44,7 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.results import Result
 
 MAX_UNREAD_RESULTS = 10_000
+MAX_IN_FLIGHT = 64
 
 
 class AsyncClient:
@@ -93,7 +97,25 @@ class AsyncClient:
     ) -> Result:
         """Run one job and return its Result. An interrupted or cancelled wait cancels the job."""
         given = {"messages": messages, "tools": tools, "model": model, "job_id": job_id}
-        return await self.run(_encoded(prompt, options, **given))
+        return await self.run(_encoded(prompt, options=options, **given))
+
+    async def batch(
+        self,
+        prompts: Iterable[Prompt | Messages],
+        /,
+        *,
+        tools: Tools | None = None,
+        model: str | None = None,
+        max_in_flight: int = MAX_IN_FLIGHT,
+        **options: Any,
+    ) -> list[Result | CactusError]:
+        """Run a job for each prompt, at most `max_in_flight` at once; results are in the order of the prompts.
+
+        A list of dicts is a chat. A job that fails is its error in the list; a prompt that cannot be sent raises
+        InvalidRequest before any is. A full service is asked again until it has room. An interrupt cancels all jobs.
+        """
+        jobs = [_encoded(options=options, tools=tools, model=model, **_asked(prompt)) for prompt in prompts]
+        return await outcomes(jobs, self.run, max_in_flight)
 
     async def run(self, submit: Submit | EncodedSubmit) -> Result:
         """Like `complete`, for a Submit message."""
@@ -122,7 +144,7 @@ class AsyncClient:
         before its end cancels the job.
         """
         given = {"messages": messages, "tools": tools, "model": model, "job_id": job_id}
-        return self.follow(_encoded(prompt, options, **given))
+        return self.follow(_encoded(prompt, options=options, **given))
 
     def follow(self, submit: Submit | EncodedSubmit) -> AsyncTokenStream:
         """Like `stream`, for a Submit message."""
@@ -141,7 +163,7 @@ class AsyncClient:
     ) -> str:
         """Submit a job and return its id after the service has accepted it."""
         given = {"messages": messages, "tools": tools, "model": model, "job_id": job_id}
-        submit = _encoded(prompt, options, **given)
+        submit = _encoded(prompt, options=options, **given)
         job = await self._connection.follow(submit.job_id, submit, streamed=False)
         await job.accepted()
         self._submitted[submit.job_id] = job
@@ -236,7 +258,12 @@ class AsyncClient:
         return (await self._connection.ask(request_id, message, Restarting)).num_workers
 
 
-def _encoded(prompt: Prompt | None, options: dict[str, Any], **given: Any) -> EncodedSubmit:
+def _asked(prompt: Prompt | Messages) -> dict[str, Any]:
+    is_chat = not isinstance(prompt, str) and len(prompt) > 0 and not isinstance(prompt[0], int | str)
+    return {"messages" if is_chat else "prompt": prompt}
+
+
+def _encoded(prompt: Prompt | None = None, *, options: dict[str, Any], **given: Any) -> EncodedSubmit:
     """A request with its pictures of this machine as frames."""
     frames: list[bytes] = []
     submit = make_submit(prompt, **given, options=options, frames=frames)

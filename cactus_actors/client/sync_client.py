@@ -123,6 +123,7 @@ class Client(_Blocking[AsyncClient]):
         self._loop.close(self._wrapped.close())
 
     complete = _blocking(AsyncClient.complete)
+    batch = _blocking(AsyncClient.batch)
     stream = _streaming(AsyncClient.stream)
     run = _blocking(AsyncClient.run)
     follow = _streaming(AsyncClient.follow)

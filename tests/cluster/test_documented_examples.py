@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -32,10 +33,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield service
 
 
-def run_example(code: str, service: Running) -> None:
+def run_example(code: str, service: Running, variables: dict[str, Any] | None = None) -> None:
     ours = code.replace('"tcp://127.0.0.1:5555"', f'"{service.endpoints.jobs}", "{service.endpoints.stream}"')
     assert ours != code
-    exec(compile(ours, "example", "exec"), {})
+    exec(compile(ours, "example", "exec"), {} if variables is None else variables)
 
 
 def test_the_python_of_the_quickstart_runs(service: Running, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,17 +69,21 @@ def test_the_commands_of_the_page_on_tables_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CACTUS_ENDPOINT", service.endpoints.jobs)
     monkeypatch.setenv("CACTUS_STREAM_ENDPOINT", service.endpoints.stream)
-    first, last = re.findall(r"^```python\n(.*?)^```", DATA, re.M | re.S)
+    first, columns, in_memory = re.findall(r"^```python\n(.*?)^```", DATA, re.M | re.S)
     [schema] = re.findall(r"^```json\n(.*?)^```", DATA, re.M | re.S)
-    variables: dict[str, object] = {}
+    variables: dict[str, Any] = {}
     exec(compile(first, "data.md", "exec"), variables)
     (tmp_path / "answer.json").write_text(schema)
     commands = re.findall(r"^    cactus (batch .*)$", DATA.replace("\\\n", " "), re.M)
     for command in (command for command in commands if "s3://" not in command):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, result.output
-    exec(compile(last, "data.md", "exec"), variables)
+    exec(compile(columns, "data.md", "exec"), variables)
     assert "topic" in capsys.readouterr().out
+    endpoints = f'endpoint="{service.endpoints.jobs}", stream_endpoint="{service.endpoints.stream}"'
+    in_memory = in_memory.replace('endpoint="tcp://127.0.0.1:5555"', endpoints)
+    run_example(in_memory, service, variables)
+    assert len(variables["results"]) == len(variables["table"]) == 4
     assert [line.split(",")[0] for line in (tmp_path / "rated.csv").read_text().splitlines()] == ["id", "71", "72"]
 
 
