@@ -55,7 +55,7 @@ def measure_service(config: ServeConfig, decode_tokens: int) -> dict[int, tuple[
                 record = asyncio.run(bench_service(jobs, stream, requests=concurrency * REQUESTS_A_STREAM, **load))
                 after = kernel_and_step_seconds(client.status())
                 kernel_s, step_s = after[0] - before[0], after[1] - before[1]
-                wall_s = record.seconds * config.workers
+                wall_s = record.seconds * service.num_workers
                 measured[concurrency] = (record, 1 - kernel_s / step_s, 1 - kernel_s / wall_s)
     finally:
         service.stop()

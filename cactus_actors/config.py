@@ -25,6 +25,7 @@ from cactus_actors.config_models import (
     RoutedModel,
     WeightFormat,
 )
+from cactus_actors.config_scaling import ScalingSettings, WorkerCount, WorkerRange
 from cactus_actors.protocol.confidence import DEFAULT_SIGNAL, SignalName
 from cactus_actors.protocol.handoff_gates import COMMIT_TOKENS, HandoffGates
 from cactus_actors.protocol.key_grants import KeyGrants
@@ -54,6 +55,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str = "tcp://127.0.0.1:*"
     desired_workers: Annotated[int, about("The number of local workers, until `cactus scale` sets another.")] = 1
+    size: Annotated[WorkerRange | None, about("The range in which the router sizes the only model.")] = None
+    is_size_fixed: Annotated[bool, about("An operator has set the number of workers.")] = False
+    scaling: ScalingSettings = ScalingSettings()
     max_queued_jobs: int = 10_000
     max_queued_tokens: Annotated[int, about("Prompt tokens that may wait, requests in preparation included.")] = (
         10_000_000
@@ -122,6 +126,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
             kv_cache=self.kv_cache,
             adapters=self.adapters,
             desired_workers=self.desired_workers,
+            size=self.size,
+            is_size_fixed=self.is_size_fixed,
             unload_after_s=self.unload_after_s,
             begins_unloaded=self.begins_unloaded,
             memory=self.memory,
@@ -231,7 +237,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     kv_cache: Annotated[
         CacheFormat, about("Format of the KV cache; auto is float32 for float32 weights, else float16.")
     ] = "auto"
-    workers: Annotated[int, Meta(ge=0, le=256), about("Number of model workers.")] = 1
+    workers: Annotated[
+        WorkerCount, about("Number of model workers; of LEAST:MOST, such as 1:16, the load decides between the two.")
+    ] = 1
     threads: Annotated[Positive, about("Threads of each worker.")] = 1
     unload_after_s: Annotated[
         DayOrLess | None, about("Seconds without a job after which a model's workers stop; a job starts them again.")
@@ -295,6 +303,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     speculation: Annotated[
         Drafts, about("Draft tokens from the text, or with mtp:N from the model's head (MTP); they change no token.")
     ] = 0
+    scaling: ScalingSettings = ScalingSettings()
     handoff: HandoffSettings = HandoffSettings()
     cascade: CascadeSettings = NO_CASCADE
     http: Annotated[str, about("HOST:PORT of the HTTP gateway; empty for none.")] = DEFAULT_HTTP

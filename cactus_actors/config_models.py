@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from cactus_actors.config_scaling import WorkerCount, WorkerRange
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.setting_types import DayOrLess, Positive, about
 
@@ -46,7 +47,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: Annotated[str, about("The name that requests use.")]
     path: Annotated[str | None, about("The model's files, as in `model`; by default the embedded model `name`.")] = None
     aliases: Annotated[list[str], about("Other names that requests may use.")] = []
-    workers: Annotated[Annotated[int, Meta(ge=0, le=256)] | None, about("Number of the model's workers.")] = None
+    workers: Annotated[WorkerCount | None, about("Number of the model's workers, or LEAST:MOST, as above.")] = None
     unload_after_s: Annotated[
         DayOrLess | None, about("Seconds without a job after which its workers stop; a job starts them again.")
     ] = None
@@ -157,9 +158,10 @@ def excess_bytes(models: Sequence[PlacedWorkers], max_bytes: int) -> int:
 class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
     """One of several models in the settings of the router and the gateway: its names and its files.
 
-    Workers must have `weights` and `kv_cache` in these formats; `desired_workers` is their number. Without a job for
-    `unload_after_s` seconds they stop, and they do not run at the start if it `begins_unloaded`. `memory` is known
-    where `max_model_bytes` bounds that of all models.
+    Workers must have `weights` and `kv_cache` in these formats; `desired_workers` is their number, which the router
+    changes within `size`, unless it `is_size_fixed` by an operator. Without a job for `unload_after_s` seconds they
+    stop, and they do not run at the start if it `begins_unloaded`. `memory` is known where `max_model_bytes` bounds
+    that of all models.
     """
 
     name: str
@@ -170,6 +172,8 @@ class RoutedModel(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache: str | None = None
     adapters: list[AdapterSetting] = []
     desired_workers: int = 1
+    size: WorkerRange | None = None
+    is_size_fixed: bool = False
     unload_after_s: float | None = None
     begins_unloaded: bool = False
     memory: ModelMemory | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.config import ServeConfig
+from cactus_actors.config_scaling import worker_range
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
@@ -16,6 +17,8 @@ def read_config_file(path: Path) -> dict[str, object]:
     try:
         settings = dict(msgspec.toml.decode(path.read_bytes()))
         _convert(settings)
+    except ConfigurationInvalid as error:
+        raise ConfigurationInvalid(f"{path}: {error.message}", param=error.param) from None
     except OSError as error:
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
     except msgspec.ValidationError as error:
@@ -39,4 +42,8 @@ def make_config(*sources: dict[str, object]) -> ServeConfig:
 
 
 def _convert(settings: dict[str, object]) -> ServeConfig:
-    return msgspec.convert(settings, ServeConfig, dec_hook=lambda _, value: Path(value))
+    config = msgspec.convert(settings, ServeConfig, dec_hook=lambda _, value: Path(value))
+    for workers in (config.workers, *(entry.workers for entry in config.models)):
+        if workers is not None:
+            worker_range(workers)
+    return config

@@ -287,6 +287,7 @@ class RouterActor:
             self.core.num_unfinished,
             self.core.state.num_restarts_requested,
             self.core.state.fleets.unloaded,
+            self.core.state.fleets.fixed,
         )
         if self.core.is_drained:
             self._drained.set()

@@ -36,6 +36,7 @@ from cactus_actors.router.lifecycle.subscribers import Subscribers
 from cactus_actors.router.lifecycle.tiers import TierSwitch
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
 from cactus_actors.router.router_state import RouterOptions, RouterState
+from cactus_actors.router.scheduling.autoscaler import Autoscaler
 from cactus_actors.router.scheduling.model_demand import ModelDemand
 from cactus_actors.router.scheduling.model_fleet import LoadFailure, ModelFleet
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey
@@ -71,6 +72,7 @@ class RouterCore:
         self._client_messages = ClientMessages(state, self._admission, self._finisher, self._adapters, cloud_batches)
         self._subscribers = Subscribers(state, self._streams)
         self._demand = ModelDemand(state.fleets, settings.max_model_bytes)
+        self._autoscaler = Autoscaler(state.fleets, settings.scaling, settings.max_model_bytes)
 
     @property
     def num_unfinished(self) -> int:
@@ -94,7 +96,8 @@ class RouterCore:
 
     @property
     def ready_workers(self) -> tuple[str, ...]:
-        return tuple(worker_id for fleet in self._fleets for worker_id in fleet.dispatcher.workers.local)
+        """The workers that take jobs; of each model, those last that may leave first."""
+        return tuple(worker_id for fleet in self._fleets for worker_id in fleet.workers_to_keep)
 
     @property
     def _has_jobs(self) -> bool:
@@ -269,6 +272,7 @@ class RouterCore:
         self._streams.on_tick(self.state.jobs.live, now)
         for fleet in self._fleets:
             self._leave_unusable(fleet, now)
+        self._autoscaler.on_tick(now)
         self._demand.on_tick(now)
         for fleet in self._fleets:
             fleet.dispatcher.reconsider(now)

@@ -3,7 +3,7 @@
 python -m benchmarks.fleet.scaling
 python -m benchmarks.fleet.scaling --trace AzureLLMInferenceTrace_conv.csv --workers 1:16
 
-In virtual time, by the policy of `router/scheduling/scaling_policy.py`. A worker has 16 slots, a step takes as
+In virtual time, by the policy of `cactus serve --workers LEAST:MOST`. A worker has 16 slots, and a step takes as
 long as with 135 million weights on two threads, and a worker starts within 5 s, in which it counts as well. Without
 a trace (columns TIMESTAMP, ContextTokens, GeneratedTokens) the load is two synthetic days of 30 minutes each.
 The oracle knows the trace: it is the cheapest of 16 plans whose clients feel nothing worse than with the policy.

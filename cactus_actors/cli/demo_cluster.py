@@ -11,6 +11,7 @@ import msgspec
 from cactus_actors.cli.demo_run import DemoSummary, run_prompt_file, running
 from cactus_actors.cli.terminal import activity
 from cactus_actors.config import ServeConfig
+from cactus_actors.config_scaling import worker_range
 from cactus_actors.protocol.errors import ServerFailure
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def show_on_cluster(config: ServeConfig, output: Path, before: DemoSummary, cons
     prepare_environment(state_dir)  # before Ray is imported
     from cactus_actors.placement.ray.private_cluster import PrivateCluster
 
-    num_workers = max(2, config.workers)
+    num_workers = max(2, worker_range(config.workers).low)
     with activity(console, "starting a private Ray cluster of two nodes"):
         cluster = PrivateCluster(num_workers, state_dir, console.print)
     with cluster:

@@ -62,7 +62,7 @@ def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
     from cactus_actors.service.service import Service
 
     service = Service(config, announce=console.print)
-    num_workers = sum(entry.workers or config.workers for entry in config.models) or config.workers
+    num_workers = service.num_workers
     started = time.monotonic()
     with ExitStack() as stack:
         with activity(

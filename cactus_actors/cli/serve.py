@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
@@ -21,6 +22,8 @@ from cactus_actors.cli.config_file import config_of
 from cactus_actors.config import LogFormat, PlacementName, ServeConfig
 from cactus_actors.config_fields import config_fields
 from cactus_actors.config_models import CacheFormat, WeightFormat
+from cactus_actors.config_scaling import worker_range
+from cactus_actors.protocol.errors import ConfigurationInvalid
 
 if TYPE_CHECKING:
     from cactus_actors.fleet.start_phases import ShowPhase
@@ -31,7 +34,12 @@ _MODEL, _WORKERS, _HTTP, _ZEROMQ, _STATE = "Model", "Workers", "HTTP", "ZeroMQ",
 
 
 def _setting(
-    panel: str, name: str, *spellings: str, default: str | None = None, metavar: str | None = None
+    panel: str,
+    name: str,
+    *spellings: str,
+    default: str | None = None,
+    metavar: str | None = None,
+    parser: Callable[[str], str] | None = None,
 ) -> OptionInfo:
     """The option of a field of ServeConfig, with its description, default and bounds."""
     field = config_fields(ServeConfig)[name]
@@ -46,10 +54,19 @@ def _setting(
         rich_help_panel=panel,
         show_default=default or False,
         metavar=metavar,
+        parser=parser,
         min=field.minimum,
         max=field.maximum,
     )
     return option
+
+
+def _workers(text: str) -> str:
+    try:
+        worker_range(text)
+    except ConfigurationInvalid as error:
+        raise typer.BadParameter(error.message) from None
+    return text
 
 
 def serve(
@@ -60,7 +77,7 @@ def serve(
     lora: Annotated[list[str] | None, _setting(_MODEL, "lora", metavar="NAME=PATH")] = None,
     weights: Annotated[WeightFormat | None, _setting(_MODEL, "weights")] = None,
     kv_cache: Annotated[CacheFormat | None, _setting(_MODEL, "kv_cache")] = None,
-    workers: Annotated[int | None, _setting(_WORKERS, "workers")] = None,
+    workers: Annotated[str | None, _setting(_WORKERS, "workers", metavar="N|LEAST:MOST", parser=_workers)] = None,
     threads: Annotated[int | None, _setting(_WORKERS, "threads")] = None,
     speculation: Annotated[str | None, _setting(_MODEL, "speculation", "--speculate", metavar="N|mtp|mtp:N")] = None,
     jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint", metavar="ENDPOINT")] = None,
@@ -104,14 +121,15 @@ def serve(
 
     Example: cactus serve --model HuggingFaceTB/SmolLM2-135M-Instruct
 
-    Example: cactus serve --workers 2 --http 127.0.0.1:8080 --config cactus.toml
+    Example: cactus serve --workers 1:8 --http 127.0.0.1:8080 --config cactus.toml
     """
     given: dict[str, object] = locals() | {"lora": lora or None}
     flags = {name: given[name] for name in config_fields(ServeConfig) if name in given}
     if no_http:
         flags["http"] = ""
-    if speculation is not None and speculation.isdecimal():
-        flags["speculation"] = int(speculation)
+    for name, value in {"speculation": speculation, "workers": workers}.items():
+        if value is not None and value.isdecimal():
+            flags[name] = int(value)
     run_service(config_of(config, flags))
 
 

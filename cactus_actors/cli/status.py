@@ -83,21 +83,20 @@ def _display() -> Iterator[Callable[[RenderableType], None]]:
         yield lambda shown: live.update(shown, refresh=True)
 
 
-def _worker_count(text: str) -> int:
+def _worker_count(text: str) -> str:
     if text.startswith("--"):
         raise typer.BadParameter(f"there is no option {text}")
-    try:
-        count = int(text)
-    except ValueError:
-        count = -1
-    if count < 0:
-        raise typer.BadParameter(f"give a number of workers, 0 or more, not {text}")
-    return count
+    if text != "auto" and not text.isdecimal():
+        raise typer.BadParameter(f"give a number of workers, 0 or more, or auto, not {text}")
+    return text
 
 
 def scale(
     num_workers: Annotated[
-        int, typer.Argument(parser=_worker_count, metavar="N", help="Desired number of model workers.")
+        str,
+        typer.Argument(
+            parser=_worker_count, metavar="N|auto", help="Number of model workers, or auto: the load decides again."
+        ),
     ],
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until this many workers run, and print each change.")
@@ -109,14 +108,19 @@ def scale(
 ) -> None:
     """Set the number of model workers; running jobs lose nothing.
 
+    In a service with a range of workers (`cactus serve --workers LEAST:MOST`) the number stays as it is set until
+    `cactus scale auto`.
+
     Example: cactus scale 4 --wait
+
+    Example: cactus scale auto
 
     Example: cactus scale 2 --model large
     """
     from cactus_actors.client import Client
 
     with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
-        desired = client.scale(num_workers, model)
+        desired = client.scale("auto" if num_workers == "auto" else int(num_workers), model)
         num_running = num_local(client.status(), model)
         if not as_json:
             typer.echo(_scaled(num_running, desired, waits=wait))

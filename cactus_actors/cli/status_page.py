@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cactus_actors.protocol.messages import Status
+    from cactus_actors.protocol.scaling_status import ScalingStatus
     from cactus_actors.protocol.service_status import WorkerStatus
     from cactus_actors.protocol.totals import AuditCounts
 
@@ -131,6 +132,8 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "", f"the oldest waits for {answer.held.oldest_waiting_s:.1f} s"
     if jobs.queued and not num_local(answer) and not answer.desired_workers:
         yield "", "no worker runs; `cactus scale 1` starts one"
+    if not answer.models and answer.scaling is not None:
+        yield "scaling", _scaling_of(answer.scaling)
     if not answer.models and answer.loads_on_demand:
         yield "model", "idle, loaded when a job comes" if answer.model_state == "idle" else "loading for a job"
     for model in answer.models:
@@ -143,6 +146,8 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         elif model.state == "loading":
             summary = f"{summary}, loading for a job"
         yield "model", f"{names}: {summary}, {model.waiting} queued, {model.running} running"
+        if model.scaling is not None:
+            yield "", _scaling_of(model.scaling)
     for memory in dict.fromkeys(_cache_of(worker) for worker in answer.workers if worker.block_bytes):
         yield "cache", memory
     encoded = sum(worker.encoded_pictures for worker in answer.workers)
@@ -184,6 +189,14 @@ def audit_facts(audits: AuditCounts, tier: str = "") -> Iterator[tuple[str, str]
     if audits.step:
         whose = f"the threshold of {tier} is" if tier else "thresholds are"
         yield "", f"drift: tightened {counted(audits.step, 'time')}, {whose} at least {audits.min_threshold:.6g}"
+
+
+def _scaling_of(scaling: ScalingStatus) -> str:
+    """The range of a model's workers, and why there are as many as there are."""
+    between = f"{scaling.min_workers} to {counted(scaling.max_workers, 'worker')}"
+    if scaling.is_fixed:
+        return f"{between}, fixed by an operator (`cactus scale auto` lets the load decide)"
+    return f"{between}, {scaling.reason or 'not changed yet'}"
 
 
 def _cache_of(worker: WorkerStatus) -> str:

@@ -8,7 +8,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
@@ -218,10 +218,11 @@ class AsyncClient:
         message = StatusRequest(request_id=request_id, with_totals=with_totals)
         return await self._connection.ask(request_id, message, Status)
 
-    async def scale(self, num_workers: int, model: str | None = None) -> int:
+    async def scale(self, num_workers: int | Literal["auto"], model: str | None = None) -> int:
         """Set the desired number of local workers and return it; running jobs lose nothing.
 
-        A service of several models needs the `model`; raises ModelNotFound.
+        With `auto` the load decides again, in a service that was given a range of workers. A service of several models
+        needs the `model`; raises ModelNotFound.
         """
         request_id = secrets.token_hex(8)
         message = Scale(num_workers=num_workers, request_id=request_id, model=model)

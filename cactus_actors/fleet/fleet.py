@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -60,12 +60,16 @@ class Fleet:
         for member in self._running():
             member.is_old = True
 
-    def plan(self, now: float, ready: Collection[str] = (), max_starts: int = UNLIMITED) -> list[Action]:
+    def plan(self, now: float, ready: Sequence[str] = (), max_starts: int = UNLIMITED) -> list[Action]:
         """Return the actions that bring the fleet to its desired size and age; the caller must carry them out.
 
-        `ready` names the workers that take jobs. At most `max_starts` are started, and the replacement of an old one.
+        `ready` names the workers that take jobs, those first that leave last; others leave before them. At most
+        `max_starts` are started, and the replacement of an old one.
         """
-        running = sorted(self._running(), key=lambda member: member.is_old)  # old workers are drained first
+        places = {worker_id: place for place, worker_id in enumerate(ready)}
+        running = sorted(  # the last ones are drained first
+            self._running(), key=lambda member: (member.is_old, places.get(member.worker_id, len(places)))
+        )
         is_replacing = any(member.is_old for member in running)
         num_desired = self.desired + is_replacing
         surplus = running[num_desired:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 
 from cactus_actors.fleet.actor_handle import (
     DEFAULT_HEALTH_TIMEOUTS,
@@ -84,7 +84,7 @@ class WorkerPool:
         """Exits that `reconcile` has not handled yet."""
         return [it for handle in self._handles.values() if (it := handle.actor.exit_info()) is not None]
 
-    def reconcile(self, now: float, ready: Collection[str], max_starts: int = UNLIMITED) -> None:
+    def reconcile(self, now: float, ready: Sequence[str], max_starts: int = UNLIMITED) -> None:
         """Replace failed and hanging workers and follow the plan, with at most `max_starts` more workers.
 
         `ready` names the workers that take jobs.
@@ -95,7 +95,7 @@ class WorkerPool:
             self._reconcile_one(worker_id, now)
         self._apply_plan(now, ready, max_starts)
 
-    def _apply_plan(self, now: float, ready: Collection[str], max_starts: int) -> None:
+    def _apply_plan(self, now: float, ready: Sequence[str], max_starts: int) -> None:
         for action in self.fleet.plan(now, ready, max_starts):
             match action:
                 case StartWorker(worker_id):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from cactus_actors.config_models import ModelMemory, PlacedWorkers, nodes_of
 from cactus_actors.fleet.fleet import UNLIMITED
@@ -70,7 +70,7 @@ class WorkerPools:
         for pool in self._pools.values():
             pool.fleet.replace_all()
 
-    def reconcile(self, now: float, ready: Collection[str]) -> None:
+    def reconcile(self, now: float, ready: Sequence[str]) -> None:
         """Replace failed and hanging workers and follow the plans; `ready` names the workers that take jobs.
 
         Raises PlacementLost.

@@ -19,7 +19,8 @@ class RouterHealth(msgspec.Struct, frozen=True):
     """Recent counts of the router's jobs and workers.
 
     `desired_workers`, by the name of their model (empty for the only one), and `num_restarts_requested` are the
-    requests of operators so far. The `unloaded` models have no workers until a job needs them.
+    requests of operators so far. The `unloaded` models have no workers until a job needs them; the numbers of the
+    `fixed` ones were set by an operator. Of the `ready_workers` the last ones are the first that may leave.
     """
 
     epoch: int
@@ -29,6 +30,7 @@ class RouterHealth(msgspec.Struct, frozen=True):
     num_unfinished: int
     num_restarts_requested: int = 0
     unloaded: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
 
 LoadingPhase = Literal["loading", "packing", "compiling"]

@@ -23,6 +23,7 @@ from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.pictures import GivenPicture
 from cactus_actors.protocol.results import Result, TokenLogprob
+from cactus_actors.protocol.scaling_status import ScalingStatus
 from cactus_actors.protocol.service_status import AdapterStatus, JobCounts, ModelState, ModelStatus, WorkerStatus
 from cactus_actors.protocol.totals import Held, Totals
 
@@ -40,10 +41,7 @@ class ReplyStruct(msgspec.Struct, frozen=True, tag_field="type"):
 
 
 class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a message; `type` is `text`, `thinking`, or names a medium that the model must understand.
-
-    `thinking` is a text, or a list of parts of type text, as Mistral writes it.
-    """
+    """A part of a message; `type` is `text`, `thinking` (a text, or parts that are texts), or the name of a medium."""
 
     type: str
     text: str | None = None
@@ -134,9 +132,9 @@ class StatusRequest(ClientStruct, frozen=True, kw_only=True, tag="status"):
 
 
 class Scale(ClientStruct, frozen=True, kw_only=True, tag="scale"):
-    """Set the desired number of local workers, of a `model` where there are several; answered by Scaling."""
+    """Set the number of workers, of a `model` where there are several, or let the load decide; answered by Scaling."""
 
-    num_workers: int
+    num_workers: int | Literal["auto"]
     request_id: str = ""
     model: str | None = None
 
@@ -335,7 +333,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     why the journal cannot be written, empty if it can. `fingerprint` is that of the model's files. A model without
     a chat template takes no `messages`. `adapters` are those that jobs may name; only operators see their paths. A
     service of several has all its `models`, of which `model`, with the fields about it, is the first. Jobs are taken
-    in every `model_state`.
+    in every `model_state`. `scaling` is None without a range.
     """
 
     request_id: str = ""
@@ -359,6 +357,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     adapters: list[AdapterStatus] = []
     models: list[ModelStatus] = []
     model_state: ModelState = "ready"
+    scaling: ScalingStatus | None = None
 
     @property
     def states(self) -> dict[str, ModelState]:

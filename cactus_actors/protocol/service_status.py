@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from cactus_actors.protocol.scaling_status import ScalingStatus
 from cactus_actors.protocol.totals import AuditTotals, BreakerState, CloudSpending, ModelTotals
 
 WorkerKind = Literal["local", "cloud"]
@@ -96,8 +97,8 @@ class AdapterStatus(msgspec.Struct, frozen=True, kw_only=True):
 class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One of several models: its names, its text side, and the desired number of its workers.
 
-    `waiting` jobs are in its queue, `running` ones at its workers; `handed_on` ones went to the next tier of a cascade.
-    `totals` are present if the request asked for them.
+    `scaling` is None without a range. `waiting` jobs are in its queue, `running` ones at its workers; `handed_on` ones
+    went to the next tier of a cascade. `totals` are present if the request asked for them.
     """
 
     name: str
@@ -108,6 +109,7 @@ class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
     has_chat_template: bool
     desired_workers: int
     state: ModelState = "ready"
+    scaling: ScalingStatus | None = None
     waiting: int
     running: int
     handed_on: int = 0

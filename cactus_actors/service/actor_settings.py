@@ -10,6 +10,7 @@ import msgspec
 
 from cactus_actors.config import GatewaySettings, HandoffSettings, RouterSettings, ServeConfig, WorkerSettings
 from cactus_actors.config_models import AdapterSetting, ModelMemory, RoutedModel, cache_format
+from cactus_actors.config_scaling import WorkerRange, worker_range
 from cactus_actors.gateway.http.api_keys import accounts_of
 from cactus_actors.handoff.audits.audit_files import audit_directory
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
@@ -100,6 +101,11 @@ class ServiceModel:
     memory: ModelMemory | None = None
 
     @property
+    def size(self) -> WorkerRange:
+        """The range of its workers."""
+        return worker_range(self.config.workers)
+
+    @property
     def routed(self) -> RoutedModel:
         """What the router and the gateway of a service of several models know of it."""
         config = self.config
@@ -111,7 +117,8 @@ class ServiceModel:
             weights=config.weights,
             kv_cache=cache_format(config.kv_cache, config.weights),
             adapters=adapters_of(config),
-            desired_workers=config.workers,
+            desired_workers=self.size.num_at_start,
+            size=None if self.size.is_fixed else self.size,
             unload_after_s=config.unload_after_s,
             memory=self.memory,
             probe_file=config.handoff.probe_file,
@@ -148,12 +155,21 @@ class ActorSettings:
         workers: str,
         desired_workers: dict[str, int],
         unloaded: Collection[str],
+        fixed: Collection[str],
         has_cloud: bool,
     ) -> RouterSettings:
-        """The router's settings; `desired_workers` are by the names of the models, of which some are `unloaded`."""
+        """The router's settings; `desired_workers` are by the names of the models, of which some are `unloaded`.
+
+        Of the `fixed` ones an operator has set the number.
+        """
         config, first = self.config, self.models[0]
         models = [
-            msgspec.structs.replace(it, desired_workers=desired_workers[it.name], begins_unloaded=it.name in unloaded)
+            msgspec.structs.replace(
+                it,
+                desired_workers=desired_workers[it.name],
+                begins_unloaded=it.name in unloaded,
+                is_size_fixed=it.name in fixed,
+            )
             for it in self._routed
         ]
         return RouterSettings(
@@ -166,6 +182,9 @@ class ActorSettings:
             stream_endpoint=stream,
             workers_endpoint=workers,
             desired_workers=desired_workers[first.name],
+            size=first.routed.size,
+            is_size_fixed=first.name in fixed,
+            scaling=config.scaling,
             unload_after_s=config.unload_after_s,
             begins_unloaded=first.name in unloaded,
             max_model_bytes=config.max_model_bytes,

@@ -18,6 +18,8 @@ def models_without_room(models: Sequence[ServiceModel], max_bytes: int | None) -
     left = max_bytes
     for model in models:
         num_bytes = _checked_bytes(model, max_bytes)
+        if model.size.begins_unloaded:
+            continue
         if num_bytes <= left:
             left -= num_bytes
         else:
@@ -25,7 +27,7 @@ def models_without_room(models: Sequence[ServiceModel], max_bytes: int | None) -
 
 
 def _checked_bytes(model: ServiceModel, max_bytes: int) -> int:
-    name, num_workers, memory = model.name or model.model, model.config.workers, model.memory
+    name, num_workers, memory = model.name or model.model, model.size.num_at_start, model.memory
     if memory is None:
         raise ConfigurationInvalid(f"the memory of {name} could not be computed", param="max_model_bytes")
     if memory.of(num_workers) > max_bytes:

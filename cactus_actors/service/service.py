@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from cactus_actors.config import ServeConfig
+from cactus_actors.config_scaling import worker_range
 from cactus_actors.fleet.actor_handle import DEFAULT_HEALTH_TIMEOUTS, HealthTimeouts
 from cactus_actors.fleet.readiness import StallTimeout, await_result
 from cactus_actors.fleet.singleton import Singleton
@@ -28,6 +29,7 @@ from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.service.actor_settings import ActorSettings
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogTarget
+from cactus_actors.service.local_cores import num_cores, within_cores
 from cactus_actors.service.memory_budget import models_without_room
 from cactus_actors.service.model_configs import model_configs
 from cactus_actors.service.model_source import find_service_model
@@ -47,7 +49,7 @@ class Service:
 
     `announce` receives messages for the operator, one line each; `log_line` receives the lines of a job log that
     goes to standard error. `show_phase` receives the current phases of a start repeatedly; by default each phase
-    is announced once.
+    is announced once. `cores` is the number of them for local workers, by default of those that there are.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Service:
         *,
         worker_kind: ActorKind = WORKER,
         timeouts: HealthTimeouts = DEFAULT_HEALTH_TIMEOUTS,
+        cores: int | None = None,
     ) -> None:
         self._worker_kind = worker_kind
         self._config = config
@@ -78,10 +81,13 @@ class Service:
         )
         self._gateway = Singleton("the gateway", self._place_gateway, self._begin_gateway, announce, timeouts=timeouts)
         self._model_configs = model_configs(config)
+        if not self._uses_ray:
+            self._model_configs = list(within_cores(self._model_configs, cores or num_cores(), announce))
+        sizes = {name: worker_range(one.workers) for name, _, one in self._model_configs}
         self._workers = WorkerPools(
             {
                 name: WorkerPool(
-                    one.workers,
+                    sizes[name].num_at_start,
                     functools.partial(self._launch_worker, name),
                     self._on_worker_lost,
                     announce,
@@ -89,14 +95,15 @@ class Service:
                     prefix=name or "worker",
                     on_load_failed=functools.partial(self._on_load_failed, name),
                 )
-                for name, _, one in self._model_configs
+                for name in sizes
             }
         )
-        self._num_workers = sum(one.config.workers for one in self._model_configs)
+        self._num_workers = sum(size.low for size in sizes.values())
         self._placement_or_none: Placement | None = None
         self._http: str | None = None
         self._endpoints: Endpoints | None = None
         self._ready_workers: tuple[str, ...] = ()
+        self._fixed: tuple[str, ...] = ()
         self._num_restarts_seen = 0
         self._is_started = False
         self._journal_dir = journal_directory(config) if config.journal else None
@@ -123,7 +130,7 @@ class Service:
 
     @property
     def num_workers(self) -> int:
-        """The workers of all models that the configuration asks for."""
+        """The workers of all models that the configuration asks for, at least."""
         return self._num_workers
 
     @property
@@ -169,7 +176,8 @@ class Service:
             if without_room:
                 self._announce(f"no memory is left for {', '.join(without_room)}: the first job loads it")
             self._workers.bound({it.name: it.memory for it in models if it.memory}, self._config.max_model_bytes)
-            self._workers.want(self._workers.desired, without_room)
+            asleep = [model.name for model in models if model.size.begins_unloaded]
+            self._workers.want(self._workers.desired, {*without_room, *asleep})
             self._model_name = self._model_name if self._config.models else models[0].own_name or self._model_name
             collector = otlp_endpoint(self._config, os.environ, self._announce)
             self._job_log = JobLogTarget(self._config, self._log_line)
@@ -268,7 +276,7 @@ class Service:
 
     def _on_router_health(self, health: RouterHealth) -> None:
         self._workers.want(health.desired_workers, health.unloaded)
-        self._ready_workers = health.ready_workers
+        self._ready_workers, self._fixed = health.ready_workers, health.fixed
         if health.num_restarts_requested > self._num_restarts_seen:
             self._announce("every worker is replaced, one at a time")
             self._workers.replace_all()
@@ -294,6 +302,7 @@ class Service:
             workers=known.workers if known else self._configured_workers_endpoint,
             desired_workers=self._workers.desired,
             unloaded=self._workers.unloaded,
+            fixed=self._fixed,
             has_cloud=self._has_cloud,
         )
         return self._placement.start(ROUTER, settings, name="router")

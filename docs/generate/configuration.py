@@ -10,6 +10,7 @@ import msgspec
 from cactus_actors.config import CloudBudget, GatewaySettings, HandoffSettings, ServeConfig
 from cactus_actors.config_fields import ConfigField, config_fields
 from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
+from cactus_actors.config_scaling import ScalingSettings
 from docs.generate.layout import item, page, paragraphs
 
 INTRODUCTION = """\
@@ -79,6 +80,7 @@ SERVICE = {
 
 SECTIONS: list[tuple[str, type[msgspec.Struct], str]] = [
     ("`[[models]]`", ModelEntry, ""),
+    ("`[scaling]`", ScalingSettings, "How models are sized; see [deployment](../guide/deployment.md#workers-by-load)."),
     ("`[gateway]`", GatewaySettings, "Limits and defaults of the HTTP gateway; see [http.md](http.md)."),
     (
         "`[handoff]`",

@@ -77,6 +77,9 @@ class JobFinisher:
         fleet.dispatcher.forecast.on_ended(job, now, is_complete=ending.reason in ("stop", "length"))
         report = report_of(job, result, ended.state, self._state.facts.epoch, now)
         fleet.counters.on_ended(report)
+        if report.attempts and not job.is_background:
+            first_token_s = None if report.prefill_s is None else report.queue_s + report.prefill_s
+            fleet.recent.add(now, report.queue_s, first_token_s)
         self._outbox.add(ReportJob(report))
         self._audit_sampler.on_ended(job, result, now)
         return ended

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cactus_actors.config_scaling import MAX_WORKERS
 from cactus_actors.protocol.errors import InvalidRequest, PermissionDenied
 from cactus_actors.protocol.messages import Restart, Restarting, Scale, Scaling, Status, StatusRequest
 from cactus_actors.protocol.service_status import AdapterStatus, ModelStatus
@@ -11,8 +12,6 @@ from cactus_actors.protocol.totals import Held
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.caller import Caller
-
-MAX_WORKERS = 256
 
 
 class OperatorRequests:
@@ -33,9 +32,21 @@ class OperatorRequests:
             self._state.num_restarts_requested += 1
             num_workers = sum(fleet.wanted_workers for fleet in self._state.fleets)
             return Restarting(num_workers=num_workers, request_id=request.request_id)
+        return self._scale(request)
+
+    def _scale(self, request: Scale) -> Scaling:
+        fleet = self._state.fleets.named(request.model)
+        if request.num_workers == "auto":
+            if fleet.served.size is None:
+                raise InvalidRequest(
+                    "the number of workers is no range that the load could ask for; start the service with --workers "
+                    "LEAST:MOST",
+                    param="num_workers",
+                )
+            fleet.is_size_fixed, fleet.desired_workers = False, max(1, fleet.desired_workers)
+            return Scaling(num_workers=fleet.desired_workers, request_id=request.request_id)
         if not 0 <= request.num_workers <= MAX_WORKERS:
             raise InvalidRequest(f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers")
-        fleet = self._state.fleets.named(request.model)
         num_bytes, max_bytes = fleet.num_bytes_of(request.num_workers), self._state.settings.max_model_bytes
         if max_bytes is not None and num_bytes > max_bytes:
             raise InvalidRequest(
@@ -43,6 +54,7 @@ class OperatorRequests:
                 param="num_workers",
             )
         fleet.desired_workers, fleet.is_called = request.num_workers, not fleet.is_loaded
+        fleet.is_size_fixed = fleet.served.size is not None
         return Scaling(num_workers=request.num_workers, request_id=request.request_id)
 
     def check(self, caller: Caller) -> None:
@@ -85,6 +97,7 @@ class OperatorRequests:
             ],
             models=models,
             model_state=fleets.first.state,
+            scaling=fleets.first.scaling,
         )
 
     def _held(self, now: float) -> Held:
@@ -116,6 +129,7 @@ def _model_status(fleet: ModelFleet, *, with_totals: bool) -> ModelStatus:
         has_chat_template=served.has_chat_template,
         desired_workers=fleet.desired_workers,
         state=fleet.state,
+        scaling=fleet.scaling,
         waiting=fleet.dispatcher.num_waiting,
         running=sum(len(worker.assignments) for worker in workers if worker.is_local),
         handed_on=fleet.counters.num_handed_on,

@@ -46,6 +46,8 @@ class LoadedModel:
             kv_cache=routed.kv_cache or "",
             adapters=tuple(routed.adapters),
             desired_workers=routed.desired_workers,
+            size=routed.size,
+            is_size_fixed=routed.is_size_fixed,
             unload_after_s=routed.unload_after_s,
             begins_unloaded=routed.begins_unloaded,
             memory=routed.memory,

@@ -27,6 +27,27 @@ class Backlog:
         self._total = 0.0
         self._total_weight = 0
         self._background = 0.0
+        self._num_background = 0
+
+    @property
+    def num_jobs(self) -> int:
+        """Waiting jobs, background work aside."""
+        return self._num_jobs
+
+    @property
+    def work(self) -> float:
+        """Their work."""
+        return self._total
+
+    @property
+    def num_background(self) -> int:
+        """Waiting background work."""
+        return self._num_background
+
+    @property
+    def background_work(self) -> float:
+        """Its work."""
+        return self._background
 
     def add(self, reservation: Reservation) -> None:
         """Add the work of a reservation."""
@@ -35,6 +56,7 @@ class Backlog:
         known.load += reservation.load
         if reservation.is_background:
             self._background += work
+            self._num_background += 1
             return
         if not known.num_jobs:
             known.weight = weight
@@ -53,6 +75,7 @@ class Backlog:
             del self._users[user]
         if reservation.is_background:
             self._background = max(0.0, self._background - work)
+            self._num_background -= 1
             return
         known.num_jobs -= 1
         self._num_jobs -= 1

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.config_models import NO_CASCADE, CascadeSettings, PlacedWorkers
 from cactus_actors.protocol.errors import CactusError, ModelNotFound, Unavailable
+from cactus_actors.protocol.scaling_status import ScalingDirection, ScalingStatus
 from cactus_actors.protocol.service_status import ModelState
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
 from cactus_actors.router.scheduling.queued_loads import QueuedLoads
+from cactus_actors.router.scheduling.recent_times import RecentTimes
 from cactus_actors.router.state.adapter_registry import MAX_SHOWN, AdapterRegistry
 from cactus_actors.router.state.served_model import ServedModel
 from cactus_actors.router.state.submission import SubmittedRequest
@@ -22,6 +24,8 @@ from cactus_actors.router.telemetry.counters import RouterCounters
 from cactus_actors.router.telemetry.model_counters import ModelCounters
 
 RETRY_AFTER_S = 60.0
+FIRST_SLOTS = 16
+"""The slots of a worker, until one has connected."""
 
 
 class LoadFailure(NamedTuple):
@@ -34,10 +38,11 @@ class LoadFailure(NamedTuple):
 class ModelFleet:
     """One model, whose queue counts towards `queued`, the load of several.
 
-    `desired_workers` is the request of operators, which counts while it `is_loaded`. It `is_loading` from the job that
-    had it loaded until a worker is ready, and has no job since `idle_since`. One that `is_called` is loaded for an
-    operator, without a job; `waiting_since` then, it waits for memory that busy models hold. `load_failure` is the last
-    one since it had a worker.
+    `desired_workers` is the request of operators, which counts while it `is_loaded`, or that of its load, for the
+    `scaling_reason`, unless it `is_size_fixed` by an operator. Its workers have `num_slots` each. It `is_loading` from
+    the job that had it loaded until a worker is ready, and has no job since `idle_since`. One that `is_called` is
+    loaded for an operator, without a job; `waiting_since` then, it waits for memory that busy models hold.
+    `load_failure` is the last one since it had a worker.
     """
 
     def __init__(
@@ -54,7 +59,12 @@ class ModelFleet:
         self.adapters = AdapterRegistry(epoch, served.names, served.adapters)
         self.counters = ModelCounters()
         self.desired_workers = served.desired_workers
-        self.is_on_demand = served.unload_after_s is not None or served.begins_unloaded or served.memory is not None
+        self.is_size_fixed = served.is_size_fixed
+        self.scaling_reason = ""
+        self.num_scaled: Counter[ScalingDirection] = Counter(dict.fromkeys(get_args(ScalingDirection), 0))
+        self.num_slots = FIRST_SLOTS
+        self.recent = RecentTimes()
+        self.is_on_demand = _is_on_demand(served)
         self.is_loaded = not served.begins_unloaded
         self.is_loading = False
         self.is_called = False
@@ -71,6 +81,28 @@ class ModelFleet:
     def is_switched_off(self) -> bool:
         """True if it is scaled to 0, and its last worker is gone: its jobs wait for an operator."""
         return not self.desired_workers and not self.dispatcher.workers.local
+
+    @property
+    def scaling(self) -> ScalingStatus | None:
+        """How its size is decided; None if it has no range."""
+        size = self.served.size
+        if size is None:
+            return None
+        return ScalingStatus(
+            min_workers=size.low,
+            max_workers=size.high,
+            is_fixed=self.is_size_fixed,
+            reason=self.scaling_reason,
+            changes=dict(self.num_scaled),
+        )
+
+    @property
+    def workers_to_keep(self) -> list[str]:
+        """The workers that take jobs: those last whose nodes have fewest of them, and that have least to do."""
+        workers = self.dispatcher.workers.local.values()
+        on_node = Counter(worker.hello.node for worker in workers)
+        kept = sorted(workers, key=lambda it: (-on_node[it.hello.node], -len(it.assignments)))
+        return [worker.worker_id for worker in kept]
 
     @property
     def is_complete(self) -> bool:
@@ -189,6 +221,11 @@ class ModelFleets:
         return tuple(fleet.name for fleet in self if not fleet.is_loaded)
 
     @property
+    def fixed(self) -> tuple[str, ...]:
+        """The models whose number of workers an operator has set in the place of the load."""
+        return tuple(fleet.name for fleet in self if fleet.is_size_fixed)
+
+    @property
     def desired_by_model(self) -> dict[str, int]:
         """The desired workers of each model, by its name."""
         return {fleet.name: fleet.desired_workers for fleet in self}
@@ -251,3 +288,9 @@ class ModelFleets:
         raise ModelNotFound(
             f"no model {model[:MAX_SHOWN]!r}; models of this service: {self.names}{hint}", param="model"
         )
+
+
+def _is_on_demand(served: ServedModel) -> bool:
+    """True if it may be without workers until a job needs them."""
+    begins_unloaded = served.begins_unloaded or (served.size is not None and served.size.begins_unloaded)
+    return served.unload_after_s is not None or begins_unloaded or served.memory is not None

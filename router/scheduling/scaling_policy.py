@@ -174,7 +174,7 @@ class ScalingPolicy:
             ("wait", load.queue_s, settings.queue_s),
             ("wait for their first token", load.first_token_s, settings.first_token_s),
         ):
-            if seconds is not None and target is not None and seconds > target:
+            if seconds is not None and seconds > target:
                 return f"5 of 100 jobs {what} for more than {seconds:.1f} s"
         return ""
 

@@ -41,6 +41,13 @@ class SlotReleases:
         """Jobs that have a slot, or wait at a worker for the next one."""
         return len(self._running)
 
+    @property
+    def work_left(self) -> float:
+        """The work that they have left, in sum."""
+        if self._is_old:
+            self._count()
+        return max(0.0, self._total)
+
     def progress(self, now: float) -> tuple[float, float]:
         """The seconds that all running jobs have run, in sum, and the work done in them."""
         seconds = work = 0.0

@@ -18,6 +18,7 @@ from cactus_actors.batch import BatchRequest, SecondPassReport, run_batch, run_s
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import ServeConfig
 from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
+from cactus_actors.config_scaling import ScalingSettings
 from cactus_actors.protocol.errors import ModelFailure, ModelNotFound
 from cactus_actors.protocol.messages import Status
 from tests.support.models.letter_tokenizer import write_letter_tokenizer
@@ -54,7 +55,9 @@ def running(tiny: Path, rare: Path, tmp_path_factory: pytest.TempPathFactory) ->
             ModelEntry(name="cactus-sprout", aliases=["small"]),
             ModelEntry(name="tiny", path=str(tiny), aliases=["big"], weights="float32"),
             ModelEntry(name="rare", path=str(rare), weights="float32", unload_after_s=0.5),
+            ModelEntry(name="elastic", path=str(tiny), weights="float32", workers="0:2", max_sequences=1),
         ],
+        scaling=ScalingSettings(down_after_s=2.0),
         cascade=CascadeSettings(
             name="both", tiers=[CascadeTier(model="cactus-sprout", threshold=1.0), CascadeTier(model="tiny")]
         ),
@@ -64,7 +67,7 @@ def running(tiny: Path, rare: Path, tmp_path_factory: pytest.TempPathFactory) ->
         state_dir=tmp_path_factory.mktemp("state"),
         http="127.0.0.1:0",
     )
-    with running_service(config) as service:
+    with running_service(config, cores=8) as service:
         yield service
 
 
@@ -80,14 +83,14 @@ def test_each_request_is_answered_by_the_model_that_it_names(running: Running) -
     assert client.complete(prompt="Once", **OPTIONS).model == "cactus-sprout"
     assert small.token_ids != tiny.token_ids
     assert small.usage.prompt_tokens != 0
-    with pytest.raises(ModelNotFound, match="models of this service: cactus-sprout, tiny, rare, both"):
+    with pytest.raises(ModelNotFound, match="models of this service: cactus-sprout, tiny, rare, elastic, both"):
         client.complete(prompt="Once", model="medium", **OPTIONS)
 
 
 def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) -> None:
     with httpx.Client(base_url=f"http://{running.http}", timeout=60) as http:
         cards = http.get("/v1/models").json()["data"]
-        assert [card["id"] for card in cards] == ["cactus-sprout", "tiny", "rare", "both"]
+        assert [card["id"] for card in cards] == ["cactus-sprout", "tiny", "rare", "elastic", "both"]
         assert http.get("/v1/models/big").json()["id"] == "tiny"
         ids = {
             name: http.post("/tokenize", json={"content": "a story", "model": name}).json()["tokens"]
@@ -102,7 +105,7 @@ def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) 
         for path, body in (("/tokenize", {"content": "a"}), ("/v1/completions", {"prompt": "a"})):
             refused = http.post(path, json={**body, "model": "medium"})
             assert refused.status_code == 404
-            assert "cactus-sprout, tiny, rare, both" in refused.json()["error"]["message"]
+            assert "cactus-sprout, tiny, rare, elastic, both" in refused.json()["error"]["message"]
         metrics = http.get("/metrics").text
         for model in ("cactus-sprout", "tiny"):
             assert f'cactus_request_success_total{{finished_reason="length",model_name="{model}"}}' in metrics or (
@@ -162,7 +165,7 @@ def test_a_model_is_scaled_and_a_killed_worker_is_replaced_within_it(running: Ru
     assert client.scale(2, "big") == 2
     status = wait_until(client, lambda status: len(workers_of(status, "tiny")) == 2)
     assert workers_of(status, "cactus-sprout") == ["cactus-sprout-1"]
-    assert [model.desired_workers for model in status.models] == [1, 2, 1]
+    assert [model.desired_workers for model in status.models] == [1, 2, 1, 1]
     jobs = [client.submit(prompt="Once", model="tiny", **LONG) for _ in range(2)]
     victim = next(worker for worker in status.workers if worker.model == "tiny")
     os.kill(victim.pid, signal.SIGKILL)
@@ -224,6 +227,22 @@ def test_idle_models_leave_a_cluster_and_jobs_bring_them_back(place: dict[str, A
         results = [client.result(job_id) for job_id in jobs]
         assert [result.worker for result in results] == ["two-2", "one-2"]
         assert results[0].token_ids == results[1].token_ids
+
+
+def test_the_load_of_a_model_starts_and_ends_its_workers(running: Running) -> None:
+    client = running.client
+    assert client.status().states["elastic"] == "idle"
+    undisturbed = client.complete(prompt="Once", model="tiny", **LONG).token_ids
+    jobs = [client.submit(prompt="Once", model="elastic", **LONG) for _ in range(6)]
+    wait_until(client, lambda status: len(workers_of(status, "elastic")) == 2)
+    assert [client.result(job_id).token_ids for job_id in jobs] == [undisturbed] * 6
+    after = wait_until(client, lambda status: status.states["elastic"] == "idle")
+    [scaling] = [it.scaling for it in after.models if it.name == "elastic"]
+    assert scaling is not None
+    assert scaling.reason == "no job for 2 s"
+    assert client.complete(prompt="Once", model="elastic", **LONG).token_ids == undisturbed
+    metrics = httpx.get(f"http://{running.http}/metrics", timeout=60).text
+    assert 'cactus_model_workers_max{model_name="elastic"} 2.0' in metrics
 
 
 @pytest.mark.chaos

@@ -177,8 +177,22 @@ def _of_jobs(status: Status) -> Iterator[Metric]:
     yield counter("model_handed_on", "Jobs handed on to the next tier of a cascade.", handed_on, "model_name")
     desired = {it.name: it.desired_workers for it in status.models} or {status.model: status.desired_workers}
     yield gauge("model_workers_desired", "Desired number of workers of the model.", by_name(desired), "model_name")
+    yield from _of_scaling(status)
     states = [((name, it), float(it == state)) for name, state in status.states.items() for it in get_args(ModelState)]
     yield gauge("model_state", "1 for the state of the model, 0 for the others.", states, "model_name", "state")
+
+
+def _of_scaling(status: Status) -> Iterator[Metric]:
+    """The metrics of models whose number of workers follows the load."""
+    of_models = {it.name: it.scaling for it in status.models} or {status.model: status.scaling}
+    scaling = {name: it for name, it in of_models.items() if it is not None}
+    least, most = ({name: getattr(it, f"{end}_workers") for name, it in scaling.items()} for end in ("min", "max"))
+    fixed = {name: float(it.is_fixed) for name, it in scaling.items()}
+    changes = [((name, way), count) for name, it in scaling.items() for way, count in it.changes.items()]
+    yield gauge("model_workers_min", "Least workers that the load may ask for.", by_name(least), "model_name")
+    yield gauge("model_workers_max", "Most workers that the load may ask for.", by_name(most), "model_name")
+    yield gauge("model_workers_fixed", "1 after `cactus scale N`, until `auto`.", by_name(fixed), "model_name")
+    yield counter("model_workers_changes", "Changes that the load asked for.", changes, "model_name", "direction")
 
 
 def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:

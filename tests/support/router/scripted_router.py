@@ -329,8 +329,8 @@ class ScriptedRouter:
                     job.waiters.append(identity)
             case StatusRequest():
                 self.reply(identity, self.status(message.request_id))
-            case Scale():
-                self.reply(identity, Scaling(num_workers=message.num_workers, request_id=message.request_id))
+            case Scale(num_workers=int(count)):
+                self.reply(identity, Scaling(num_workers=count, request_id=message.request_id))
 
     def status(self, request_id: str) -> Status:
         ended = sum(job.finished is not None for job in self.jobs_run.values())

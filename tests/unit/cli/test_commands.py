@@ -71,12 +71,12 @@ def test_help_shows_flags_values_ranges_and_defaults(cactus: Callable[..., typer
     serve = " ".join(cactus("serve", "-h").stdout.split())
     for entry in (
         "--weights float32|bfloat16|int8|int4 Format of the weights in memory. (default int8)",
-        "--workers INTEGER Number of model workers. (0 to 256; default 1)",
+        "--threads INTEGER Threads of each worker. (at least 1; default 1)",
         "--journal, --no-journal Keep accepted jobs on disk, so that they survive a restart. (default --journal)",
         "--no-http Serve without the HTTP gateway.",
     ):
         assert entry in serve
-    assert "Usage: cactus scale [OPTIONS] N\n" in cactus("scale", "-h").stdout
+    assert "Usage: cactus scale [OPTIONS] N|auto\n" in cactus("scale", "-h").stdout
     assert "(default tcp://127.0.0.1:5555; or CACTUS_ENDPOINT)" in " ".join(cactus("scale", "-h").stdout.split())
 
 
@@ -86,11 +86,11 @@ def test_help_shows_flags_values_ranges_and_defaults(cactus: Callable[..., typer
         ("serve --weights int3", "'--weights': it must be one of float32, bfloat16, int8, int4"),
         ("serve --placement here", "'--placement': it must be one of local, ray"),
         ("serve --threads 0", "'--threads': it must be an integer, at least 1"),
-        ("serve --workers many", "'--workers': it must be an integer, 0 to 256"),
+        ("serve --workers many", "'--workers': workers must be a number or LEAST:MOST, such as 1:16, not 'many'"),
         ("complete hi --temperature hot", "'--temperature': it must be a number"),
         ("calibrate x --precision 2", "'--precision': it must be a number, 0 to 1"),
         ("keys new bob --role boss", "'--role': it must be one of client, worker, operator"),
-        ("scale many", "'N': give a number of workers, 0 or more, not many"),
+        ("scale many", "'N|auto': give a number of workers, 0 or more, or auto, not many"),
     ],
 )
 def test_an_invalid_value_is_explained(cactus: Callable[..., typer.testing.Result], arguments: str, words: str) -> None:
@@ -169,7 +169,8 @@ def test_status_and_scale_print_text_and_json(cactus: Callable[..., typer.testin
     assert json.loads(cactus("scale", "1", "--json").stdout) == {"num_workers": 1, "num_running": 0}
     for wrong in ("-1", "many"):
         refused = cactus("scale", wrong)
-        assert (refused.exit_code, f"0 or more, not {wrong}" in refused.stderr) == (2, True)
+        plain = " ".join(re.sub("[│╭╮╰╯─]", " ", refused.stderr).split())
+        assert (refused.exit_code, f"or auto, not {wrong}" in plain) == (2, True)
     assert "no option --now" in cactus("scale", "--now").stderr
 
 

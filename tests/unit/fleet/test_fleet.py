@@ -25,6 +25,19 @@ def test_scaling_down_drains_the_youngest_and_up_starts_new_names() -> None:
     assert sorted(fleet.members) == ["worker-1", "worker-4"]
 
 
+def test_workers_that_load_and_those_that_may_leave_first_are_drained_first() -> None:
+    fleet = Fleet(desired=4)
+    fleet.plan(0.0)
+    ready = ("worker-3", "worker-1", "worker-2")
+    fleet.desired = 3
+    assert fleet.plan(1.0, ready) == [DrainWorker("worker-4")]
+    fleet.desired = 1
+    assert fleet.plan(2.0, ready) == [DrainWorker("worker-1"), DrainWorker("worker-2")]
+    fleet.replace_all()
+    assert fleet.plan(3.0, ready) == [StartWorker("worker-5")]
+    assert fleet.plan(4.0, ("worker-5", "worker-3")) == [DrainWorker("worker-3")]
+
+
 def test_a_dead_worker_is_replaced_at_once_and_a_crash_loop_with_increasing_delays() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
@@ -66,15 +79,15 @@ def test_old_workers_are_replaced_one_at_a_time_each_after_a_new_one_is_ready() 
     fleet = Fleet(desired=2)
     fleet.plan(0.0)
     fleet.replace_all()
-    assert fleet.plan(1.0, {"worker-1", "worker-2"}) == [StartWorker("worker-3")]
-    assert fleet.plan(2.0, {"worker-1", "worker-2"}) == []  # the new one loads its model
-    [drained] = fleet.plan(3.0, {"worker-1", "worker-2", "worker-3"})
+    assert fleet.plan(1.0, ["worker-1", "worker-2"]) == [StartWorker("worker-3")]
+    assert fleet.plan(2.0, ["worker-1", "worker-2"]) == []  # the new one loads its model
+    [drained] = fleet.plan(3.0, ["worker-1", "worker-2", "worker-3"])
     assert drained == DrainWorker("worker-2")
-    assert fleet.plan(3.1, {"worker-1", "worker-3"}) == [StartWorker("worker-4")]
+    assert fleet.plan(3.1, ["worker-1", "worker-3"]) == [StartWorker("worker-4")]
     fleet.on_left("worker-2")
-    assert fleet.plan(4.0, {"worker-1", "worker-3", "worker-4"}) == [DrainWorker("worker-1")]
+    assert fleet.plan(4.0, ["worker-1", "worker-3", "worker-4"]) == [DrainWorker("worker-1")]
     fleet.on_left("worker-1")
-    assert fleet.plan(5.0, {"worker-3", "worker-4"}) == []
+    assert fleet.plan(5.0, ["worker-3", "worker-4"]) == []
     assert sorted(fleet.members) == ["worker-3", "worker-4"]
 
 
@@ -82,16 +95,16 @@ def test_a_replacement_without_resources_gets_those_of_an_old_worker() -> None:
     fleet = Fleet(desired=1)
     fleet.plan(0.0)
     fleet.replace_all()
-    assert fleet.plan(1.0, {"worker-1"}) == [StartWorker("worker-2")]
-    assert fleet.plan(1.0 + REPLACEMENT_TIMEOUT_S, {"worker-1"}) == []
-    assert fleet.plan(1.1 + REPLACEMENT_TIMEOUT_S, {"worker-1"}) == [DrainWorker("worker-1")]
+    assert fleet.plan(1.0, ["worker-1"]) == [StartWorker("worker-2")]
+    assert fleet.plan(1.0 + REPLACEMENT_TIMEOUT_S, ["worker-1"]) == []
+    assert fleet.plan(1.1 + REPLACEMENT_TIMEOUT_S, ["worker-1"]) == [DrainWorker("worker-1")]
 
 
 def test_scaling_down_during_a_replacement_drains_old_workers_first() -> None:
     fleet = Fleet(desired=3)
     fleet.plan(0.0)
     fleet.replace_all()
-    everyone = {f"worker-{number}" for number in range(1, 9)}
+    everyone = [f"worker-{number}" for number in range(1, 9)]
     assert fleet.plan(1.0, everyone) == [StartWorker("worker-4")]
     fleet.desired = 1
     actions = fleet.plan(2.0, everyone)
@@ -107,4 +120,4 @@ def test_an_old_worker_that_ends_is_replaced() -> None:
     fleet.replace_all()
     fleet.on_died("worker-1", 0.5)
     assert fleet.plan(1.0) == [StartWorker("worker-2")]
-    assert fleet.plan(2.0, {"worker-2"}) == []
+    assert fleet.plan(2.0, ["worker-2"]) == []
