@@ -3,6 +3,7 @@
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, check_for_all
 from cactus_actors.batch.batch_runner import run_batch
 from cactus_actors.batch.failure_reasons import Reason, reasons_of
+from cactus_actors.batch.line_source import FirstLines
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.batch.second_pass.pass_outcomes import SecondPassReport
@@ -14,6 +15,7 @@ __all__ = [
     "BatchPaths",
     "BatchProgress",
     "BatchRequest",
+    "FirstLines",
     "PromptLine",
     "Reason",
     "SecondPassProgress",

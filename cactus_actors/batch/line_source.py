@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -41,8 +43,12 @@ class LineReader(Protocol):
 class LineSource(Protocol):
     """Lines that are the same in every pass; `str` of it names it in errors.
 
-    `parameters` are those on which its lines depend.
+    `parameters` are those on which its lines depend. `files` are those of this machine that it reads: no output may
+    replace them.
     """
+
+    @property
+    def files(self) -> Sequence[Path]: ...
 
     @property
     def parameters(self) -> Mapping[str, Any]: ...
@@ -54,3 +60,38 @@ class LineSource(Protocol):
 def opened(source: Path | LineSource) -> LineReader:
     """A pass over a prompt file or another source; raises InputInvalid."""
     return PromptFile(source) if isinstance(source, Path) else source.open()
+
+
+@dataclass(frozen=True)
+class FirstLines:
+    """A LineSource: the first lines of a prompt file that are not blank."""
+
+    path: Path
+    limit: int
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return (self.path,)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"limit": self.limit}
+
+    def open(self) -> LineReader:
+        """A new pass; raises InputInvalid."""
+        return _FirstLinesFile(self)
+
+
+class _FirstLinesFile(PromptFile):
+    def __init__(self, source: FirstLines) -> None:
+        super().__init__(source.path)
+        self._source = source
+
+    def lines(self) -> Iterator[RawLine]:
+        return islice(super().lines(), self._source.limit)
+
+    def reopened(self) -> _FirstLinesFile:
+        return _FirstLinesFile(self._source)

@@ -93,7 +93,8 @@ def _check_replaceable(path: Path, source: Path | LineSource) -> None:
         return
     if not path.is_file():
         raise OutputRefused(f"{path}: is not a regular file; choose another output")
-    if isinstance(source, Path) and source.exists() and path.samefile(source):
+    files = (source,) if isinstance(source, Path) else source.files
+    if any(file.exists() and path.samefile(file) for file in files):
         raise OutputRefused(f"{path}: is the input; choose another output")
 
 

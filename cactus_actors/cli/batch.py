@@ -96,9 +96,7 @@ def batch(
     output_format: Annotated[
         TableFormat | None, typer.Option(rich_help_panel=TABLES, help="Format of OUT; by default from its suffix.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(rich_help_panel=TABLES, min=1, help="Answer the first rows only.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Answer the first lines or rows only.")] = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
     seed: shared.Seed = None,
@@ -155,7 +153,7 @@ def batch(
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
     given = shared.given_options(locals())
-    from cactus_actors.batch import BatchRequest, check_for_all, keep_input
+    from cactus_actors.batch import BatchRequest, FirstLines, check_for_all, keep_input
     from cactus_actors.protocol.options import Options
 
     if json_schema is not None:
@@ -177,7 +175,7 @@ def batch(
         source = keep_input(sys.stdin.buffer, Path(output), overwrite=overwrite)
         inputs = [str(source)]
     request = BatchRequest(
-        source=source,
+        source=source if limit is None else FirstLines(source, limit),
         output=Path(output),
         options=options,
         form=None if is_table else rows.line_form,

@@ -30,7 +30,7 @@ class RowOptions:
 
     def make_a_table(self, inputs: Sequence[str], output: str) -> bool:
         """True if the output is a table; otherwise it has OpenAI batch lines."""
-        of_rows = (self.output_form, self.template, self.columns, self.prefix or None, self.limit)
+        of_rows = (self.output_form, self.template, self.columns, self.prefix or None)
         return (
             any(option is not None for option in of_rows)
             or len(inputs) > 1

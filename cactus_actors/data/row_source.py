@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -33,10 +34,12 @@ class Window(NamedTuple):
 class RowSource:
     """A LineSource: a line has the number of its row, from 1.
 
-    With `shares_answers` a row with the prompt of an earlier one adds no line. `limit` is the most rows.
+    `files` are those of this machine. With `shares_answers` a row with the prompt of an earlier one adds no line.
+    `limit` is the most rows.
     """
 
     name: str
+    files: Sequence[Path]
     table: TableReader
     prompt: RowPrompt
     template: str | None = None

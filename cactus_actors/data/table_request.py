@@ -105,6 +105,7 @@ def table_request(options: TableOptions, run: BatchRequest) -> TableRequest:
     table = table_reader(files, form)
     source = RowSource(
         name=", ".join(options.inputs),
+        files=[Path(name) for name in files if not is_url(name)],
         table=table,
         prompt=row_prompt(table.schema, form, options.template),
         template=options.template,

@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import typer.testing
 
+from cactus_actors.batch.batch_errors import OptionsChanged, OutputRefused
 from cactus_actors.protocol.messages import Finished
 from cactus_actors.protocol.results import Handoff
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
@@ -44,6 +46,20 @@ def test_a_dry_run_shows_the_first_rows_of_a_table(cactus: Cactus, tmp_path: Pat
     )
     shown = json.loads(result.stdout)["lines"]
     assert [(one["line"], one["messages"][0]["content"]) for one in shown] == [(1, "Say z"), (2, "Say y"), (3, "Say x")]
+
+
+def test_a_limit_answers_the_first_lines(cactus: Cactus, router: ScriptedRouter, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"prompt": "a"}\n\n{"prompt": "b"}\n{"prompt": "c"}\n')
+    with pytest.raises(OutputRefused, match=r"in.jsonl: is the input"):
+        cactus("batch", "in.jsonl", "-o", "in.jsonl", "--limit", "2", "--overwrite")
+    assert cactus("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "2").exit_code == 0
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert {line["custom_id"] for line in lines} == {"line-1", "line-3"}
+    with pytest.raises(OptionsChanged, match="--limit was 2 and is 3 now"):
+        cactus("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "3", "--resume")
+    (tmp_path / "in.jsonl").write_text('{"prompt": "a"}\n\n{"prompt": "b"}\nanother line\n')
+    assert cactus("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "2", "--resume").exit_code == 0
+    assert len(router.submitted()) == 2
 
 
 def test_an_estimate_asks_lines_of_all_parts_in_proportion(
