@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import gguf
 import numpy as np
@@ -84,6 +85,21 @@ SHAPES: Mapping[str, Shape] = {
 }
 
 
+class Variant(NamedTuple):
+    """Another architecture than Llama: its keys, names of further norms of a layer, and control tokens.
+
+    `hidden_norms` go over hidden states, `head_norms` over heads. `more` are further vectors. The control tokens are
+    the last ones of the vocabulary.
+    """
+
+    architecture: str = "llama"
+    metadata: Mapping[str, Any] = {}
+    hidden_norms: tuple[str, ...] = ()
+    head_norms: tuple[str, ...] = ()
+    more: Mapping[str, int] = {}
+    control_tokens: tuple[str, ...] = ()
+
+
 def cache_directory() -> Path:
     """The directory of files that benchmarks make, outside the repository."""
     return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "cactus-benchmarks"
@@ -106,9 +122,10 @@ def weight_bytes(path: Path) -> int:
     return sum(int(tensor.n_bytes) for tensor in gguf.GGUFReader(path).tensors)
 
 
-def write_text_model(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType, last_token: str | None = None) -> None:
-    """Write random weights; `last_token` is a control token in the place of the last one of the vocabulary."""
-    writer = gguf.GGUFWriter(path, "llama")
+def write_text_model(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType, variant: Variant | None = None) -> None:
+    """Write random weights."""
+    variant = variant or Variant()
+    writer = gguf.GGUFWriter(path, variant.architecture)
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(shape.hidden)
     writer.add_block_count(shape.layers)
@@ -121,11 +138,16 @@ def write_text_model(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType, 
     writer.add_rope_freq_base(100_000.0)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(shape.vocab)
-    _add_vocabulary(writer, shape.vocab, last_token)
+    for key, value in variant.metadata.items():
+        add_metadata(writer, f"{variant.architecture}.{key}", value)
+    _add_vocabulary(writer, shape.vocab, variant.control_tokens)
 
     generator = np.random.default_rng(SEED)
-    for name in shape.norms:
-        size = shape.hidden
+    sizes = dict.fromkeys(shape.norms, shape.hidden)
+    for layer in range(shape.layers):
+        sizes |= {f"blk.{layer}.{name}.weight": shape.hidden for name in variant.hidden_norms}
+        sizes |= {f"blk.{layer}.{name}.weight": shape.head_dim for name in variant.head_norms}
+    for name, size in (sizes | dict(variant.more)).items():
         writer.add_tensor(name, generator.uniform(0.8, 1.2, size).astype(np.float32))
     for name, (num_outputs, num_inputs) in shape.matrices.items():
         weights = generator.standard_normal((num_outputs, num_inputs), dtype=np.float32)
@@ -137,15 +159,30 @@ def write_text_model(path: Path, shape: Shape, kind: gguf.GGMLQuantizationType, 
     writer.close()
 
 
-def _add_vocabulary(writer: gguf.GGUFWriter, vocab_size: int, last_token: str | None) -> None:
+def add_metadata(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
+    """A key with the type of its value."""
+    match value:
+        case bool():
+            writer.add_bool(key, value)
+        case int():
+            writer.add_uint32(key, value)
+        case float():
+            writer.add_float32(key, value)
+        case str():
+            writer.add_string(key, value)
+        case _:
+            writer.add_array(key, value)
+
+
+def _add_vocabulary(writer: gguf.GGUFWriter, vocab_size: int, control_tokens: tuple[str, ...]) -> None:
     """Add a SentencePiece vocabulary: three control tokens, all bytes, then numbered words."""
     num_words = vocab_size - NUM_CONTROL_TOKENS - NUM_BYTES
     types = gguf.TokenType
     tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(NUM_BYTES)]
     tokens += [f"t{number}" for number in range(num_words)]
     kinds = [types.UNKNOWN, types.CONTROL, types.CONTROL] + [types.BYTE] * NUM_BYTES + [types.NORMAL] * num_words
-    if last_token is not None:
-        tokens[-1], kinds[-1] = last_token, types.CONTROL
+    for place, token in enumerate(control_tokens, start=vocab_size - len(control_tokens)):
+        tokens[place], kinds[place] = token, types.CONTROL
     writer.add_tokenizer_model("llama")
     writer.add_token_list(tokens)
     writer.add_token_scores([0.0] * vocab_size)
