@@ -61,7 +61,7 @@ class RouterCore:
         self._streams = Streams(state)
         self._journal_writer = JournalWriter(state)
         factory = JobFactory(state)
-        audit_sampler, tiers = AuditSampler(state, factory), TierSwitch(state)
+        audit_sampler, tiers = AuditSampler(state, factory), TierSwitch(state, self._journal_writer)
         self._finisher = JobFinisher(state, self._streams, self._journal_writer, audit_sampler, tiers)
         self._admission = Admission(state, self._streams, self._journal_writer, factory)
         self._escalations = Escalations(state, self._streams, self._finisher, tiers)
@@ -150,9 +150,9 @@ class RouterCore:
         self.state.results.on_written(job_ids)
 
     def on_journaled(self, job_ids: Sequence[str], now: float) -> list[Effect]:
-        """Accept these jobs: the journal holds them, and can be written."""
+        """Accept these jobs, or go on with their streams at another model: the journal holds that."""
         self.state.storage_error = ""
-        self._admission.on_journaled(job_ids)
+        self._admission.on_journaled(job_ids, now)
         self._pump(now)
         return self._outbox.drain()
 

@@ -28,7 +28,13 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.journal import database, picture_table
 from cactus_actors.router.journal.journal_progress import ProgressWriter
 from cactus_actors.router.journal.journal_reader import Shared
-from cactus_actors.router.journal.record_encoding import DamagedRecord, decoded_accepted, decoded_ended, encoded
+from cactus_actors.router.journal.record_encoding import (
+    DamagedRecord,
+    decoded_accepted,
+    decoded_ended,
+    encoded,
+    with_tier,
+)
 from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
@@ -40,6 +46,7 @@ from cactus_actors.router.state.journal_records import (
     RecoveredEnd,
     WriteAccepted,
     WriteEnded,
+    WriteTier,
 )
 
 RETRY_S = 1.0
@@ -56,10 +63,10 @@ class JobJournal:
     cannot read, or that lacks jobs, is renamed; its whole records are read without SQLite (`salvage.py`) into a
     new one, and the log says what is missing.
 
-    The writing thread calls `on_written` with the ids of accepted jobs that are on disk now, `on_failed` with
-    the ids of those that could not be written and the reason, and `on_kept` with the jobs whose ends are on
-    disk. Ends and removals that failed are tried again. After a failure the journal retries until the disk can
-    be written, and calls `on_written` with no job.
+    The writing thread calls `on_written` with the ids of accepted jobs that are on disk now, and of those whose tier
+    is, once for each; `on_failed` with the ids of accepted ones that could not be written and the reason; and `on_kept`
+    with the jobs whose ends are on disk. Tiers, ends and removals that failed are tried again. After a failure the
+    journal retries until the disk can be written, and calls `on_written` with no job.
     """
 
     def __init__(self, directory: Path, *, retry_s: float = RETRY_S) -> None:
@@ -200,8 +207,9 @@ class JobJournal:
                 again = [entry for entry in entries if not isinstance(entry, WriteAccepted | _Trial)]
                 self._try_again_later([*again, _Trial()])
                 continue
-            if accepted or was_failing:
-                on_written(accepted)
+            written = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted | WriteTier)]
+            if written or was_failing:
+                on_written(written)
             was_failing = False
             if ended := [entry.job_id for entry in entries if isinstance(entry, WriteEnded)]:
                 on_kept(ended)
@@ -259,6 +267,10 @@ class JobJournal:
                     "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
                     (encoded(ended), ended.ended_at, job_id),
                 )
+            case WriteTier(job_id, tier):
+                for (column,) in execute("SELECT accepted FROM jobs WHERE job_id = ?", (job_id,)).fetchall():
+                    with contextlib.suppress(DamagedRecord):  # the next router reports it
+                        execute("UPDATE jobs SET accepted = ? WHERE job_id = ?", (with_tier(column, tier), job_id))
             case ForgetPictures(digests):
                 picture_table.delete(self._database, digests)
             case Forget(job_id):

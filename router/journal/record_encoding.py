@@ -7,12 +7,19 @@ from typing import TypeVar
 
 import msgspec
 
-from cactus_actors.router.state.journal_records import AcceptedEntry, AcceptedRecord, EndedRecord, JournalProgress
+from cactus_actors.router.state.journal_records import (
+    AcceptedEntry,
+    AcceptedRecord,
+    EndedRecord,
+    JobTier,
+    JournalProgress,
+)
 
 R = TypeVar("R")
 
 _encode = msgspec.msgpack.Encoder().encode
 _accepted_decoder = msgspec.msgpack.Decoder(AcceptedRecord)
+_entry_decoder = msgspec.msgpack.Decoder(AcceptedEntry)
 _ended_decoder = msgspec.msgpack.Decoder(EndedRecord)
 _progress_decoder = msgspec.msgpack.Decoder(JournalProgress)
 
@@ -30,6 +37,11 @@ def encoded(record: AcceptedEntry | EndedRecord | JournalProgress) -> bytes:
 def decoded_accepted(column: object) -> AcceptedRecord:
     """The record of a column; raises DamagedRecord."""
     return _decoded(_accepted_decoder, column).completed()
+
+
+def with_tier(column: object, tier: JobTier) -> bytes:
+    """The column of an accepted job with another tier; raises DamagedRecord."""
+    return encoded(msgspec.structs.replace(_decoded(_entry_decoder, column), tier=tier))
 
 
 def decoded_ended(column: object) -> EndedRecord:

@@ -172,13 +172,16 @@ class Admission:
             self._reject_all(pending.requesters, error, pending.job_id)
         self._state.pending.clear()
 
-    def on_journaled(self, job_ids: Sequence[str]) -> None:
-        """Accept these jobs, which are on disk."""
+    def on_journaled(self, job_ids: Sequence[str], now: float) -> None:
+        """Accept these jobs, which are on disk; or show the stream of one whose tier is."""
         for job_id in job_ids:
             self._journal_writer.on_written(job_id)
             job = self._release_reservation(job_id)
             if job is not None and not job.is_admitted:
                 self._admit(job)
+            elif job is not None and job.publication.num_unwritten_tiers:
+                job.publication.num_unwritten_tiers -= 1
+                self._streams.advance(job, now)
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
         """Refuse these jobs, which could not be written to disk."""
@@ -217,10 +220,16 @@ class Admission:
             self._admit(job)
 
     def _at_first_tier(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
-        """The request at the first model of its cascade that it fits, and that is not switched off, if there is one."""
+        """The request at the first model of its cascade that it fits, and that is not switched off, if there is one.
+
+        A job of the journal is at the model that it was at.
+        """
         tiers = [PreparedTier(prepared.model, prepared), *prepared.tiers]
-        fleets = self._state.fleets
-        first = next((it for it, tier in enumerate(tiers) if not fleets.named(tier.model).is_switched_off), 0)
+        fleets, record = self._state.fleets, pending.record
+        usable = [it for it, tier in enumerate(tiers) if not fleets.named(tier.model).is_switched_off]
+        if record is not None and record.tier is not None:
+            usable = [it for it, tier in enumerate(tiers) if tier.model == record.tier.model] or usable
+        first = usable[0] if usable else 0
         pending.submission = msgspec.structs.replace(pending.submission, model=tiers[first].model)
         return msgspec.structs.replace(
             tiers[first].prepared, tiers=tiers[first + 1 :], self_contained=prepared.self_contained

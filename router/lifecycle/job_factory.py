@@ -69,9 +69,10 @@ class JobFactory:
             local_answer(fleet, prepared, is_cascade=submission.is_cascade),
             pending.requesters,
         )
-        if tiers:
-            job.tiers, job.publication.is_released = tiers, False
+        job.tiers = tiers
         require_threshold(state, job)
+        tier = None if pending.record is None else pending.record.tier
+        job.begin_at(tier.threshold if tier is not None and tier.model == submission.model else job.threshold)
         if is_judged_by_prompt(job):
             job.prompt_probe = fleet.served.prompt_probe
         return job

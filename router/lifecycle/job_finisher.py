@@ -47,7 +47,7 @@ class JobFinisher:
         fleet.dispatcher.release_local(job)
         fleet.on_job_left()
         self._fleets.cloud.release_cloud(job)
-        job.publication.is_released = True
+        job.publication.is_released, job.publication.num_unwritten_tiers = True, 0
         self._streams.advance(job, now)
         worker = self._fleets.by_id(job.attempts.worker)
         result = make_result(

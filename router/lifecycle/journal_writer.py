@@ -17,9 +17,11 @@ from cactus_actors.router.state.journal_records import (
     EndedRecord,
     Forget,
     ForgetPictures,
+    JobTier,
     StoredResult,
     WriteAccepted,
     WriteEnded,
+    WriteTier,
 )
 from cactus_actors.router.state.token_log import TokenLog
 
@@ -54,9 +56,16 @@ class JournalWriter:
             traceparent=submission.traceparent,
             is_keyed=submission.is_keyed,
             pictures=[picture.reference for picture in pictures],
+            tier=_tier_of(job) if submission.is_cascade else None,
         )
         unwritten = self._pictures.unwritten(job.job_id, pictures)
         self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry, unwritten)))
+
+    def moved(self, job: Job) -> None:
+        """Write the tier of a job that has changed its model, before its stream goes on."""
+        if self._unix_offset is not None:
+            job.publication.num_unwritten_tiers += 1
+            self._outbox.add(WriteJournal(WriteTier(job.job_id, _tier_of(job))))
 
     def on_written(self, job_id: str) -> None:
         """Record that a job is on disk."""
@@ -103,3 +112,7 @@ class JournalWriter:
     def _forget_pictures(self, digests: Sequence[bytes]) -> None:
         if digests:
             self._outbox.add(WriteJournal(ForgetPictures(tuple(digests))))
+
+
+def _tier_of(job: Job) -> JobTier:
+    return JobTier(job.submission.model, job.threshold if job.is_gated else 0.0)

@@ -25,7 +25,7 @@ class Streams:
 
     def advance(self, job: Job, now: float) -> None:
         """Publish the new items of a released stream, now or at the end of the batch."""
-        if not job.publication.is_released:
+        if not job.publication.is_open:
             return
         if self._is_batching and job.cloud is None and not job.is_gated:
             self._batch[job.job_id] = job
@@ -44,7 +44,7 @@ class Streams:
         """Publish the items collected since `begin_batch`, but for those of a job that another model has now."""
         self._is_batching = False
         for job in self._batch.values():
-            if job.publication.is_released:
+            if job.publication.is_open:
                 self._publish_new(job, now)
         self._batch.clear()
 

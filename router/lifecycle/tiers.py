@@ -9,6 +9,7 @@ from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.results import HandoffTier, Result
 from cactus_actors.router.lifecycle.handoff_result import local_usage
 from cactus_actors.router.lifecycle.job_factory import is_judged_by_prompt, local_answer, require_threshold
+from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.cloud_attempt import GateFailure
@@ -23,8 +24,9 @@ class TierSwitch:
     that failed a gate is kept: the job returns to it if all later models fail. The result has a record of each model.
     """
 
-    def __init__(self, state: RouterState) -> None:
+    def __init__(self, state: RouterState, journal_writer: JournalWriter) -> None:
         self._state = state
+        self._journal_writer = journal_writer
         self._fleets = state.fleets
         self._signal = state.settings.confidence_signal
         self._gates = state.settings.handoff_gates
@@ -48,6 +50,7 @@ class TierSwitch:
             job.begin_tier(tier, local_answer(fleet, tier.prepared, is_cascade=True), work, now)
             require_threshold(self._state, job)
             job.prompt_probe = fleet.served.prompt_probe if is_judged_by_prompt(job) else None
+            self._journal_writer.moved(job)
             fleet.dispatcher.add(job)
             return True
         return False
@@ -63,6 +66,7 @@ class TierSwitch:
                 continue
             self._leave(job, error, now)
             job.return_to(tier, now)
+            self._journal_writer.moved(job)
             if tier.answer.ending is None:
                 self._fleets.of(job).dispatcher.return_to_queue(job)
             return True

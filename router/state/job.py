@@ -26,7 +26,8 @@ class Publication(msgspec.Struct, eq=False, gc=False):
     """A stream may be shown to clients once it `is_released`; it `is_seen` once an item of it was sent.
 
     From then on it only grows. `num_items` items were published, or passed over without a subscriber.
-    `has_progress_scheduled` says that subscribers are sent the length of the stream while it is quiet.
+    `has_progress_scheduled` says that subscribers are sent the length of the stream while it is quiet. With
+    `num_unwritten_tiers` the journal does not know yet which model the stream comes from.
     """
 
     encoding: Encoding
@@ -35,6 +36,12 @@ class Publication(msgspec.Struct, eq=False, gc=False):
     num_items: int = 0
     last_at: float = 0.0
     has_progress_scheduled: bool = False
+    num_unwritten_tiers: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """True if items may be shown now."""
+        return self.is_released and not self.num_unwritten_tiers
 
     def restart(self, *, is_released: bool) -> None:
         """Publish from the first item on: the stream has another source now, and no client has seen a part of it."""
@@ -81,6 +88,11 @@ class Job(SubmittedRequest):
         self.threshold = self.prepared.policy.cloud_handoff_threshold
         self.is_gated = self.threshold > 0
         self.publication = Publication(self.submission.encoding, not self._is_held_back)
+
+    def begin_at(self, threshold: float) -> None:
+        """Set the threshold of its first model, before it runs."""
+        self.threshold, self.is_gated = threshold, threshold > 0
+        self.publication.is_released = not self._is_held_back
 
     def begin_tier(self, tier: PreparedTier, answer: LocalAnswer, work: float, now: float) -> None:
         """Begin anew with another model, before any item of the stream was shown.
@@ -156,7 +168,7 @@ class Job(SubmittedRequest):
     @property
     def length(self) -> int:
         """The number of items that clients may see now."""
-        return len(self.stream) if self.publication.is_released else 0
+        return len(self.stream) if self.publication.is_open else 0
 
     @property
     def max_tokens(self) -> int:

@@ -14,13 +14,20 @@ from cactus_actors.router.state.encoded_picture import EncodedPicture, PictureRe
 from cactus_actors.router.state.ended_jobs import EndedJob
 
 
+class JobTier(msgspec.Struct, frozen=True, array_like=True):
+    """The model that a job of a cascade is at, and the threshold of its gates there: 0 if the answer stays."""
+
+    model: str
+    threshold: float
+
+
 class AcceptedEntry(msgspec.Struct, frozen=True, array_like=True):
     """A job as it is written when it is accepted; `accepted_at` is Unix seconds.
 
     `submit` is the request in MessagePack as it was digested: without its trace context, its retention, and
     the seed that it was given, which are in `traceparent`, `is_keyed` and `accepted`. `sources` are the
     documents in its prompt, which may have changed since, as may the key's `grants`. The frames that it names are
-    `pictures`.
+    `pictures`. The `tier` of a job that is handed on is replaced.
     """
 
     submit: msgspec.Raw
@@ -34,6 +41,7 @@ class AcceptedEntry(msgspec.Struct, frozen=True, array_like=True):
     traceparent: str | None = None
     is_keyed: bool = False
     pictures: list[PictureReference] = []
+    tier: JobTier | None = None
 
 
 class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -50,6 +58,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     traceparent: str | None = None
     is_keyed: bool = False
     pictures: list[PictureReference] = []
+    tier: JobTier | None = None
 
     def completed(self) -> AcceptedRecord:
         """The record with everything that the job was accepted with in `submit`."""
@@ -107,6 +116,14 @@ class WriteAccepted:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteTier:
+    """Keep the tier of a job; no item of its stream there is shown before this is on disk."""
+
+    job_id: str
+    tier: JobTier
+
+
+@dataclass(frozen=True, slots=True)
 class WriteEnded:
     """Keep a job's end; until it is on disk a restart runs the job again, to the same tokens."""
 
@@ -128,7 +145,7 @@ class ForgetPictures:
     digests: tuple[bytes, ...]
 
 
-Entry = WriteAccepted | WriteEnded | Forget | ForgetPictures
+Entry = WriteAccepted | WriteTier | WriteEnded | Forget | ForgetPictures
 
 
 @dataclass(frozen=True, slots=True)

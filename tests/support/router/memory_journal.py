@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from cactus_actors.protocol.errors import StorageFailure
 from cactus_actors.router.journal.job_journal import end_of
 from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
@@ -17,6 +19,7 @@ from cactus_actors.router.state.journal_records import (
     StoredResult,
     WriteAccepted,
     WriteEnded,
+    WriteTier,
 )
 
 
@@ -30,13 +33,16 @@ class Disk:
     pictures: dict[bytes, bytes] = field(default_factory=dict)
 
     def write(self) -> list[str]:
-        """Write the pending entries; returns the ids of the jobs that they accept."""
+        """Write the pending entries; returns the ids of the jobs that they accept, or whose tier they have."""
         entries, self.waiting = self.waiting, []
         for entry in entries:
             match entry:
                 case WriteAccepted(job_id, record, pictures):
                     self.pictures |= {picture.digest: picture.content for picture in pictures}
                     self.accepted[job_id] = decoded_accepted(encoded(record))
+                case WriteTier(job_id, tier):
+                    if job_id in self.accepted:
+                        self.accepted[job_id] = msgspec.structs.replace(self.accepted[job_id], tier=tier)
                 case WriteEnded(job_id, record) if job_id not in self.accepted:
                     pass  # there is no such row
                 case WriteEnded(job_id, record):
@@ -47,7 +53,7 @@ class Disk:
                 case _:
                     self.accepted.pop(entry.job_id, None)
                     self.ended.pop(entry.job_id, None)
-        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted | WriteTier)]
 
     def refuse(self) -> list[str]:
         entries, self.waiting = self.waiting, []

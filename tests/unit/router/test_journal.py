@@ -21,9 +21,11 @@ from cactus_actors.router.journal.record_encoding import decoded_accepted
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     Forget,
+    JobTier,
     StoredResult,
     WriteAccepted,
     WriteEnded,
+    WriteTier,
 )
 from tests.support.fuzzing.judging import fuzzed
 from tests.support.router.journals import (
@@ -71,7 +73,25 @@ def test_jobs_come_in_the_order_of_their_acceptance(writer: Writer, tmp_path: Pa
     assert list(found(tmp_path)) == ["early", "middle", "late"]
 
 
-def test_a_record_without_a_weight_is_read() -> None:
+def test_the_tier_of_a_job_is_replaced_and_that_of_an_unknown_or_damaged_one_changes_nothing(
+    writer: Writer, tmp_path: Path
+) -> None:
+    for name in ("one", "other", "bad"):
+        writer.accept(name)
+    with sqlite3.connect(tmp_path / "jobs.sqlite") as database:
+        database.execute("UPDATE jobs SET accepted = x'00' WHERE job_id = 'bad'")
+    for name in ("one", "unknown", "bad"):
+        writer.journal.add(WriteTier(name, JobTier("middle", 0.5)))
+        assert writer.said.get(timeout=PATIENCE_S) == ([name], "")
+    writer.journal.add(WriteTier("one", JobTier("large", 0.0)))
+    writer.journal.close()
+    jobs = found(tmp_path)
+    assert jobs.keys() == {"one", "other"}
+    assert jobs["other"] == accepted("other")
+    assert jobs["one"] == msgspec.structs.replace(accepted("one"), tier=JobTier("large", 0.0))
+
+
+def test_a_record_of_an_earlier_version_is_read() -> None:
     record = accepted("a")
     content = msgspec.msgpack.encode(msgspec.structs.astuple(record)[:-1])
     assert decoded_accepted(content + zlib.crc32(content).to_bytes(4, "little")) == record

@@ -290,17 +290,20 @@ def test_a_job_that_returned_keeps_its_turn_and_may_be_cancelled() -> None:
     walk(router.core, router.now)
 
 
-def test_a_job_of_the_journal_finds_its_models_anew() -> None:
+def test_a_job_that_returned_to_an_answer_keeps_it_over_a_restart() -> None:
     disk = Disk()
     before = make_router(disk=disk)
     ask(before)
     before.write_to_disk()
     be_unsure(before)
-    be_unsure(before)
+    be_unsure(before, text="my")
     before.tick()
     before.fail_to_load("large", "the file is truncated")
+    assert before.published == []
+    before.write_to_disk()
+    assert before.streamed_text(1) == "my"
     after = make_router(disk=disk)
-    assert at(after) == "small"
-    after.generate(1, "small", finish=STOP)
+    assert at(after) == "middle"
+    be_unsure(after, text="my answer", finish=STOP)
     after.client(Submit(job_id=job_id(1), prompt="question", model="cascade", options=Options(seed=3)))
-    assert after.result(1).text == "small"
+    assert (after.result(1).text, after.result(1).model) == ("my answer", "middle")

@@ -236,6 +236,41 @@ def test_a_job_of_the_journal_takes_its_path_again() -> None:
     assert after.result(1).text == "large"
 
 
+def test_a_job_that_was_handed_on_goes_on_at_its_model_after_a_restart() -> None:
+    disk = Disk()
+    before = make_router(WITH_CLOUD, disk=disk)
+    ask(before, model="auto")
+    before.write_to_disk()
+    before.generate(1, "a", entropy=UNSURE)
+    before.generate(1, "0123456789")
+    assert before.published == []  # the journal does not know yet whose items these are
+    before.write_to_disk()
+    assert before.streamed_text(1) == "0123456789"
+    tightened = CascadeSettings(
+        name="auto", tiers=[CascadeTier(model=tier.model, threshold=0.95) for tier in WITH_CLOUD.tiers]
+    )
+    after = make_router(tightened, disk=disk)
+    assert at(after) == "large-1"
+    ask(after, model="auto")
+    after.generate(1, "0123456789", finish=STOP)  # it has passed the gates of this model
+    result = after.result(1)
+    assert (result.text, path(result), result.handoff.status) == ("0123456789", [("large", None)], "none")
+    walk(after.core, after.now)
+
+
+def test_a_job_keeps_the_threshold_of_its_first_model_over_a_restart() -> None:
+    disk = Disk()
+    before = make_router(disk=disk)
+    ask(before)
+    before.write_to_disk()
+    before.generate(1, "0123456789")
+    raised = CascadeSettings(tiers=[CascadeTier(model="small", threshold=0.95), CascadeTier(model="large")])
+    after = make_router(raised, disk=disk)
+    ask(after)
+    after.generate(1, "0123456789", finish=STOP)
+    assert (after.result(1).model, after.result(1).text) == ("small", "0123456789")
+
+
 def test_a_client_may_be_ahead_of_a_job_whose_first_model_gives_shorter_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
