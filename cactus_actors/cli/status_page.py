@@ -195,8 +195,8 @@ def _scaling_of(scaling: ScalingStatus) -> str:
     """The range of a model's workers, and why there are as many as there are."""
     between = f"{scaling.min_workers} to {counted(scaling.max_workers, 'worker')}"
     if scaling.is_fixed:
-        return f"{between}, fixed by an operator (`cactus scale auto` lets the load decide)"
-    return f"{between}, {scaling.reason or 'not changed yet'}"
+        return f"{between}, set by an operator (`cactus scale auto` lets the load decide)"
+    return f"{between} by load" + (f"; last change: {scaling.reason}" if scaling.reason else "")
 
 
 def _cache_of(worker: WorkerStatus) -> str:

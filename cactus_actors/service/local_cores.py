@@ -25,7 +25,7 @@ def within_cores(models: Iterable[NamedConfig], cores: int, announce: Callable[[
             yield named
             continue
         announce(
-            f"{named.name or 'workers'}: at most {fitting.high} of {size.high} workers, as there are {cores} cores "
-            f"for their threads"
+            f"{named.name or 'workers'}: at most {fitting.high} of {size.high}, so that each of their threads has a "
+            f"core (cores: {cores})"
         )
         yield named._replace(config=msgspec.structs.replace(named.config, workers=str(fitting)))

@@ -142,7 +142,7 @@ class ScalingPolicy:
         workers = max(1.0, min(foreground.workers + running + waiting, most))
         if workers <= foreground.workers:
             return foreground
-        return _Need(workers, f"{load.num_background} jobs of background work")
+        return _Need(workers, f"background jobs: {load.num_background}")
 
     def _foreground(self, load: FleetLoad) -> _Need:
         if not load.num_jobs:
@@ -153,10 +153,10 @@ class ScalingPolicy:
         most = max(1.0, load.num_jobs / max(1.0, load.slots * LEAST_OCCUPANCY))
         if cached > min(need, most):
             return _Need(min(cached, load.num_jobs), f"{load.cache_use:.0%} of the KV cache is in use")
-        reason = f"{load.num_running} jobs run on {load.ready * load.slots} slots"
+        reason = f"running jobs: {load.num_running}, on {load.ready * load.slots} slots"
         if behind > busy or not load.num_running:
-            reason = f"{load.num_waiting} jobs wait"
-            reason += f", {load.work / load.rate:.1f} s of work for a worker" if load.rate else ""
+            reason = f"waiting jobs: {load.num_waiting}"
+            reason += f", with {load.work / load.rate:.1f} s of work for a worker" if load.rate else ""
         return _Need(max(1.0, min(need, most)), reason)
 
     def _behind(self, load: FleetLoad) -> float:

@@ -20,6 +20,7 @@ from rich.console import Console
 from cactus_actors.cli.status_page import facts_of, status_page, workers_summary
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.scaling_status import ScalingStatus
 from cactus_actors.protocol.service_status import WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter, until
 
@@ -69,6 +70,27 @@ def test_output_for_scripts_has_one_row_per_worker(
     assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
     told = "4194304 int8 avx512-vnni x2 ready 13 3/16 100/2048 123456 7 (25%) 0 0.2 s"
     assert row.split()[3:] == told.split()
+
+
+@pytest.mark.parametrize(
+    ("scaling", "shown"),
+    [
+        (ScalingStatus(min_workers=0, max_workers=1), "0 to 1 worker by load"),
+        (
+            ScalingStatus(min_workers=1, max_workers=16, reason="waiting jobs: 9"),
+            "1 to 16 workers by load; last change: waiting jobs: 9",
+        ),
+        (
+            ScalingStatus(min_workers=1, max_workers=16, reason="waiting jobs: 9", is_fixed=True),
+            "1 to 16 workers, set by an operator (`cactus scale auto` lets the load decide)",
+        ),
+    ],
+)
+def test_a_range_of_workers_is_shown_with_the_reason_of_its_last_change(
+    router: ScriptedRouter, scaling: ScalingStatus, shown: str
+) -> None:
+    assert dict(facts_of(msgspec.structs.replace(router.status(""), scaling=scaling)))["scaling"] == shown
+    assert "scaling" not in dict(facts_of(router.status("")))
 
 
 def test_a_narrow_terminal_shows_the_same_in_two_tables(router: ScriptedRouter) -> None:

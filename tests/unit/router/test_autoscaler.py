@@ -57,7 +57,7 @@ def test_waiting_jobs_start_workers_and_their_absence_ends_them() -> None:
         router.submit(number)
     run(router, 1)
     assert wanted(router) == 4
-    assert scaling(router).reason == "5 jobs wait"  # one more waits at its worker
+    assert scaling(router).reason == "waiting jobs: 5"  # one more waits at its worker
     for name in ("w2", "w3", "w4"):
         router.connect(name, num_slots=2)
     end(router, *range(1, 9))

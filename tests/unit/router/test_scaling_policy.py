@@ -97,7 +97,7 @@ def test_a_job_now_and_then_keeps_one_worker() -> None:
 def test_many_jobs_start_workers_at_once() -> None:
     sizes = policy(1, low=1)
     assert sizes.update(replace(IDLE, num_waiting=200, work=40_000.0, num_running=SLOTS), 1.0) == 4
-    assert sizes.reason == "200 jobs wait, 40.0 s of work for a worker"
+    assert sizes.reason == "waiting jobs: 200, with 40.0 s of work for a worker"
 
 
 def test_what_is_done_before_a_worker_could_start_starts_none() -> None:
@@ -109,7 +109,7 @@ def test_full_batches_start_a_worker_and_half_full_ones_do_not() -> None:
     sizes = policy(2, low=1)
     assert follow(sizes, replace(IDLE, num_running=SLOTS), 0.0, 50)[-1] == 2
     assert follow(sizes, replace(IDLE, num_running=2 * SLOTS), 50.0, 100)[-1] == 4
-    assert "jobs run on" in sizes.reason
+    assert "running jobs: 32, on " in sizes.reason
 
 
 def test_a_fleet_shrinks_to_the_most_that_it_needed_in_that_time() -> None:
