@@ -34,6 +34,11 @@ def is_json(field: pa.Field) -> bool:
     return bool(field.metadata) and field.metadata.get(b"cactus") == b"json"
 
 
+def as_json(value: Any) -> bytes:
+    """JSON of plain values, with integers of any size."""
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=False).encode()
+
+
 def plain_rows(columns: pa.RecordBatch, read_json: Callable[[str], Any] = json.loads) -> list[dict[str, Any]]:
     """The rows as values of JSON, and bytes; points in time and decimals are text. `read_json` reads JSON text."""
     names = columns.schema.names

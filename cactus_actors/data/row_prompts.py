@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-import msgspec
 import pyarrow as pa
 
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES
+from cactus_actors.data.row_batch import as_json
 from cactus_actors.data.table_format import TableFormat
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.similar_name import similar_name
@@ -34,6 +34,14 @@ def row_prompt(schema: pa.Schema, form: TableFormat, template: str | None) -> Ro
 
     Raises TemplateInvalid, and InputInvalid for columns that are missing or are bytes.
     """
+    prompt = _row_prompt(schema, form, template)
+    for name in prompt.columns:
+        if pa.types.is_binary(kind := schema.field(name).type) or pa.types.is_large_binary(kind):
+            raise InputInvalid(f"the column {name!r} has bytes, which cannot be in a prompt")
+    return prompt
+
+
+def _row_prompt(schema: pa.Schema, form: TableFormat, template: str | None) -> RowPrompt:
     if template is not None:
         return _Templated(schema, PromptTemplate(template))
     if form == "text":
@@ -73,7 +81,7 @@ class _Templated:
         prompt = self._template.render({name: row[name] for name in self.columns})
         if not prompt.strip():
             raise InvalidRequest("the prompt of this row is empty", param="prompt_template")
-        return _checked(msgspec.json.encode(prompt))
+        return _checked(as_json(prompt))
 
 
 class _Given:
@@ -88,13 +96,13 @@ class _Given:
         if value is None:
             raise InvalidRequest(f"the column {self.columns[0]!r} has no value", param=self._field)
         if self._field is None:
-            return _checked(msgspec.json.encode(value))
+            return _checked(as_json(value))
         if self._field == "messages" and isinstance(value, str):
             try:
                 value = json.loads(value)
             except ValueError:
                 raise InvalidRequest("the column 'messages' is not JSON", param="messages") from None
-        return _checked(msgspec.json.encode({self._field: value}))
+        return _checked(as_json({self._field: value}))
 
 
 def _checked(line: bytes) -> bytes:

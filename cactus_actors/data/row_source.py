@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import msgspec
-
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, RawLine
 from cactus_actors.data.first_rows import FirstRows
 from cactus_actors.data.readers import TableReader
-from cactus_actors.data.row_batch import RowBatch, plain_rows
+from cactus_actors.data.row_batch import RowBatch, as_json, plain_rows
 from cactus_actors.data.row_prompts import RowPrompt
+from cactus_actors.data.table_files import reading
 from cactus_actors.protocol.errors import InvalidRequest
 
 
@@ -74,7 +73,8 @@ class RowSource:
     def _window(self, batch: RowBatch, first: int, first_rows: FirstRows) -> Window:
         lines: list[RawLine] = []
         numbers: list[int] = []
-        rows = plain_rows(batch.columns.select(self.prompt.columns or batch.columns.schema.names[:1]))
+        with reading(self.name):
+            rows = plain_rows(batch.columns.select(self.prompt.columns or batch.columns.schema.names[:1]))
         for place, row in enumerate(rows):
             number = first + place
             line = self._line(number, row, batch.errors.get(place))
@@ -92,7 +92,7 @@ class RowSource:
                 return RawLine(number, 0, self.prompt.line(row))
             except InvalidRequest as refused:
                 error = refused
-        content = msgspec.json.encode(row)
+        content = as_json(row)
         return RawLine(number, 0, content if len(content) <= MAX_LINE_BYTES else b"", error)
 
 

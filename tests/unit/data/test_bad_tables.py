@@ -50,6 +50,22 @@ def test_a_bad_line_of_csv_is_a_bad_row(answered: Answered, tmp_path: Path) -> N
     assert "is not UTF-8" in rows[3]["error"]
 
 
+def test_values_that_json_lines_alone_have_are_no_obstacle(answered: Answered, tmp_path: Path) -> None:
+    """Integers beyond 64 bits, in a prompt and in a row that fails."""
+    rows = [{"text": 1 << 70, "ok": 1}, {"text": {"deep": 1 << 70}, "ok": 0}]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    template = "{{ text }}{{ 1 // ok }}"
+    first, last = answered(str(tmp_path / "in.jsonl"), "--prompt-template", template, exit_code=1)
+    assert first["answer"].startswith(f"{1 << 70}1")
+    assert "ZeroDivisionError" in last["error"]
+
+
+def test_a_column_of_bytes_is_no_prompt(cactus: Cactus, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": [b"fine"]}), tmp_path / "in.parquet")
+    with pytest.raises(InputInvalid, match="the column 'text' has bytes, which cannot be in a prompt"):
+        cactus("batch", "in.parquet", "-o", "out.csv", *TEMPLATE)
+
+
 def test_a_template_that_fails_for_a_row_fails_this_row(answered: Answered, tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["fine", " ", "fine"], "parts": [2, 1, 0]}), tmp_path / "in.parquet")
     rows = answered(str(tmp_path / "in.parquet"), "--prompt-template", "{% if parts %}{{ text * 1 }}{% endif %}"
