@@ -31,6 +31,10 @@ class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Annotated[float, Meta(gt=0, le=1e12)] | None, about("Money, in `currency`; needs both prices.")
     ] = None
 
+    def __post_init__(self) -> None:
+        if self.max_requests is None and self.max_tokens is None and self.max_cost is None:
+            raise ValueError("give max_requests, max_tokens or max_cost")
+
 
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The section `[handoff]`: the cloud for jobs of low confidence, its limits and budgets.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,9 @@ from cactus_actors.config import ServeConfig
 from cactus_actors.config_scaling import worker_range
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.type_mismatch import mismatch_of
+
+MAX_INTEGER = (1 << 63) - 1
+"""The largest integer of TOML, and of the messages between actors."""
 
 
 def read_config_file(path: Path) -> dict[str, object]:
@@ -41,7 +45,22 @@ def make_config(*sources: dict[str, object]) -> ServeConfig:
         raise ConfigurationInvalid(f"configuration: {mismatch.message}", param=mismatch.param) from None
 
 
+def _integers(value: object, path: str) -> Iterator[tuple[str, int]]:
+    """The integers in settings, each with its place as msgspec writes it."""
+    if isinstance(value, int):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from _integers(part, f"{path}.{name}")
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _integers(part, f"{path}[{place}]")
+
+
 def _convert(settings: dict[str, object]) -> ServeConfig:
+    for path, number in _integers(settings, "$"):
+        if not -MAX_INTEGER <= number <= MAX_INTEGER:
+            raise msgspec.ValidationError(f"Integer value out of range - at `{path}`")
     config = msgspec.convert(settings, ServeConfig, dec_hook=lambda _, value: Path(value))
     for workers in (config.workers, *(entry.workers for entry in config.models)):
         if workers is not None:

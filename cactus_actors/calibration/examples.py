@@ -11,9 +11,11 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid, naming_file
+from cactus_actors.batch.prompt_file import UTF8_BOM
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.errors import CactusError, InvalidRequest, Unavailable
+from cactus_actors.protocol.errors import CactusError, InvalidJSON, InvalidRequest, Unavailable
 from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.protocol.results import Result, ToolCall
 from cactus_actors.protocol.type_mismatch import mismatch_of
@@ -63,7 +65,7 @@ class ExampleOutcome:
 def read_examples(path: Path) -> list[Example]:
     """Read the examples of a JSONL file; raises InputInvalid, naming the line."""
     with naming_file(path, InputInvalid):
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().removeprefix(UTF8_BOM).splitlines()
     examples = [_decode(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
     if not examples:
         raise InputInvalid(f"{path}: there is no example in it")
@@ -80,12 +82,12 @@ async def run_examples(
 ) -> list[ExampleOutcome]:
     """Run all examples, `max_in_flight` at once, and call `observe` after each; nothing is handed off.
 
-    The results have the `gate_inputs` of their answers. A failed job is an outcome; InvalidRequest and Unavailable,
-    which would affect all examples, are raised.
+    The results have the `gate_inputs` of their answers. A failed job is an outcome. InvalidRequest is raised and names
+    the example; so is Unavailable, which would affect all of them.
     """
     slots = asyncio.Semaphore(max_in_flight)
 
-    async def ask(example: Example) -> ExampleOutcome:
+    async def ask(number: int, example: Example) -> ExampleOutcome:
         messages = example.messages
         if example.question is not None:
             messages = [ChatMessage(role="user", content=example.question)]
@@ -99,7 +101,9 @@ async def run_examples(
                     gate_inputs=True,
                     **options,
                 )
-            except (InvalidRequest, Unavailable):
+            except InvalidRequest as error:
+                raise type(error)(f"example {number}: {error.message}", param=error.param) from None
+            except Unavailable:
                 raise
             except CactusError:
                 return ExampleOutcome(example, None, False)
@@ -107,7 +111,7 @@ async def run_examples(
                 observe()
         return ExampleOutcome(example, result, example.is_right(result))
 
-    tasks = [asyncio.create_task(ask(example)) for example in examples]
+    tasks = [asyncio.create_task(ask(number, example)) for number, example in enumerate(examples, 1)]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -119,11 +123,12 @@ async def run_examples(
 def _decode(line: bytes, where: str) -> Example:
     try:
         example = msgspec.json.decode(line, type=Example)
+        decode_strictly(line, "the line")
         if example.regex is not None:
             re.compile(example.regex)
     except msgspec.ValidationError as error:
         raise InputInvalid(f"{where}: {mismatch_of(error, Example).message}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, re.error) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, InvalidJSON, re.error) as error:
         raise InputInvalid(f"{where}: {error}") from None
     asked = (example.question, example.messages, example.prompt)
     if sum(form is not None for form in asked) != 1:

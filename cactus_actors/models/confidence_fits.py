@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,26 +46,28 @@ def fits_for(
 
 
 def gate_probe(gate: FirstGate, model: Path | None, fingerprint: str, file: str | None = None) -> PromptProbe | None:
-    """The probe for the gate `prompt`, in the named file, else beside the model; None for another gate.
+    """The probe for the gate `prompt`, in the named file, else beside the model; None if there is none.
 
-    Raises ConfigurationInvalid if there is none, or if it is that of a model with another fingerprint.
+    None for another gate. Raises ConfigurationInvalid if it is that of a model with another fingerprint.
     """
-    if gate != "prompt":
-        return None
-    probe = _fit(PromptProbe, file, model, PROMPT_PROBE_FILE)
-    if probe is None:
-        raise ConfigurationInvalid(
-            "the model has no probe of prompts: fit one with cactus calibrate --prompt-probe, and name its file as "
-            "prompt_probe_file",
-            param="gate",
-        )
-    if probe.fingerprint != fingerprint:
+    probe = _fit(PromptProbe, file, model, PROMPT_PROBE_FILE) if gate == "prompt" else None
+    if probe is not None and probe.fingerprint != fingerprint:
         raise ConfigurationInvalid(
             f"the probe of prompts is that of another model, with the fingerprint {probe.fingerprint}; the one of this "
             f"model is {fingerprint}: fit one with cactus calibrate --prompt-probe",
             param="prompt_probe_file",
         )
     return probe
+
+
+def check_gate(gate: FirstGate, probes: Iterable[PromptProbe | None]) -> None:
+    """Raise ConfigurationInvalid for the gate `prompt` if no model of the service has a probe of prompts."""
+    if gate == "prompt" and not any(probes):
+        raise ConfigurationInvalid(
+            "no model has a probe of prompts: fit one with cactus calibrate --prompt-probe, and name its file as "
+            "prompt_probe_file",
+            param="gate",
+        )
 
 
 def probe_beside(model: Path) -> Probe | None:

@@ -12,7 +12,7 @@ from cactus_actors.config import HandoffSettings, RouterSettings, WorkerSettings
 from cactus_actors.config_models import WeightFormat
 from cactus_actors.handoff.cloud_access import read_cloud_access
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_fits import fits_for, gate_probe
+from cactus_actors.models.confidence_fits import check_gate, fits_for, gate_probe
 from cactus_actors.protocol.errors import CactusError, error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
@@ -64,12 +64,14 @@ class LocalBackend:
         hello = hello_message(settings, self._loaded)
         self.max_context = hello.max_context
         now = time.monotonic()
+        prompt_probe = gate_probe(handoff.gate, path, text.fingerprint, handoff.prompt_probe_file)
+        check_gate(handoff.gate, [prompt_probe])
         served = ServedModel(
             own_name=text.name,
             fingerprint=text.fingerprint,
             tokens=text.tokenizer,
             fits=fits_for(handoff.confidence_signal, path, handoff.probe_file, handoff.probability_file),
-            prompt_probe=gate_probe(handoff.gate, path, text.fingerprint, handoff.prompt_probe_file),
+            prompt_probe=prompt_probe,
         )
         self._core = RouterCore(
             # the worker cannot be lost, and ended jobs are not fetched

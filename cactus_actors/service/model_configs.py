@@ -63,6 +63,8 @@ def _check_names(config: ServeConfig) -> None:
 def _check_cascade(config: ServeConfig) -> None:
     cascade, names = config.cascade, [entry.name for entry in config.models]
     last = len(cascade.tiers) - 1
+    if not names:
+        raise ConfigurationInvalid("cascade.tiers are models of [[models]], of which there are none", param="cascade")
     for place, tier in enumerate(cascade.tiers):
         if tier.model not in names and not (tier.model == CLOUD and place == last):
             known = ", ".join([*names, f"{CLOUD} at the end"])
@@ -77,9 +79,13 @@ def _check_cascade(config: ServeConfig) -> None:
             f"cascade.tiers: {CLOUD} is the last tier; give the model another name", param="cascade"
         )
     taken = {CLOUD, *_names(config), *(given.partition("=")[0] for entry in config.models for given in entry.lora)}
-    if not last or not is_adapter_name(cascade.name) or cascade.name in taken:
+    if not last:
+        raise ConfigurationInvalid("cascade.tiers: there must be two tiers at least", param="cascade")
+    if not is_adapter_name(cascade.name):
+        raise ConfigurationInvalid(f"cascade.name: {cascade.name[:100]!r} is no name: {NAME_RULE}", param="cascade")
+    if cascade.name in taken:
         raise ConfigurationInvalid(
-            "cascade: two tiers at least, and a name that no model and no adapter has", param="cascade"
+            f"cascade.name: {cascade.name!r} is a name of a model, an adapter or the cloud", param="cascade"
         )
 
 

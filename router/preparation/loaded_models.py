@@ -8,8 +8,9 @@ from pathlib import Path
 from cactus_actors.config import RouterSettings
 from cactus_actors.config_models import RoutedModel
 from cactus_actors.models.catalog import resolve_model
-from cactus_actors.models.confidence_fits import fits_for, gate_probe
+from cactus_actors.models.confidence_fits import check_gate, fits_for, gate_probe
 from cactus_actors.protocol.confidence import SignalFits
+from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.protocol.prompt_probe import PromptProbe
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.served_model import ServedModel
@@ -60,9 +61,20 @@ class LoadedModel:
 def load_models(settings: RouterSettings, text_model: PromptModel | None = None) -> list[LoadedModel]:
     """Load the models of the service; `text_model` replaces that of the only one.
 
-    Raises ModelFileInvalid, ConfigurationInvalid.
+    Raises ModelFileInvalid, ConfigurationInvalid, which name the model if there are several.
     """
-    return [_load(routed, settings, text_model) for routed in settings.served]
+    models = [_load_named(routed, settings, text_model) for routed in settings.served]
+    check_gate(settings.gate, (model.prompt_probe for model in models))
+    return models
+
+
+def _load_named(routed: RoutedModel, settings: RouterSettings, text_model: PromptModel | None) -> LoadedModel:
+    try:
+        return _load(routed, settings, text_model)
+    except (ModelFileInvalid, ConfigurationInvalid) as error:
+        if not routed.name:
+            raise
+        raise type(error)(f"model {routed.name}: {error.message}", param=error.param) from None
 
 
 def _load(routed: RoutedModel, settings: RouterSettings, text_model: PromptModel | None) -> LoadedModel:

@@ -17,10 +17,15 @@ from cactus_actors.calibration.report import NEW_PROMPT
 from cactus_actors.calibration.report_table import report_lines
 from cactus_actors.calibration.signal_scores import PROMPT
 from cactus_actors.calibration.thresholds import area_under_curve
+from cactus_actors.config import RouterSettings
+from cactus_actors.config_models import RoutedModel
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.confidence_fits import PROMPT_PROBE_FILE, gate_probe
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest, ModelFileInvalid
 from cactus_actors.protocol.prompt_probe import PromptProbe, candidate_layers
 from cactus_actors.protocol.results import GateInputs, Measures, Result, Usage
+from cactus_actors.router.preparation.loaded_models import load_models
+from cactus_actors.text import load_text_model
 
 NUM_PROMPTS, HIDDEN = 300, 12
 KNOWN, USEFUL = 2, 5
@@ -151,11 +156,10 @@ def test_a_replay_hands_off_before_the_answer_what_fails_the_gate_on_the_prompt(
 
 
 def test_the_probe_beside_a_model_or_in_a_named_file_is_that_of_the_model(tmp_path: Path) -> None:
-    assert gate_probe("answer", tmp_path, "f") is None
-    with pytest.raises(ConfigurationInvalid, match="--prompt-probe"):
-        gate_probe("prompt", tmp_path, "f")
+    assert gate_probe("prompt", tmp_path, "f") is None
     (tmp_path / PROMPT_PROBE_FILE).write_bytes(msgspec.json.encode(PROBE))
     assert gate_probe("prompt", tmp_path, "f") == PROBE
+    assert gate_probe("answer", tmp_path, "g") is None
     with pytest.raises(ConfigurationInvalid, match="another model, with the fingerprint f"):
         gate_probe("prompt", tmp_path, "g")
     named = tmp_path / "named.json"
@@ -166,3 +170,19 @@ def test_the_probe_beside_a_model_or_in_a_named_file_is_that_of_the_model(tmp_pa
     named.write_text('{"layer": 0}')
     with pytest.raises(ModelFileInvalid, match="not a probe of prompts"):
         gate_probe("prompt", tmp_path, "f", str(named))
+
+
+def test_the_gate_on_the_prompt_needs_a_probe_of_one_of_the_models(tmp_path: Path) -> None:
+    sprout = resolve_model("cactus-sprout")
+    named = tmp_path / "named.json"
+    fingerprint = load_text_model(sprout).fingerprint
+    named.write_bytes(msgspec.json.encode(msgspec.structs.replace(PROBE, fingerprint=fingerprint)))
+    with_probe = RoutedModel(name="a", model="cactus-sprout", prompt_probe_file=str(named))
+    without = RoutedModel(name="b", model="cactus-sprout")
+    loaded = load_models(RouterSettings(gate="prompt", models=[with_probe, without]))
+    assert [model.prompt_probe is None for model in loaded] == [False, True]
+    with pytest.raises(ConfigurationInvalid, match=r"no model has a probe of prompts: fit one with .* --prompt-probe"):
+        load_models(RouterSettings(gate="prompt", models=[without]))
+    named.write_bytes(msgspec.json.encode(PROBE))
+    with pytest.raises(ConfigurationInvalid, match=r"^model a: the probe of prompts is that of another model"):
+        load_models(RouterSettings(gate="prompt", models=[without, with_probe]))

@@ -101,12 +101,12 @@ def test_a_cascade_has_a_name_of_its_own_and_may_end_in_the_cloud() -> None:
     assert (config.cascade.audited_models, config.cascade.last_model) == (["a"], "")
     local = make_config({"models": TWO, "cascade": {"tiers": [{"model": "a", "threshold": 0.5}, {"model": "b"}]}})
     assert (local.cascade.audited_models, local.cascade.last_model) == (["a"], "b")
-    with pytest.raises(ConfigurationInvalid, match="a name that no model and no adapter has"):
-        model_configs(make_config({"models": TWO, "cascade": {"name": "b", "tiers": tiers}}))
-    with pytest.raises(ConfigurationInvalid, match="no model 'a'"):
+    with pytest.raises(ConfigurationInvalid, match=r"cascade\.name: '' is no name"):
+        model_configs(make_config({"models": TWO, "cascade": {"name": "", "tiers": tiers}}))
+    with pytest.raises(ConfigurationInvalid, match="of which there are none"):
         model_configs(make_config({"cascade": {"tiers": tiers}}))
-    for name, first in (("cloud", TWO[0]), ("poems", {"name": "a", "lora": ["poems=/a"]})):
-        with pytest.raises(ConfigurationInvalid, match="a name that no model and no adapter has"):
+    for name, first in (("b", TWO[0]), ("cloud", TWO[0]), ("poems", {"name": "a", "lora": ["poems=/a"]})):
+        with pytest.raises(ConfigurationInvalid, match=rf"cascade\.name: '{name}' is a name of a model, an adapter or"):
             model_configs(make_config({"models": [first, TWO[1]], "cascade": {"name": name, "tiers": tiers}}))
     with pytest.raises(ConfigurationInvalid, match="cloud is the last tier; give the model another name"):
         model_configs(make_config({"models": [TWO[0], {"name": "cloud"}], "cascade": {"tiers": tiers}}))
