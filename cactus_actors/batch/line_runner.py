@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from functools import partial
 from typing import NamedTuple
 
@@ -13,9 +12,10 @@ from cactus_actors.api.openai.body_request import BodyRequest
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.left_lines import left_to_second_pass, may_be_left, without_cloud
-from cactus_actors.batch.line_jobs import REPEAT_NOTICE_S, SERVICE_FAILURES, JobIdOf, LineJobs, in_background
+from cactus_actors.batch.line_jobs import SERVICE_FAILURES, JobIdOf, LineJobs, in_background
 from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
 from cactus_actors.batch.result_lines import render_error, render_result
+from cactus_actors.batch.system_fingerprints import SystemFingerprints
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError, NotSupported
 from cactus_actors.protocol.results import Result
@@ -49,9 +49,7 @@ class LineRunner:
         self._plain_is_chat = not request.raw
         self._leaves_handoffs = request.second_pass
         self._options = in_background(request.options)
-        self._fingerprint: str | None = None
-        self._asking = asyncio.Lock()
-        self._asked_at = float("-inf")
+        self._fingerprints = SystemFingerprints(client)
 
     async def answer(self, line: PromptLine) -> LineOutcome:
         """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not caused by the line."""
@@ -76,7 +74,7 @@ class LineRunner:
             )
             with errors_name_fields_as_given(request.field_names):
                 results = await self._results(request, job_id_of)
-            fingerprint = await self._system_fingerprint()
+            fingerprint = await self._fingerprints.of(results[0].model)
             rendered = render_result(line, request, results, self._run.created, fingerprint)
             return LineOutcome(rendered, results, succeeded=True)
         except SERVICE_FAILURES:
@@ -86,20 +84,6 @@ class LineRunner:
                 raise
             results = [] if error.result is None else [error.result]
             return LineOutcome(render_error(line, job_id_of(0), error), results, succeeded=False)
-
-    async def _system_fingerprint(self) -> str | None:
-        """The system_fingerprint of the service; None while it is unknown."""
-        async with self._asking:
-            now = time.monotonic()
-            if self._fingerprint is None and now - self._asked_at >= REPEAT_NOTICE_S:
-                self._asked_at = now
-                try:
-                    status = await self._client.status()
-                except CactusError:
-                    return None
-                if status.workers:
-                    self._fingerprint = status.system_fingerprint
-        return self._fingerprint
 
     async def _results(self, request: BodyRequest, job_id_of: JobIdOf) -> list[Result]:
         """The results of all choices of a line; the first failure fails the line and cancels the others."""

@@ -20,6 +20,7 @@ from cactus_actors.gateway.status_watcher import StatusWatcher
 from cactus_actors.gateway.text_queue import TextQueue
 from cactus_actors.protocol.errors import StorageFailure, Unavailable
 from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.system_fingerprint import system_fingerprint
 from cactus_actors.text import TextModel
 
 MAX_BODIES_OF_ONE = 256
@@ -71,11 +72,10 @@ class GatewayContext:
         """True if a surface has Mistral's profile; errors then have its fields too."""
         return "mistral" in (self.settings.chat_profile, self.settings.completions_profile)
 
-    @property
-    def fingerprint(self) -> str | None:
-        """The system's fingerprint; None while it is unknown."""
+    def fingerprint_of(self, model: str | None) -> str | None:
+        """The system's fingerprint for what a request names as its model; None while it is unknown."""
         status = self.status.newest
-        return None if status is None else status.system_fingerprint
+        return None if status is None else system_fingerprint(status, model)
 
     async def check_serves(self) -> None:
         """Raise Unavailable while no worker could answer."""

@@ -370,13 +370,6 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
         return not {"idle", "waiting", "loading"}.isdisjoint(self.states.values())
 
     @property
-    def system_fingerprint(self) -> str:
-        """Identifies the inputs of tokens apart from the seed: version, model, formats of weights, kernels."""
-        forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in self.workers if worker.weights})
-        fingerprint = "+".join(model.fingerprint for model in self.models) or self.fingerprint
-        return "_".join(["cactus", self.version, fingerprint, *forms])
-
-    @property
     def model_names(self) -> str:
         """The name of the model, or those of all models."""
         return ", ".join(model.name for model in self.models) or self.model

@@ -97,8 +97,9 @@ class AdapterStatus(msgspec.Struct, frozen=True, kw_only=True):
 class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One of several models: its names, its text side, and the desired number of its workers.
 
-    `scaling` is None without a range. `waiting` jobs are in its queue, `running` ones at its workers; `handed_on` ones
-    went to the next tier of a cascade. `totals` are present if the request asked for them.
+    `scaling` is None without a range. `formats` are those of weights and kernels that its workers have, or had before
+    they left. `waiting` jobs are in its queue, `running` ones at its workers; `handed_on` ones went to the next tier of
+    a cascade. `totals` are present if the request asked for them.
     """
 
     name: str
@@ -114,3 +115,4 @@ class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
     running: int
     handed_on: int = 0
     totals: ModelTotals | None = None
+    formats: list[str] = []

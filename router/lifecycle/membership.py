@@ -112,6 +112,8 @@ class Membership:
         if fleet is not None and not differences:
             if hello.kind == "local":
                 self._adapters.on_welcome(identity, fleet)
+                if hello.weights:
+                    fleet.formats.add(f"{hello.weights}-{hello.kernels}")
             fleet.dispatcher.workers.add(identity, hello, now)
 
     def on_tick(self, now: float) -> None:

@@ -134,6 +134,7 @@ def _model_status(fleet: ModelFleet, *, with_totals: bool) -> ModelStatus:
         running=sum(len(worker.assignments) for worker in workers if worker.is_local),
         handed_on=fleet.counters.num_handed_on,
         totals=fleet.counters.totals() if with_totals else None,
+        formats=sorted(fleet.formats) or list(filter(None, [served.weights])),
     )
 
 

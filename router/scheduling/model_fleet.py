@@ -39,10 +39,10 @@ class ModelFleet:
     """One model, whose queue counts towards `queued`, the load of several.
 
     `desired_workers` is the request of operators, which counts while it `is_loaded`, or that of its load, for the
-    `scaling_reason`, unless it `is_size_fixed` by an operator. Its workers have `num_slots` each. It `is_loading` from
-    the job that had it loaded until a worker is ready, and has no job since `idle_since`. One that `is_called` is
-    loaded for an operator, without a job; `waiting_since` then, it waits for memory that busy models hold.
-    `load_failure` is the last one since it had a worker.
+    `scaling_reason`, unless it `is_size_fixed` by an operator. Its workers have `num_slots` each, and had `formats` of
+    weights and kernels. It `is_loading` from the job that had it loaded until a worker is ready, and has no job since
+    `idle_since`. One that `is_called` is loaded for an operator, without a job; `waiting_since` then, it waits for
+    memory that busy models hold. `load_failure` is the last one since it had a worker.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class ModelFleet:
         self.idle_since: float | None = None
         self.waiting_since: float | None = None
         self.load_failure: LoadFailure | None = None
+        self.formats: set[str] = set()
 
     @property
     def name(self) -> str:

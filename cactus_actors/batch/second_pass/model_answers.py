@@ -14,7 +14,9 @@ REASON = "second pass"
 """Of an answer of a second pass; in the path of a line, the gate of the model before it."""
 
 
-def body_of_model(request: BodyRequest, result: Result, model: str) -> dict[str, Any]:
+def body_of_model(
+    request: BodyRequest, result: Result, model: str, system_fingerprint: str | None = None
+) -> dict[str, Any]:
     """The body of a model's answer; its path has the model alone."""
     tier = HandoffTier(
         model=model,
@@ -25,7 +27,7 @@ def body_of_model(request: BodyRequest, result: Result, model: str) -> dict[str,
     )
     handoff = msgspec.structs.replace(result.handoff, path=[tier], model=model)
     result = msgspec.structs.replace(result, handoff=handoff, model=model)
-    return completion_body(request, [result], completion_id="", created=0)
+    return completion_body(request, [result], completion_id="", created=0, system_fingerprint=system_fingerprint)
 
 
 def answered_by_model(body: dict[str, Any], answered: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def answered_by_model(body: dict[str, Any], answered: dict[str, Any]) -> dict[st
         return body
     before[-1]["gate"] = before[-1]["gate"] or REASON
     handoff = {**answered["handoff"], "path": [*before, *path]}
-    kept = {name: body[name] for name in ("id", "created", "system_fingerprint")}
+    kept = {name: body[name] for name in ("id", "created")}
     return {**answered, **kept, "handoff": handoff}
 
 

@@ -19,6 +19,7 @@ from cactus_actors.batch.second_pass.left_jobs import first_job, wanted_lines
 from cactus_actors.batch.second_pass.model_answers import REASON, body_of_model
 from cactus_actors.batch.second_pass.pass_outcomes import PassOutcome
 from cactus_actors.batch.second_pass.pass_record import PassObserver, PassRecord, SecondPassProgress
+from cactus_actors.batch.system_fingerprints import SystemFingerprints
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError, ModelNotFound
 
@@ -43,6 +44,7 @@ class ModelPass:
         self._form: Format = form
         self._record = record
         self._observe = observe
+        self._fingerprints = SystemFingerprints(client)
         self._jobs = LineJobs(client, request.limits, request.account)
         self._reading = asyncio.Lock()
         self._progress = SecondPassProgress()
@@ -87,7 +89,8 @@ class ModelPass:
             return PassOutcome(custom_id=line.custom_id, status="failed", reason=reason)
         if may_be_left_again:
             result = left_to_second_pass(result)
-        body = body_of_model(request, result, self._second.name)
+        fingerprint = await self._fingerprints.of(self._second.name)
+        body = body_of_model(request, result, self._second.name, fingerprint)
         return PassOutcome(custom_id=line.custom_id, status="completed", reason=REASON, body=body)
 
     def _job_id(self, left: LeftLine, attempt: int) -> str:

@@ -53,7 +53,7 @@ async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest]
     if asked.stream:
         # llama.cpp's text chunks have no fingerprint
         is_llama_cpp = asked.endpoint == "completion" and asked.submits[0].profile == "llamacpp"
-        fingerprint = None if is_llama_cpp else gateway.fingerprint
+        fingerprint = None if is_llama_cpp else gateway.fingerprint_of(asked.model)
         chunks = chunks_of(asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint)
         return await streamed_answer(gateway, request, identity, jobs.submits, chunks, names=jobs.names)
 
@@ -63,7 +63,7 @@ async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest]
             results,
             completion_id=completion_id,
             created=created,
-            system_fingerprint=gateway.fingerprint,
+            system_fingerprint=gateway.fingerprint_of(results[0].model),
         )
 
     return await whole_answer(gateway, request, identity, jobs.submits, render, names=jobs.names)

@@ -26,8 +26,8 @@ ENTRY: dict[str, Any] = {
 
 def of_two_models(status: Status) -> Status:
     """The status of a service with both models, and an adapter of the first."""
-    small = ModelStatus(name="small", aliases=["little"], **ENTRY)
-    large = ModelStatus(name="large", aliases=["big"], **ENTRY)
+    small = ModelStatus(name="small", aliases=["little"], formats=["int4-avx2"], **ENTRY)
+    large = ModelStatus(name="large", aliases=["big"], formats=["float32-avx2"], **ENTRY)
     poems = AdapterStatus(name="poems", path="/poems", model="small")
     return msgspec.structs.replace(status, models=[small, large], adapters=[poems])
 

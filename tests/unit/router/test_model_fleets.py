@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from cactus_actors.config_models import AdapterSetting
 from cactus_actors.protocol.messages import Accepted, Scale, Scaling, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.system_fingerprint import system_fingerprint
 from cactus_actors.protocol.worker_messages import Finish, Refused, Welcome
 from cactus_actors.router.effects import SendWorker
 from cactus_actors.router.state.served_model import ServedModel
@@ -146,6 +148,23 @@ def test_counts_are_by_model_and_in_all(router: RouterHarness) -> None:
     assert (ended, generated) == ([1, 2], [2, 4])
     assert (status.totals.ended["length"], status.totals.generated_tokens) == (3, 6)
     assert sum(status.totals.queue_seconds.counts) == 3
+
+
+def test_a_fingerprint_has_the_formats_of_the_model_alone_also_when_its_workers_are_gone() -> None:
+    router = RouterHarness(models=(MODELS[0], dataclasses.replace(MODELS[1], weights="float32")))
+    small = router.connect("small-1", served_as="small", fingerprint="5", weights="int4", kernels="avx2")
+
+    def told(model: str | None) -> str:
+        status = router.core.status(router.now)
+        return system_fingerprint(status, model).removeprefix(f"cactus_{status.version}_")
+
+    for lose in (lambda: router.lose(small), lambda: None):
+        assert {told(model) for model in (None, "small", "tiny")} == {"5_int4-avx2"}
+        assert {told(model) for model in ("large", "big", "poems", "big:poems")} == {"1_float32"}
+        assert told("cascade") == "5_int4-avx2_1_float32"
+        lose()
+    router.connect("large-1", served_as="large", fingerprint="1", weights="float32", kernels="avx2")
+    assert told("large") == "1_float32-avx2"
 
 
 def test_jobs_of_the_journal_find_their_models_and_a_model_that_is_gone_ends_them() -> None:

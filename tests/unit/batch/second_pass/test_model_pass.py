@@ -93,6 +93,8 @@ def test_the_lines_that_failed_a_gate_are_answered_by_the_other_model(runs: Runs
         assert list(body) == list(was)
         assert (body["id"], body["created"], body["seed"]) == (was["id"], was["created"], was["seed"])
         assert body["choices"][0]["text"].startswith(f"PROMPT {number}")
+        assert was["system_fingerprint"].endswith("_f_int4-avx2")
+        assert body["system_fingerprint"].endswith("_f_float32-avx2")
         handoff = body["handoff"]
         assert (body["model"], body["cloud_handoff"], handoff["status"]) == ("large", False, "none")
         small, large = handoff["path"]
