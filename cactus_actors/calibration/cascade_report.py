@@ -118,6 +118,8 @@ def cascade_lines(report: CascadeReport, bound: Bound) -> Iterator[str]:
     yield f"{report.num_tested} questions; the others chose which thresholds to test."
     if any(tier.threshold is None for tier in report.tiers):
         yield "A model without a threshold answers nothing: leave it out."
+    elif not all(tier.kept for tier in report.tiers):
+        yield "A model that answers nothing costs and gains nothing: calibrate without it."
     yield "In cactus.toml:"
     if report.first_gate_tokens is not None:
         yield from configuration_lines(report.signal, report.first_gate_tokens)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cactus_actors.calibration.fitting import MIN_EACH
 from cactus_actors.calibration.gate_replay import FirstGate
-from cactus_actors.calibration.report import Calibration, SignalReport
+from cactus_actors.calibration.report import NEW_PROBABILITY, NEW_PROBE, NEW_PROMPT, Calibration, SignalReport
 from cactus_actors.calibration.thresholds import CONFIDENCE, Cut, ThresholdTarget
 
 WARNING = (
@@ -26,6 +27,9 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
         yield f"{line} {of_all:>6}" if has_second else line
     for signal in calibration.signals:
         yield _line(signal, target)
+    if missing := _missing_rows(calibration):
+        yield f"There is no row {', '.join(missing)}: it needs {MIN_EACH} right and"
+        yield f"{MIN_EACH} wrong answers without the part that is judged."
     if calibration.accuracy in (0.0, 1.0):
         kind = "right" if calibration.accuracy else "wrong"
         yield f"There is no AUROC: all answers are {kind}, so nothing tells right from wrong."
@@ -44,6 +48,17 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
             yield "Or before the answer, with the new probe of prompts as prompt_probe_file:"
             yield '  gate = "prompt"'
             yield f"  prompt_threshold = {found.prompt_threshold:.6g}"
+
+
+def _missing_rows(calibration: Calibration) -> list[str]:
+    """The rows of fits that could not be judged by answers without which they were fitted."""
+    fits = {
+        NEW_PROBE: calibration.probe,
+        NEW_PROBABILITY: calibration.probability,
+        NEW_PROMPT: calibration.prompt_probe,
+    }
+    rows = {signal.name for signal in calibration.signals}
+    return [name for name, fit in fits.items() if fit is not None and name not in rows]
 
 
 def configuration_lines(signal: str, first_gate_tokens: int) -> Iterator[str]:

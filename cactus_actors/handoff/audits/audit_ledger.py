@@ -88,10 +88,11 @@ class AuditLedger:
         self.state.outcomes["failed" if has_failed else "skipped"] += 1
 
     def add(self, verdict: Verdict, signal: float, *, is_kept: bool = True) -> None:
-        """Record the verdict of the audit `next_id`; an unjudged one that is not kept cannot be judged later."""
+        """Record the verdict of the audit `next_id`; an unjudged one that is not kept for a person is skipped."""
         state = self.state
         if verdict == "unjudged":
             state.verdicts += "u" if is_kept else "-"
+            state.outcomes["skipped"] += not is_kept
         else:
             state.outcomes[verdict] += 1
             state.verdicts += _LETTERS[verdict]

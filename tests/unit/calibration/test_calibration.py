@@ -22,7 +22,7 @@ from cactus_actors.calibration import (
     read_examples,
     run_examples,
 )
-from cactus_actors.calibration.fitting import cross_validated_probes, fitted_probe
+from cactus_actors.calibration.fitting import MIN_EACH, cross_validated_probes, fitted_probe
 from cactus_actors.calibration.plotting import write_plot
 from cactus_actors.calibration.report import NEW_PROBE
 from cactus_actors.calibration.report_table import report_lines
@@ -361,6 +361,16 @@ def test_the_table_shows_how_many_answers_an_estimate_has() -> None:
     assert f"90.9% {low * 100:.1f}-{high:.1%} 40 of 44" in lines["entropy"]
     assert "a measure" in lines["entropy_max"]
     assert any(line.startswith("Estimates from these answers") for line in lines)
+
+
+def test_fits_that_no_other_answers_can_judge_have_no_row_but_a_line() -> None:
+    doubts = random.Random(0)
+    answers = [judged(number % 3 > 0, doubts.random()) for number in range(MIN_EACH * 3)]
+    calibration = Calibration.of(answers, ThresholdTarget(precision=0.5), probability_of=("entropy",))
+    assert calibration.probe is not None
+    lines = list(report_lines(calibration, ThresholdTarget(precision=0.5)))
+    assert "There is no row new probe, new probability: it needs 10 right and" in lines
+    assert not any("new probe" in line for line in lines_of(answers * 2, ThresholdTarget(precision=0.5)) if "row" in line)
 
 
 def test_the_table_of_many_answers_and_a_second_service_fits_a_terminal() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cactus_actors.calibration.bound_scores import Bound
 from cactus_actors.calibration.cascade_granting import Bools, Floats, grant_cascade, outcome_of
+from cactus_actors.calibration.cascade_report import CascadeReport, TierReport, cascade_lines
 
 COSTS = (0.0, 0.1, 1.0)
 MAX_ERROR = 0.05
@@ -94,3 +96,14 @@ def test_other_shapes_and_values_are_refused(
 def test_shares_outside_of_0_and_1_are_refused() -> None:
     with pytest.raises(ValueError, match="max_error must be between 0 and 1"):
         grant_cascade([[0.5]], [[True]], (0.0, 1.0), max_error=1.0)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "kept", "words"),
+    [(0.5, 0.2, ""), (0.5, 0.0, "A model that answers nothing costs"), (None, 0.0, "A model without a threshold")],
+)
+def test_a_model_that_answers_nothing_is_pointed_out(threshold: float | None, kept: float, words: str) -> None:
+    tiers = (TierReport("small", 0.8, 0.1, 0.9, 0.7), TierReport("large", 0.9, 0.2, threshold, kept))
+    report = CascadeReport("entropy", 1, tiers, True, 0.3, 0.3 - kept, 1.0, 100, 70, 1)
+    found = [line for line in cascade_lines(report, Bound(MAX_ERROR, 0.95, "entropy")) if line.startswith("A model")]
+    assert [line[: len(words)] for line in found] == [words] * bool(words)

@@ -94,6 +94,7 @@ def test_a_label_is_taken_once_and_only_by_an_answer_that_waits() -> None:
     assert audits.label(AuditLabel(3, "skip"))
     audits.look_again()
     assert (audits.state.verdicts, audits.totals().monitored) == ("wr--", 2)
+    assert audits.totals().outcomes == {"right": 1, "wrong": 1, "failed": 0, "skipped": 1}
 
 
 @pytest.mark.parametrize(
