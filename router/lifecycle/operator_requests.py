@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from cactus_actors.config_models import excess_bytes
 from cactus_actors.config_scaling import MAX_WORKERS
-from cactus_actors.protocol.errors import InvalidRequest, PermissionDenied
+from cactus_actors.protocol.errors import InvalidRequest, Overloaded, PermissionDenied
 from cactus_actors.protocol.messages import Restart, Restarting, Scale, Scaling, Status, StatusRequest
 from cactus_actors.protocol.service_status import AdapterStatus, ModelStatus
 from cactus_actors.protocol.totals import Held
@@ -23,7 +24,7 @@ class OperatorRequests:
     def answer(
         self, request: StatusRequest | Scale | Restart, caller: Caller, now: float
     ) -> Status | Scaling | Restarting:
-        """The answer to a request; raises PermissionDenied, InvalidRequest, ModelNotFound."""
+        """The answer to a request; raises PermissionDenied, InvalidRequest, ModelNotFound, Overloaded."""
         if isinstance(request, StatusRequest):
             status = self.status(request, now)
             return status if caller.role == "operator" else _without_tenants(status)
@@ -53,8 +54,21 @@ class OperatorRequests:
                 f"max_model_bytes is {max_bytes}, and {request.num_workers} workers of {fleet.name} take {num_bytes}",
                 param="num_workers",
             )
+        if max_bytes is not None and fleet.is_loaded and request.num_workers > fleet.desired_workers:
+            busy = [
+                it.placed(it.wanted_workers) for it in self._state.fleets if it is not fleet and it.idle_since is None
+            ]
+            placed = [it for it in (fleet.placed(request.num_workers), *busy) if it is not None]
+            if excess_bytes(placed, max_bytes):
+                raise Overloaded(
+                    f"max_model_bytes is {max_bytes}: {request.num_workers} workers of {fleet.name} do not fit beside the "
+                    "models that are busy",
+                    param="num_workers",
+                    retry_after=1.0,
+                )
         fleet.desired_workers, fleet.is_called = request.num_workers, not fleet.is_loaded
         fleet.is_size_fixed = fleet.served.size is not None
+        fleet.idle_since = None  # others make room for it
         return Scaling(num_workers=request.num_workers, request_id=request.request_id)
 
     def check(self, caller: Caller) -> None:

@@ -370,7 +370,9 @@ def test_fits_that_no_other_answers_can_judge_have_no_row_but_a_line() -> None:
     assert calibration.probe is not None
     lines = list(report_lines(calibration, ThresholdTarget(precision=0.5)))
     assert "There is no row new probe, new probability: it needs 10 right and" in lines
-    assert not any("new probe" in line for line in lines_of(answers * 2, ThresholdTarget(precision=0.5)) if "row" in line)
+    assert not any(
+        "new probe" in line for line in lines_of(answers * 2, ThresholdTarget(precision=0.5)) if "row" in line
+    )
 
 
 def test_the_table_of_many_answers_and_a_second_service_fits_a_terminal() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.config_models import ModelMemory
-from cactus_actors.protocol.messages import Accepted, Scale, Submit
+from cactus_actors.protocol.messages import Accepted, Scale, Scaling, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye
 from cactus_actors.router.state.served_model import ServedModel
@@ -173,3 +173,23 @@ def test_no_idle_model_is_unloaded_whose_node_has_room() -> None:
         "b": True,
         "c": True,
     }
+
+
+def test_a_loaded_model_is_scaled_up_only_beside_the_busy_ones(router: RouterHarness) -> None:
+    submit(router, 1, "b")
+    follow(router)
+    error = error_of(router.client(Scale(num_workers=4, model="a", request_id="r"))[0])
+    assert (error.status, error.message) == (
+        429,
+        "max_model_bytes is 100: 4 workers of a do not fit beside the models that are busy",
+    )
+    for num_workers in (3, 2):
+        [scaling] = router.client(Scale(num_workers=num_workers, model="a", request_id="r"))
+        assert scaling == Scaling(num_workers=num_workers, request_id="r")
+        follow(router)
+        assert states(router) == {"a": "ready", "b": "ready", "c": "idle", "large": "idle"}
+    finish(router, 1)
+    follow(router)
+    router.client(Scale(num_workers=4, model="a", request_id="r"))
+    follow(router)
+    assert states(router) == {"a": "ready", "b": "idle", "c": "idle", "large": "idle"}
