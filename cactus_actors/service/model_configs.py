@@ -58,6 +58,13 @@ def _check_names(config: ServeConfig) -> None:
         if name in seen:
             raise ConfigurationInvalid(f"models: two of them have the name {name!r}", param="models")
         seen.add(name)
+    for entry in config.models:
+        of_others = seen - {entry.name, *entry.aliases}
+        for adapter in entry.lora:
+            if (name := adapter.partition("=")[0]) in of_others:
+                raise ConfigurationInvalid(
+                    f"models: the adapter {name!r} of {entry.name} has the name of another model", param="models"
+                )
 
 
 def _check_cascade(config: ServeConfig) -> None:

@@ -59,6 +59,8 @@ class AdapterRequests:
             raise InvalidRequest(f"{name[:80]!r} is no name of an adapter: {NAME_RULE}", param="name")
         if name in fleet.served.names:
             raise InvalidRequest(f"{name!r} is the name of the model itself", param="name")
+        if self._fleets.has(name):
+            raise InvalidRequest(f"{name!r} is the name of another model", param="name")
         if self._state.settings.cascade.is_named_by(name):
             raise InvalidRequest(f"{name!r} is the name of the cascade", param="name")
         if not path.startswith("/"):

@@ -270,6 +270,10 @@ class ModelFleets:
             raise ModelNotFound(f"{wanted}; models of this service: {', '.join(self._by_name)}", param=param)
         return fleet
 
+    def has(self, name: str) -> bool:
+        """True if a model has the name, or the alias."""
+        return name in self._by_served_name
+
     def requested(self, model: str | None) -> ModelFleet:
         """The fleet of a request's `model`: a name, an alias, an adapter of one, or the cascade; raises ModelNotFound.
 

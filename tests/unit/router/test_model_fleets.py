@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.config_models import AdapterSetting
-from cactus_actors.protocol.messages import Accepted, Scale, Scaling, StatusRequest, Submit
+from cactus_actors.protocol.messages import Accepted, LoadAdapter, Scale, Scaling, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.system_fingerprint import system_fingerprint
 from cactus_actors.protocol.worker_messages import Finish, Refused, Welcome
@@ -117,6 +117,12 @@ def test_a_worker_may_change_its_model(router: RouterHarness) -> None:
     assert Welcome(7) in [it.message for it in effects if isinstance(it, SendWorker) and it.identity == b"new"]
     models = [(worker.worker_id, worker.model) for worker in router.core.status(router.now).workers]
     assert models == [("small-1", "small"), ("large-1", "small")]
+
+
+@pytest.mark.parametrize("name", ["small", "tiny"])
+def test_an_adapter_has_no_name_of_another_model(router: RouterHarness, name: str) -> None:
+    message = LoadAdapter(name=name, path="/poems", model="large", request_id="r")
+    assert error_of(router.client(message)[0]).message == f"{name!r} is the name of another model"
 
 
 def test_each_model_is_scaled_by_its_name(router: RouterHarness) -> None:

@@ -58,6 +58,10 @@ def test_without_entries_the_configuration_is_that_of_the_only_model() -> None:
         ({"models": [{"name": "a"}, {"name": "a"}]}, "two of them have the name 'a'"),
         ({"models": [{"name": "a"}, {"name": "b", "aliases": ["a"]}]}, "two of them have the name 'a'"),
         ({"models": [{"name": "a:b"}]}, "'a:b' is no name of a model"),
+        (
+            {"models": [{"name": "a", "lora": ["c=/c"]}, {"name": "b", "aliases": ["c"]}]},
+            "the adapter 'c' of a has the name of another model",
+        ),
         ({"models": [{"name": "a"}], "handoff": {"probe_file": "x"}}, "probe_file is a setting of each"),
     ],
 )
