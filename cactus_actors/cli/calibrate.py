@@ -64,6 +64,10 @@ def calibrate(
             help="The first gate of --max-error, in tokens, 0 for the end alone; by default the one of the service.",
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model that is asked, in a service of several; by default the first."),
+    ] = None,
     cascade: Annotated[
         str | None,
         typer.Option(
@@ -157,7 +161,7 @@ def calibrate(
         raise typer.BadParameter("--probability is fitted to another signal")
     bound = None if max_error is None else Bound(max_error, level, signal, first_gate)
     fits = [("--probe", probe), ("--probability", probability), ("--prompt-probe", prompt_probe)]
-    tiers = tiers_of(cascade, costs, bound, [("--plot", plot), *fits, ("--second", second)])
+    tiers = tiers_of(cascade, costs, bound, [("--model", model), ("--plot", plot), *fits, ("--second", second)])
     if plot is not None:
         check_plotting()
     for path in filter(None, (plot, probe, probability, prompt_probe)):
@@ -165,12 +169,14 @@ def calibrate(
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
     if bound is not None and tiers is not None:
-        asyncio.run(check_served(tiers.models, endpoint, stream_endpoint, key_file))
+        asyncio.run(check_served(tiers.models, "--cascade", endpoint, stream_endpoint, key_file))
         asked = [_Asked(endpoint, stream_endpoint, model) for model in tiers.models]
         answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
         print_cascade(CascadeReport.of(tiers.models, answered, tiers.costs, bound), bound, as_json=as_json)
         return
-    asked = [_Asked(endpoint, stream_endpoint), *([_Asked(second)] if second else [])]
+    if model is not None:
+        asyncio.run(check_served([model], "--model", endpoint, stream_endpoint, key_file))
+    asked = [_Asked(endpoint, stream_endpoint, model), *([_Asked(second)] if second else [])]
     answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
     calibration = Calibration.of(
         answered[0],

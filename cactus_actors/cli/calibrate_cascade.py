@@ -46,17 +46,19 @@ def tiers_of(
     return Tiers(models, given)
 
 
-async def check_served(models: list[str], endpoint: str, stream_endpoint: str | None, key_file: str | None) -> None:
-    """Raise InvalidRequest unless these are different models of the service."""
+async def check_served(
+    models: list[str], option: str, endpoint: str, stream_endpoint: str | None, key_file: str | None
+) -> None:
+    """Raise InvalidRequest unless the models of an option are different ones of the service."""
     from cactus_actors.client import AsyncClient
     from cactus_actors.client.served_model_names import model_names
     from cactus_actors.protocol.errors import InvalidRequest
 
     async with AsyncClient(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         status = await client.status()
-    names = [model_names(model, status, "--cascade").name for model in models]
+    names = [model_names(model, status, option).name for model in models]
     if len(set(names)) < len(names):
-        raise InvalidRequest("--cascade: two of the names are of one model", param="--cascade")
+        raise InvalidRequest(f"{option}: two of the names are of one model", param=option)
 
 
 def print_cascade(report: CascadeReport, bound: Bound, *, as_json: bool) -> None:

@@ -61,8 +61,8 @@ class OperatorRequests:
             placed = [it for it in (fleet.placed(request.num_workers), *busy) if it is not None]
             if excess_bytes(placed, max_bytes):
                 raise Overloaded(
-                    f"max_model_bytes is {max_bytes}: {request.num_workers} workers of {fleet.name} do not fit beside the "
-                    "models that are busy",
+                    f"max_model_bytes is {max_bytes}: {request.num_workers} workers of {fleet.name} do not fit beside "
+                    "the models that are busy",
                     param="num_workers",
                     retry_after=1.0,
                 )

@@ -146,6 +146,7 @@ def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
         (["--max-error", "0.1", "--cascade", "a", "--costs", "1"], "takes 2 numbers"),
         (["--max-error", "0.1", "--cascade", "a", "--costs", "1,nan"], "takes 2 numbers"),
         (["--max-error", "0.1", "--cascade", "a", "--costs", "1,x"], "takes numbers"),
+        (["--max-error", "0.1", "--cascade", "a", "--model", "a"], "--model is about one model"),
         (["--max-error", "0.1", "--cascade", "a", "--plot", "p.png"], "--plot is about one model"),
         (["--max-error", "0.1", "--cascade", "a", "--prompt-probe", "p.json"], "--prompt-probe is about one model"),
         (["--max-error", "0.1", "--cascade", "a", "--probability", "p.json"], "--probability is about one model"),
@@ -158,6 +159,22 @@ def test_calibrate_refuses_what_is_no_cascade(
     refused = cactus("calibrate", "data.jsonl", *flags)
     assert (refused.exit_code, message in " ".join(refused.stderr.replace("│", "").split())) == (2, True)
     assert not router.received_of(Submit)
+
+
+def test_one_of_several_models_is_asked_by_its_name(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer_with_entropy(monkeypatch, lambda _: 0.1)
+    serve_two_models(monkeypatch)
+    (tmp_path / "data.jsonl").write_text('{"question": "0", "contains": "w1"}')
+    with pytest.raises(InvalidRequest, match="--model: no model 'huge'; models of this service: small, large"):
+        cactus("calibrate", "data.jsonl", "--model", "huge")
+    assert router.received_of(Submit) == []
+    assert cactus("calibrate", "data.jsonl", "--model", "big").exit_code == 0
+    assert [submit.model for submit in router.received_of(Submit)] == ["big"]
 
 
 def test_the_models_of_a_cascade_are_different_ones_of_the_service(
