@@ -10,7 +10,7 @@ from docs.generate.helm_chart import rendered_chart
 KUBERNETES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 MANIFESTS: dict[str, Mapping[str, object]] = {
     "one-pod.yaml": {},
-    "ray-cluster.yaml": {"ray": {"enabled": True}},
+    "ray-cluster.yaml": {"ray": {"enabled": True}, "workers": "1:16"},
 }
 """The files of deploy/kubernetes, and the values of the chart that give each of them."""
 
