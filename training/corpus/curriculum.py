@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from training.corpus import longchats, tools
+from training.corpus.composed_calls import composed_call, composed_result
 from training.corpus.cores import arithmetic, counting, followups, instructions, rhymes, talk
 from training.corpus.cores.core import Core
 from training.corpus.cores.relations import FACT_KINDS, fact_core, several_facts
@@ -59,6 +60,8 @@ CORES: Mapping[str, MakeCore] = {
 _COMBINED = (*FACT_KINDS, *FACT_KINDS, *arithmetic.MAKERS, *arithmetic.MAKERS, "rhyme")
 _SHORTENED_RATE = 0.45
 _TOOL_CONTEXT_RATE = 0.15
+# The share of calls, and of results, that are composed of several arguments or fields, once the noise is full.
+_COMPOSED_RATE = 0.55
 # How often a question stands beside another one that is rejected, and of what kind the other is.
 _REJECTION_RATE = 0.06
 _REJECTING = (*FACT_KINDS, *arithmetic.MAKERS, "list", "rhyme", "count", "repeat", "uppercase")
@@ -104,7 +107,7 @@ def shares(progress: float) -> dict[str, float]:
         SEVERAL: 0.17,
         followups.KIND: 0.105,
         "tool calls": 0.21,
-        "tool results": 0.012,
+        "tool results": 0.025,
         "no tool needed": 0.015,
         "drill": max(0.0, 0.3 - 3 * progress),
     }
@@ -180,7 +183,8 @@ def followup(rng: Random, strength: float, held_out: bool = False) -> Sample:
 
 def _tool_call(rng: Random, difficulty: float, strength: float) -> Sample:
     """A tool call whose request is typed with mistakes now and then, never in the values."""
-    sample = tools.tool_call(rng, False, difficulty)
+    is_composed = rng.random() < _COMPOSED_RATE * strength
+    sample = composed_call(rng, difficulty) if is_composed else tools.tool_call(rng, False, difficulty)
     call = tools.parsed_call(sample.wanted)
     assert call is not None
     values = [str(value) for value in call[1].values()]
@@ -216,7 +220,8 @@ def _drawn(kind: str, rng: Random, progress: float) -> Sample:
         case "tool calls":
             return _tool_call(rng, hardest, noise)
         case "tool results":
-            return tools.tool_result(rng, False)
+            is_composed = rng.random() < _COMPOSED_RATE * noise
+            return composed_result(rng) if is_composed else tools.tool_result(rng, False)
         case "no tool needed":
             other = worded(CORES[rng.choice(("small talk", *FACT_KINDS))], rng, noise)
             return tools.no_tool(rng, False, other)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import islice
+from random import Random
 
+from training.corpus.composed_calls import composed_call
 from training.corpus.curriculum import (
     REWORDED_KINDS,
     long_training_samples,
     reworded_evaluation_samples,
     training_samples,
 )
+from training.corpus.instructions import NUMBER_WORDS
 from training.corpus.registry import EVALUATED_KINDS, evaluation_samples
 from training.corpus.sample import Sample
+from training.corpus.tools import parsed_call
 from training.corpus.wording.grammar import normalised
 
 
@@ -69,3 +73,21 @@ def test_evaluation_sums_use_term_pairs_that_are_not_in_the_training_corpus() ->
         assert len(evaluated) > 50
         assert not trained & evaluated
     assert len(trained) > 300
+
+
+def test_composed_calls_give_all_required_arguments_and_only_values_that_the_request_has() -> None:
+    rng = Random(5)
+    num_optional = 0
+    for sample in (composed_call(rng) for _ in range(400)):
+        call = parsed_call(sample.wanted)
+        assert call is not None
+        name, arguments = call
+        schema = next(tool["function"] for tool in sample.tools if tool["function"]["name"] == name)["parameters"]
+        assert set(schema["required"]) <= set(arguments) <= set(schema["properties"])
+        num_optional += len(arguments) - len(schema["required"])
+        request = str(sample.prompt[-1]["content"])
+        for value in arguments.values():
+            in_words = NUMBER_WORDS[value] if isinstance(value, int) and value < len(NUMBER_WORDS) else ""
+            said = str(value)
+            assert said in request or said[:1].upper() + said[1:] in request or (in_words and in_words in request)
+    assert num_optional > 40

@@ -7,21 +7,24 @@ from collections.abc import Collection
 from random import Random
 
 from training.corpus.wording.misspellings import CONTRACTIONS, MISSPELLINGS
-from training.corpus.wording.spelling import misspelt, typo
+from training.corpus.wording.spelling import by_ear, misspelt, typo
 
 _WORDS = re.compile(r"[A-Za-z']+|[^A-Za-z']+")
 # The share of misspelt words: in every fourth spoilt text it is nearly half.
 TYPO_RATES = (0.08, 0.15, 0.15, 0.25, 0.3, 0.45, 0.45)
 RUN_TOGETHER_RATE = 0.12
 _LEAST_LETTERS = 4
-_LEAST_ENTITY_LETTERS = 5
+_LEAST_ENTITY_LETTERS = 4
+# Entities are misspelt more rarely than other words, and never so much that they cannot be read.
+_ENTITY_RATE = 0.5
+_ENTITY_BY_EAR_RATE = 0.4
 _ARTICLES = re.compile(r"\b(?:the|a|an) ", re.IGNORECASE)
 _GAPS = re.compile(r"(?<=[a-z]) (?=[a-z])")
 _AUXILIARIES = re.compile(r"\b(?:is|are|does|do) ", re.IGNORECASE)
 
 
 def with_typos(text: str, rng: Random, rate: float, entities: Collection[str], known: Collection[str]) -> str:
-    """Misspell words at this rate, words of entities at a third of it, and never into another known word."""
+    """Misspell words at this rate, words of entities at half of it, and never into another known word."""
     spared = {word.strip(".,?!:;\"'()").lower() for entity in entities for word in entity.split()}
     parts = _WORDS.findall(text)
     for place, word in enumerate(parts):
@@ -29,8 +32,8 @@ def with_typos(text: str, rng: Random, rate: float, entities: Collection[str], k
             continue
         small = word.lower()
         if small in spared:
-            if len(word) >= _LEAST_ENTITY_LETTERS and rng.random() < rate / 3:
-                spoilt = typo(word, rng)
+            if len(word) >= _LEAST_ENTITY_LETTERS and rng.random() < rate * _ENTITY_RATE:
+                spoilt = by_ear(word, rng) if rng.random() < _ENTITY_BY_EAR_RATE else typo(word, rng)
                 if spoilt.lower() not in known:
                     parts[place] = spoilt
         elif rng.random() < rate:
