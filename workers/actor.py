@@ -188,6 +188,7 @@ class WorkerActor:
             node=socket.gethostname(),
             phase=self._progress.phase,
             share_done=self._progress.share_done,
+            num_compiled=self._progress.num_compiled,
         )
 
     def _serve(self, core: WorkerSession, link: RouterLink) -> str:

@@ -18,11 +18,15 @@ TEXTS: dict[PhaseName, str] = {
 
 @dataclass(frozen=True)
 class StartPhase:
-    """The phase of an actor's start; `share_done` is the completed share, if known."""
+    """The phase of an actor's start; `share_done` is the completed share, if known.
+
+    `num_compiled` rises with each compiled function: a slow machine that compiles for minutes makes progress.
+    """
 
     who: str
     name: PhaseName
     share_done: float | None = None
+    num_compiled: int = 0
 
     @property
     def text(self) -> str:

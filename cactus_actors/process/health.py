@@ -39,7 +39,8 @@ LoadingPhase = Literal["loading", "packing", "compiling"]
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a worker on this `node`; `last_tick_s` is the age of the last iteration of its main loop.
 
-    While `state` is `loading`, `phase` is the phase of the start, and `share_done` the completed share, if known.
+    While `state` is `loading`, `phase` is the phase of the start, and `share_done` the completed share, if known;
+    `num_compiled` functions were compiled so far.
     """
 
     worker_id: str
@@ -49,6 +50,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     phase: LoadingPhase = "loading"
     share_done: float | None = None
+    num_compiled: int = 0
 
 
 class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,8 @@ class LoadingProgress:
         self.phase: LoadingPhase = "loading"
         self.share_done: float | None = None
         """The completed share of the phase, if known."""
+        self.num_compiled = 0
+        """Functions that were compiled so far."""
         self._num_compiling = 0
 
     def on_packed(self, num_bytes: int, total_bytes: int) -> None:
@@ -30,4 +32,5 @@ class LoadingProgress:
     def on_compiling(self, change: int) -> None:
         """Compilation of a function began (1) or ended (-1); compilations nest."""
         self._num_compiling += change
+        self.num_compiled += change < 0
         self.phase = "compiling" if self._num_compiling else "loading"

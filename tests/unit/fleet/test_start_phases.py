@@ -86,3 +86,4 @@ def test_a_worker_reports_compilation_only_while_it_compiles() -> None:
         assert compiled(1) == 2
         assert compiled(2) == 3
     assert seen == ["compiling", "loading"]
+    assert progress.num_compiled == 1
