@@ -161,7 +161,9 @@ def _said(argument: Argument, rng: Random) -> str:
     value = argument.value
     if isinstance(value, int) and value < len(NUMBER_WORDS) and value > 1 and rng.random() < _IN_WORDS_RATE:
         return NUMBER_WORDS[value]
-    return str(value)
+    # The article of a common noun is no part of the name of a place.
+    has_article = argument.slot.kind == "place" and str(value)[0].islower()
+    return f"the {value}" if has_article else str(value)
 
 
 def _required_first(arguments: Sequence[Argument]) -> list[Argument]:

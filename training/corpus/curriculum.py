@@ -14,6 +14,7 @@ from training.corpus.cores.relations import FACT_KINDS, fact_core, several_facts
 from training.corpus.cores.stories import story
 from training.corpus.cores.unknown import KIND as UNKNOWN
 from training.corpus.cores.unknown import unknown
+from training.corpus.cores.whole_lists import whole_list
 from training.corpus.sample import Sample, assistant, exchange, user
 from training.corpus.wording.combination import joined
 from training.corpus.wording.contexts import in_context, rejecting
@@ -31,6 +32,7 @@ TEST_SET = Exclusion(question.question for question in load_test_set())
 MAX_DRAWS = 1000
 # Counting what stands in the message, the number of one thing that it counts, and counting up.
 _COUNTING_WEIGHTS = (60, 20, 20)
+_WHOLE_LIST_RATE = 0.2
 
 
 def _fact_maker(kind: str) -> MakeCore:
@@ -44,11 +46,16 @@ def _count(rng: Random, held_out: bool) -> Core:
     return make(rng, held_out)
 
 
+def _list(rng: Random, held_out: bool) -> Core:
+    """Some members of a kind, or all of them."""
+    return (whole_list if rng.random() < _WHOLE_LIST_RATE else instructions.lists)(rng, held_out)
+
+
 CORES: Mapping[str, MakeCore] = {
     "small talk": talk.talk_core,
     **{kind: _fact_maker(kind) for kind in FACT_KINDS},
     **arithmetic.MAKERS,
-    "list": instructions.lists,
+    "list": _list,
     "repeat": instructions.repeat,
     "count": _count,
     "rhyme": rhymes.rhyme,

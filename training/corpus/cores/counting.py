@@ -43,7 +43,7 @@ LETTERS = grammar(
     How many letters long is [the word|]{s}
     [If|When] I [spell|write] [the word|]{s} how many letters [is that|do I need|do I write]?
     [Can|Could|Would] you [tell me|say|find out] how many letters [there are in|are in] [the word|]{s}
-    [letters|letter count|number of letters] in{s}
+    [letter count|number of letters] in{s}
     * How long, [in letters|counted in letters], is{s}
     * Letters in{s}
     """

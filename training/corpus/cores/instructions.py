@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from training.corpus.argument_values import value_of
 from training.corpus.cores.core import Core
 from training.corpus.cores.relation import grammar
 from training.corpus.instructions import LISTS, NUMBER_WORDS
@@ -314,12 +315,18 @@ def lists(rng: Random, held_out: bool = False) -> Core:
     return Core("list", text[:1].upper() + text[1:], ", ".join(LISTS[name][:number]), (name,))
 
 
+# The kinds of everyday texts that are repeated.
+_ECHOED_KINDS = ("statement", "statement", "errand", "item", "occasion", "title", "foreign", "dish", "noun")
+
+
 def _echoed(rng: Random) -> str:
     """Words in any order, or a sentence with its capitals and marks."""
     draw = rng.random()
-    if draw < 0.3:
+    if draw < 0.2:
         return any_sentence(rng)
-    if draw < 0.6:
+    if draw < 0.45:
+        return str(value_of(rng.choice(_ECHOED_KINDS), rng))
+    if draw < 0.65:
         return " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
     text = SAYINGS.say(rng).format(
         a=rng.choice(COMMON), b=rng.choice(COMMON), name=any_name(rng), n=rng.randint(2, 99), city=any_city(rng)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from random import Random
 
 from training.corpus.cores.core import Core
@@ -10,6 +12,7 @@ from training.corpus.tables.rhymes import RHYMES
 from training.corpus.words import new_word
 
 CHOICE_RATE = 0.12
+_QUOTED_RATE = 0.18
 RHYME_OF = Relation(
     "rhyme",
     {word: rhyme.capitalize() for word, rhyme in RHYMES.items()},
@@ -116,7 +119,15 @@ CHOICES = grammar(
 def rhyme(rng: Random, held_out: bool = False) -> Core:
     if rng.random() < CHOICE_RATE:
         return _chosen(rng, held_out)
-    return RHYME_OF.core(rng, held_out)
+    core = RHYME_OF.core(rng, held_out)
+    return _quoted(core, rng) if rng.random() < _QUOTED_RATE else core
+
+
+def _quoted(core: Core, rng: Random) -> Core:
+    """The question with quotation marks around its word."""
+    mark = rng.choice(('"', '"', "'"))
+    word = " ".join(core.entities)
+    return replace(core, text=re.sub(rf"\b{re.escape(word)}\b", f"{mark}{word}{mark}", core.text, count=1))
 
 
 def _chosen(rng: Random, held_out: bool) -> Core:

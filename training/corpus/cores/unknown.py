@@ -11,6 +11,7 @@ from random import Random
 from training.corpus.cores import animals, countries, impossible, nature, vocabulary
 from training.corpus.cores.arithmetic import beyond
 from training.corpus.cores.core import Core
+from training.corpus.cores.false_deeds import false_deed
 from training.corpus.cores.relation import grammar
 from training.corpus.hedges import hedge
 from training.corpus.phrasing import Phrasing, with_articles
@@ -194,16 +195,18 @@ _EXCLUSIVE = (
     vocabulary.OPPOSITE_OF,
     vocabulary.PLURAL_OF,
 )
-_IMPOSSIBLE_RATE = 0.42
+_IMPOSSIBLE_RATE = 0.5
 
 
 def unknown(rng: Random, held_out: bool = False) -> Core:
     if rng.random() < _IMPOSSIBLE_RATE:
-        match rng.randrange(3):
+        match rng.randrange(4):
             case 0:
                 return impossible.false_premise(rng, _EXCLUSIVE, held_out)
             case 1:
                 return impossible.nonsense(rng, held_out)
+            case 2:
+                return false_deed(rng, held_out)
             case _:
                 return impossible.future(rng, held_out)
     draw = rng.random()

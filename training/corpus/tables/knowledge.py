@@ -199,4 +199,57 @@ The Statue of Liberty is in New York.
 ? [Where|In which city] [can I see|does one find|do I visit|stands] the Statue of Liberty? => where I can see the \
 Statue of Liberty
 ? [Which|What] city [has|is home to|is famous for] the Statue of Liberty? => which city has the Statue of Liberty
+The heart pumps blood.
+? What does [the|a|our|my] heart do[| all day| in the body]? => what the heart does
+? [What is the heart for|What's the job of the heart|What is the heart's job]? => what the heart is for
+William Shakespeare wrote Hamlet.
+? What [did [William|] Shakespeare write|is Shakespeare known for|is Shakespeare famous for]? => what Shakespeare wrote
+Leonardo da Vinci painted the Mona Lisa.
+? What [did Leonardo da Vinci paint|is Leonardo da Vinci known for]? => what Leonardo da Vinci painted
+Alexander Graham Bell invented the telephone.
+? What [did [Alexander Graham|] Bell invent|is Alexander Graham Bell known for]? => what Bell invented
+Isaac Newton discovered gravity.
+? What [did [Isaac|] Newton discover|is Isaac Newton known for]? => what Newton discovered
+Albert Einstein developed the theory of relativity.
+? [What theory|Which theory|What] did [Albert|] Einstein [develop|come up with]? => what Einstein developed
+Beethoven composed the Moonlight Sonata.
+? [What|Which sonata] did Beethoven compose? => what Beethoven composed
+Christopher Columbus sailed to America in 1492.
+? Where did [Christopher|] Columbus sail[| to| in 1492]? => where Columbus sailed
+? [When|In which year] did [Christopher|] Columbus [sail to|reach|get to] America? => when Columbus sailed to America
+Neil Armstrong was the first person on the moon.
+? [What is Neil Armstrong known for|What did Neil Armstrong do first]? => what Neil Armstrong is known for
+A group of lions is called a pride.
+- the [word|name] for [many|several|a bunch of|a family of] lions
+? [What's|What is] [a bunch|a family|a lot] of lions [called|known as]? => what a bunch of lions is called
+A group of wolves is called a pack.
+- the [word|name] for [many|several|a bunch of|a family of] wolves
+? [What's|What is] [a bunch|a family|a lot] of wolves [called|known as]? => what a bunch of wolves is called
+A group of fish is called a school.
+- the [word|name] for [many|several|a bunch of|a lot of] fish
+? [What's|What is] [a bunch|a lot|a crowd] of fish [called|known as]? => what a bunch of fish is called
+A group of cows is called a herd.
+- the [word|name] for [many|several|a bunch of|a lot of] cows
+? [What's|What is] [a bunch|a lot|a field full] of cows [called|known as]? => what a bunch of cows is called
+A group of birds is called a flock.
+- the [word|name] for [many|several|a bunch of|a lot of] birds
+? [What's|What is] [a bunch|a lot|a crowd] of birds [called|known as]? => what a bunch of birds is called
+A group of bees is called a swarm.
+- the [word|name] for [many|several|a bunch of|a lot of] bees
+? [What's|What is] [a bunch|a lot|a cloud] of bees [called|known as]? => what a bunch of bees is called
+Water boils at 100 degrees Celsius.
+? [How hot|How warm] can [liquid|] water get[| before it boils| before it turns into steam]? => how hot water can get
+? [When|At what temperature] does water [turn into|become|change to] steam? => when water turns into steam
+Spiders spin webs.
+? What do spiders [make|build|live in|produce]? => what spiders make
+? [Which|What] [animal|animals] [spin|make|build|spins] webs?
+Bees make honey.
+? [Who|Which animal|Which insects] [makes|make|gives us] honey? => which insects make honey
+? [Where|From where|From which animal] does honey come[| from]? => where honey comes from
+Pandas eat bamboo.
+? [Which|What] [animal|animals] [eat|eats|lives on] bamboo?
+Water is made of hydrogen and oxygen.
+? [What|Which] [is made|consists] of hydrogen and oxygen?
+Penguins live in the south.
+? [Do penguins live|Are penguins found] in the north or [in|] the south?
 """

@@ -65,7 +65,7 @@ how to [<errand>|cook <dish>|grow a <noun>|tie a knot]
 [<Name>'s|Chez <Name>|Casa <Name>|The <Adjective> <Noun>|The <Noun>|<Name>|La Luna|Bella Italia|Golden Wok|Trattoria \
 <Name>]
 = place
-[the airport|the station|the museum|the hotel|the office|home|the harbour|the hospital|the old town|the <noun>]
+[airport|station|museum|hotel|office|harbour|hospital|old town|theatre|city hall|main station|<noun>]
 [{n} [Oak|Mill|King|Park|Church|River|Station|<Noun>] [Street|Road|Lane|Avenue|Square]|<City>|<City> airport]
 = fullname
 [<name>|<name>|<name>|<name> [Smith|Miller|Brown|Garcia|Rossi|Novak|Kim|Weber|Silva|Olsen|Murphy|Tanaka|Dubois]]
@@ -95,8 +95,8 @@ how to [<errand>|cook <dish>|grow a <noun>|tie a knot]
 = code
 [{A}{n}{n}|{A}{A}{n}|{n}{n}|{A}{n}-{n}|{A}-{n}{n}|{n}{A}{A}|#{n}{n}|{A}{A}{A}-{n}]
 = file
-\
-[<noun>|<noun>_<noun>|<noun>-{n}|<adjective>_<noun>|<Noun>{n}|<name>_<noun>|{A}{n}].[pdf|txt|csv|png|jpg|docx|xlsx|md|zip]
+[<noun>|<noun>_<noun>|<noun>-{n}|<adjective>_<noun>|<Noun>{n}].[pdf|txt|csv|png|jpg|docx|xlsx|md|zip]
+[<noun>_<noun>|<name>_<noun>|{A}{n}|<name>].[pdf|txt|csv|png|jpg|docx|xlsx|md|zip|mp3|json|py]
 = email
 [<name>|<name>.<noun>|<noun>|info|{A}.<name>]@[<noun>|example|mail|<adjective><noun>|<city>].[com|org|net|de]
 = language
