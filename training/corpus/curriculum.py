@@ -12,6 +12,7 @@ from training.corpus.cores import arithmetic, counting, followups, instructions,
 from training.corpus.cores.core import Core
 from training.corpus.cores.relations import FACT_KINDS, fact_core, several_facts
 from training.corpus.cores.stories import story
+from training.corpus.cores.thread import KIND as FOLLOW_UPS
 from training.corpus.cores.unknown import KIND as UNKNOWN
 from training.corpus.cores.unknown import unknown
 from training.corpus.cores.whole_lists import whole_list
@@ -112,7 +113,7 @@ def shares(progress: float) -> dict[str, float]:
         "stories": 0.025,
         UNKNOWN: 0.13,
         SEVERAL: 0.17,
-        followups.KIND: 0.105,
+        FOLLOW_UPS: 0.105,
         "tool calls": 0.21,
         "tool results": 0.025,
         "no tool needed": 0.015,
@@ -270,7 +271,7 @@ def long_training_samples(seed: int, shard: int, progress: float) -> Iterator[Sa
         yield longchats.long_chat(rng, False, draw)
 
 
-REWORDED_KINDS = (*(kind for kind in CORES if kind != "stories"), SEVERAL, followups.KIND)
+REWORDED_KINDS = (*(kind for kind in CORES if kind != "stories"), SEVERAL, FOLLOW_UPS)
 
 
 def reworded_evaluation_samples(seed: int, per_kind: int) -> list[Sample]:
@@ -284,7 +285,7 @@ def reworded_evaluation_samples(seed: int, per_kind: int) -> list[Sample]:
         while sum(sample.kind == kind for sample in samples) < per_kind:
             if kind == SEVERAL:
                 sample = several(rng, 0.5, held_out=True)
-            elif kind == followups.KIND:
+            elif kind == FOLLOW_UPS:
                 sample = followup(rng, 0.5, held_out=True)
             else:
                 sample = worded(CORES[kind], rng, 0.5, held_out=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from random import Random
 
 from training.corpus.arithmetic import LARGEST_TERM
@@ -11,15 +10,16 @@ from training.corpus.cores import instructions
 from training.corpus.cores.arithmetic import sums
 from training.corpus.cores.contrasts import PRONOUNS
 from training.corpus.cores.core import Core
+from training.corpus.cores.elliptic_followups import another_calculation, another_word, one_after, sibling_fact
 from training.corpus.cores.relation import UNKNOWN, grammar
 from training.corpus.cores.relations import RELATIONS
 from training.corpus.cores.talk import INTRODUCTIONS
+from training.corpus.cores.thread import KIND, Thread
 from training.corpus.hedges import hedge
 from training.corpus.tables import threads
 from training.corpus.wording.chat_frames import uncapitalised
 from training.corpus.words import COMMON, any_name
 
-KIND = "follow-ups"
 AND_OF = grammar(threads.AND_OF)
 AGAIN = grammar(threads.AGAIN)
 WHO_AM_I = grammar(threads.WHO_AM_I)
@@ -32,17 +32,8 @@ _CHAINED = tuple(relation for relation in RELATIONS if relation.kind != "units")
 _WITH_PRONOUN = tuple(relation for relation in RELATIONS if relation.pronoun is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
-    """Questions that follow one another; only the last is new where a thread is held out."""
-
-    earlier: tuple[Core, ...]
-    last: Core
-
-
 def thread(rng: Random, held_out: bool = False) -> Thread:
-    makers = (_same_relation, _pronoun, _again, _name, _calculated, _uppercase, _why)
-    make = rng.choices(makers, (10, 5, 4, 5, 6, 2, 2))[0]
+    [make] = rng.choices(list(_MAKERS), list(_MAKERS.values()))
     return make(rng, held_out)
 
 
@@ -131,3 +122,18 @@ def _uppercase(rng: Random, held_out: bool) -> Thread:
     text = instructions.ECHO_FRAMES.say(rng).format(x=words)
     opening = Core("repeat", text[:1].upper() + text[1:], words, tuple(words.split()), is_literal=True)
     return Thread((opening,), Core(KIND, IN_UPPERCASE.say(rng, held_out), words.upper()))
+
+
+_MAKERS: Mapping[Callable[[Random, bool], Thread], int] = {
+    _same_relation: 10,
+    _pronoun: 5,
+    _again: 4,
+    _name: 5,
+    _calculated: 4,
+    _uppercase: 2,
+    _why: 2,
+    sibling_fact: 4,
+    another_calculation: 4,
+    one_after: 2,
+    another_word: 3,
+}

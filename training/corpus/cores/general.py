@@ -48,10 +48,8 @@ def _read(text: str) -> list[Fact]:
     return list(facts.values())
 
 
-_FACTS = tuple((fact.answer, *fact.grammars()) for fact in _read(FACTS.rstrip() + WORDINGS))
-
-
-_NAMED_FACTS = tuple((answer, phrases) for answer, phrases, _ in _FACTS if phrases is not None)
+_WORDED = {fact.answer: fact.grammars() for fact in _read(FACTS.rstrip() + WORDINGS)}
+_NAMED_FACTS = tuple((answer, phrases) for answer, (phrases, _) in _WORDED.items() if phrases is not None)
 
 
 def named_fact(rng: Random) -> Core:
@@ -61,7 +59,12 @@ def named_fact(rng: Random) -> Core:
 
 
 def fact(rng: Random, held_out: bool = False) -> Core:
-    answer, phrases, questions = rng.choice(_FACTS)
+    return question_of(rng.choice(list(_WORDED)), rng, held_out)
+
+
+def question_of(answer: str, rng: Random, held_out: bool = False) -> Core:
+    """A question that has this answer, which must be that of a fact."""
+    phrases, questions = _WORDED[answer]
     if phrases is not None and (questions is None or rng.random() < 0.5):
         text = PHRASES.say(rng, held_out).replace("{np}", phrases.say(rng))
     else:
