@@ -56,7 +56,7 @@ def test_the_encoder_and_its_tensors(tmp_path: Path) -> None:
     assert (vision.head_dim, vision.unit, vision.positions_per_side, vision.num_frames) == (12, 8, 6, 2)
     assert (vision.feature_layers, config.num_feature_layers) == ((2, 0), 2)
     assert config.ropes[0].axes == (0, 1, 2, 0, 1, 2, 0, 1)
-    assert [vision.num_tokens(*size) for size in ((8, 8), (80, 16), (12, 8), (8 * 64, 8 * 64))] == [1, 20, None, None]
+    assert [vision.num_tokens(*size) for size in ((8, 8), (80, 16), (12, 8), (8 * 64, 8 * 65))] == [1, 20, None, None]
     shapes = build_graph(family_of_architectures(tmp_path, [QWEN3_VL]), config).tensor_shapes
     assert shapes["visual.patch_embed.proj"] == (24, 3, 2, 4, 4)
     assert shapes["visual.pos_embed"] == (36, 24)
