@@ -16,6 +16,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.random_gguf import add_metadata
 from tests.goldens.encoder_tensors import PARTS, Stored, gemma4_tensors, qwen_tensors, siglip_tensors
 from tests.goldens.to_gguf import Tensors, read_safetensors, write_model
 
@@ -91,13 +92,13 @@ def write_pair(
             for part in writer.kv_data:
                 part.pop(key, None)
             if value is not None:
-                add(writer, key, value)
+                add_metadata(writer, key, value)
 
     write_model(text_config(config), dict(text_tensors(tensors)), pair.text, matrices, write_more)
     writer = gguf.GGUFWriter(pair.mmproj, "clip")
     for key, value in (metadata_of(directory, config) | dict(changes or {})).items():
         if value is not None:
-            add(writer, key, value)
+            add_metadata(writer, key, value)
     for name, values in encoder_tensors(config, tensors, PARTS | dict(names or {})):
         keep = values.ndim == 1 or matrices == "F32" or "position" in name
         writer.add_tensor(name, np.ascontiguousarray(values if keep else values.astype(np.float16)))
@@ -269,18 +270,3 @@ def merge_size_of(config: dict[str, Any]) -> int:
         return per_side // math.isqrt(config["mm_tokens_per_image"])
     merge_size: int = config["downsample_factor" if config["model_type"] == "lfm2_vl" else "scale_factor"]
     return merge_size
-
-
-def add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
-    """A value of metadata in the type that llama.cpp reads."""
-    match value:
-        case bool():
-            writer.add_bool(key, value)
-        case int():
-            writer.add_uint32(key, value)
-        case float():
-            writer.add_float32(key, value)
-        case str():
-            writer.add_string(key, value)
-        case _:
-            writer.add_array(key, value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.scheduling.model_fleet import RETRY_AFTER_S
 from cactus_actors.router.state.served_model import ServedModel
+from tests.support.router.cascade_jobs import ask
 from tests.support.router.cloud_jobs import CLOUD_STOP, STOP, fail_cloud
 from tests.support.router.core_harness import RouterHarness, job_id
 from tests.support.router.memory_journal import Disk
@@ -38,12 +38,6 @@ def make_router(*, on_demand: bool = True, has_cloud: bool = False, disk: Disk |
     for name in NAMES[:2]:
         router.connect(f"{name}-1", served_as=name, num_slots=1)
     return router
-
-
-def ask(router: RouterHarness, number: int = 1, model: str = "cascade", **options: Any) -> None:
-    submit = Submit(job_id=job_id(number), prompt="question", model=model, options=Options(seed=3, **options))
-    router.client(submit)
-    router.subscribe(number)
 
 
 def at(router: RouterHarness, number: int = 1) -> str:

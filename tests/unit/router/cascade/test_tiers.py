@@ -13,6 +13,7 @@ from cactus_actors.protocol.messages import Cancel, LoadAdapter, Resume, Scale, 
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.router.state.served_model import ServedModel
+from tests.support.router.cascade_jobs import ask
 from tests.support.router.cloud_jobs import CLOUD_STOP, STOP, fail_cloud
 from tests.support.router.core_harness import RouterHarness, error_of, job_id
 from tests.support.router.memory_journal import Disk
@@ -36,12 +37,6 @@ def make_router(cascade: CascadeSettings = LOCAL, **settings: Any) -> RouterHarn
     router.connect("small-1", served_as="small", num_slots=1)
     router.connect("large-1", served_as="large", num_slots=1)
     return router
-
-
-def ask(router: RouterHarness, number: int = 1, model: str = "cascade", **options: Any) -> None:
-    submit = Submit(job_id=job_id(number), prompt="question", model=model, options=Options(seed=3, **options))
-    router.client(submit)
-    router.subscribe(number)
 
 
 def at(router: RouterHarness, number: int = 1) -> str:
