@@ -105,6 +105,9 @@ def batch(
         typer.Option(help="Lower is served first; 10 by default, after interactive work, which has 0."),
     ] = None,
     cloud_handoff_threshold: shared.HandoffThreshold = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a page with plots of the results at the end.")
+    ] = None,
     as_json: shared.AsJson = False,
     endpoint: shared.Endpoint = DEFAULT_JOBS_ENDPOINT,
     stream_endpoint: shared.StreamEndpoint = None,
@@ -138,6 +141,9 @@ def batch(
     instead, as jobs of the run's priority, and nothing is sent to a cloud. Lines of which it is not sure either are
     left to a next second pass, by another model or by the cloud.
 
+    --report writes one HTML file that needs no network: reasons of failures, and plots of confidence, times, lengths
+    and handing off. It is made of the results alone: with --resume, a finished run gets a report without a service.
+
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
     not usable, has no prompt or has changed, 69 if the service became unavailable, 74 if a write failed, 130 if
     interrupted (143 by SIGTERM, 129 by SIGHUP). The same command with --resume continues.
@@ -154,6 +160,7 @@ def batch(
     """
     given = shared.given_options(locals())
     from cactus_actors.batch import BatchRequest, FirstLines, check_for_all, keep_input
+    from cactus_actors.batch.report import check_report_path, figures_of, write_report
     from cactus_actors.protocol.options import Options
 
     if json_schema is not None:
@@ -196,6 +203,8 @@ def batch(
 
         show_lines(lines_as_sent(request), as_json=as_json)
         return
+    if report is not None:
+        check_report_path(report, request.paths.output, request.paths.errors, Path(output), *map(Path, inputs))
     run = _Run(request, table, endpoint, stream_endpoint, key_file)
     try:
         if estimate:
@@ -209,7 +218,9 @@ def batch(
         if run.progress is not None:
             typer.echo(run.so_far(), err=True)
         raise
-    print_report(progress, run.second_pass, run.table, request, as_json=as_json)
+    if report is not None:
+        write_report(report, output, figures_of(request.paths))
+    print_report(progress, run.second_pass, run.table, request, page=report, as_json=as_json)
     if progress.num_failed:
         raise typer.Exit(1)
 

@@ -99,7 +99,8 @@ class ProgressLog:
         if progress.num_handed_off:
             parts.append(f"{progress.num_handed_off} handed off")
         if num_new := progress.num_done - progress.num_resumed:
-            parts.append(f"{progress.completion_tokens / max(1e-9, now - progress.started):.0f} tokens/s")
+            rate = progress.completion_tokens / max(1e-9, now - progress.started)
+            parts.append(f"{progress.completion_tokens} tokens, {rate:.0f} tokens/s")
             left_s = (now - progress.started) / num_new * (progress.num_lines - progress.num_done)
             parts.append(f"{duration(left_s)} left")
         return f"{self._name}: {', '.join(parts)}"
@@ -113,12 +114,12 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:.0f} tokens/s"),
+        TextColumn("{task.fields[tokens]} tokens, {task.fields[rate]:.0f} tokens/s"),
         TextColumn("{task.fields[failed]} failed, {task.fields[handed_off]} handed off"),
         TimeRemainingColumn(),
     )
     bar = Progress(*columns, console=console)
-    task = bar.add_task(name, total=None, rate=0.0, failed=0, handed_off=0)
+    task = bar.add_task(name, total=None, tokens=0, rate=0.0, failed=0, handed_off=0)
 
     def show(progress: BatchProgress) -> None:
         bar.start()  # an error before the run starts shows no bar
@@ -126,6 +127,7 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None
             task,
             total=progress.num_lines,
             completed=progress.num_done,
+            tokens=progress.completion_tokens,
             rate=progress.tokens_per_second,
             failed=progress.num_failed,
             handed_off=progress.num_handed_off,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,9 +21,10 @@ def print_report(
     table: TableReport | None,
     request: BatchRequest,
     *,
+    page: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the counts of a finished run, and the reasons of failed lines."""
+    """Print the counts of a finished run, the reasons of failed lines, and the path of its report."""
     import msgspec
 
     from cactus_actors.batch import reasons_of
@@ -57,6 +59,8 @@ def print_report(
                 "rows": table.num_rows,
                 "misfits": table.num_misfits,
             }
+        if page is not None:
+            report["report"] = str(page)
         print_json(report)
         return
     failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
@@ -67,6 +71,8 @@ def print_report(
         typer.echo(table.in_words)
     if second_pass is not None:
         typer.echo(_second_pass_in_words(second_pass, request.second_pass_model))
+    if page is not None:
+        typer.echo(f"report: {page}")
     if progress.num_failed:
         show_reasons(reasons_of(paths.errors))
 

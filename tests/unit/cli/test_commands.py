@@ -156,9 +156,9 @@ def test_the_progress_of_a_prompt_file_is_logged_periodically() -> None:
     assert log.line(progress, 50.0) == "in.txt: 200 of 1000 lines"
     progress.num_succeeded, progress.num_failed, progress.completion_tokens = 390, 10, 5000
     assert log.line(progress, 59.9) is None
-    assert log.line(progress, 60.0) == "in.txt: 400 of 1000 lines, 10 failed, 500 tokens/s, 30 s left"
+    assert log.line(progress, 60.0) == "in.txt: 400 of 1000 lines, 10 failed, 5000 tokens, 500 tokens/s, 30 s left"
     assert log.line(progress, 60.1) is None
-    assert log.line(progress, 450.0) == "in.txt: 400 of 1000 lines, 10 failed, 12 tokens/s, 20 min left"
+    assert log.line(progress, 450.0) == "in.txt: 400 of 1000 lines, 10 failed, 5000 tokens, 12 tokens/s, 20 min left"
 
 
 def test_status_and_scale_print_text_and_json(cactus: Callable[..., typer.testing.Result]) -> None:

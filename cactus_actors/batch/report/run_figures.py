@@ -1,0 +1,106 @@
+"""The figures of a run's report, counted from its result files alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+
+import msgspec
+
+from cactus_actors.batch.batch_errors import naming_file
+from cactus_actors.batch.failure_reasons import Reason, reasons_of
+from cactus_actors.batch.paths import BatchPaths
+from cactus_actors.batch.report.histogram import MILLISECONDS, SHARES, TOKENS, Histogram
+
+
+class RunFigures(msgspec.Struct, kw_only=True):
+    """Counts of lines and of their values; those of several runs can be added up.
+
+    `statuses` are those of handing off, `endings` the reasons why answers ended.
+    """
+
+    num_succeeded: int = 0
+    num_failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    num_handed_off: int = 0
+    statuses: Counter[str] = msgspec.field(default_factory=Counter)
+    models: Counter[str] = msgspec.field(default_factory=Counter)
+    endings: Counter[str] = msgspec.field(default_factory=Counter)
+    reasons: list[Reason] = []
+    confidence: Histogram = msgspec.field(default_factory=lambda: Histogram(SHARES))
+    first_token_ms: Histogram = msgspec.field(default_factory=lambda: Histogram(MILLISECONDS))
+    total_ms: Histogram = msgspec.field(default_factory=lambda: Histogram(MILLISECONDS))
+    prompt_length: Histogram = msgspec.field(default_factory=lambda: Histogram(TOKENS))
+    answer_length: Histogram = msgspec.field(default_factory=lambda: Histogram(TOKENS))
+
+    @property
+    def num_lines(self) -> int:
+        return self.num_succeeded + self.num_failed
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    finish_reason: str | None = None
+
+
+class _Handoff(msgspec.Struct, frozen=True):
+    status: str = "none"
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Timings(msgspec.Struct, frozen=True):
+    time_to_first_token_ms: float | None = None
+    total_time_ms: float | None = None
+
+
+class _Body(msgspec.Struct, frozen=True):
+    model: str = ""
+    choices: list[_Choice] = []
+    usage: _Usage = _Usage()
+    confidence: float | None = None
+    cloud_handoff: bool = False
+    handoff: _Handoff = _Handoff()
+    timings: _Timings = _Timings()
+
+
+class _Response(msgspec.Struct, frozen=True):
+    body: _Body
+
+
+class _Line(msgspec.Struct, frozen=True):
+    response: _Response
+
+
+def figures_of(paths: BatchPaths) -> RunFigures:
+    """The figures of a finished run; a line with several choices has neither confidence nor times.
+
+    Raises OutputFailed.
+    """
+    figures = RunFigures(reasons=reasons_of(paths.errors))
+    figures.num_failed = sum(reason.count for reason in figures.reasons)
+    decoder = msgspec.json.Decoder(_Line)
+    with naming_file(paths.output), paths.output.open("rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                _count(decoder.decode(line).response.body, figures)
+    return figures
+
+
+def _count(body: _Body, figures: RunFigures) -> None:
+    usage, timings = body.usage, body.timings
+    figures.num_succeeded += 1
+    figures.prompt_tokens += usage.prompt_tokens
+    figures.completion_tokens += usage.completion_tokens
+    figures.num_handed_off += body.cloud_handoff
+    figures.statuses[body.handoff.status] += 1
+    figures.models[body.model] += 1
+    figures.endings.update(choice.finish_reason or "unknown" for choice in body.choices)
+    figures.confidence.add(body.confidence)
+    figures.first_token_ms.add(timings.time_to_first_token_ms or None)  # a cloud reports none
+    figures.total_ms.add(timings.total_time_ms)
+    figures.prompt_length.add(usage.prompt_tokens)
+    figures.answer_length.add(usage.completion_tokens)
