@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from cactus_actors.config_scaling import WorkerCount, WorkerRange
+from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.setting_types import DayOrLess, Positive, about
 
@@ -28,6 +29,10 @@ def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
     if chosen != "auto":
         return chosen
     return "float32" if weights == "float32" else "float16"
+
+
+OF_ONE_MODEL = ("model", "mmproj", "lora", "chat_template", "tool_format", "alias")
+"""Settings at the top of the file that describe the only model."""
 
 
 class AdapterSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +73,11 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     probe_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
     probability_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
     prompt_probe_file: Annotated[str | None, about("As in `[handoff]`, of this model.")] = None
+
+
+def beside_models(field: str, param: str) -> ConfigurationInvalid:
+    """The error for a setting of the only model in a configuration with `[[models]]`."""
+    return ConfigurationInvalid(f"{field} is a setting of each of [[models]] where there are any", param=param)
 
 
 class CascadeTier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

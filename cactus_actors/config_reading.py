@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.config import ServeConfig
+from cactus_actors.config_models import OF_ONE_MODEL, beside_models
 from cactus_actors.config_scaling import worker_range
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.type_mismatch import mismatch_of
@@ -62,6 +63,9 @@ def _convert(settings: dict[str, object]) -> ServeConfig:
         if not -MAX_INTEGER <= number <= MAX_INTEGER:
             raise msgspec.ValidationError(f"Integer value out of range - at `{path}`")
     config = msgspec.convert(settings, ServeConfig, dec_hook=lambda _, value: Path(value))
+    for field in OF_ONE_MODEL:
+        if config.models and field in settings:  # also with the value that it has by default
+            raise beside_models(field, field)
     for workers in (config.workers, *(entry.workers for entry in config.models)):
         if workers is not None:
             worker_range(workers)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, ModelFailure, Unavailable
 from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
+from cactus_actors.protocol.shown_paths import without_directories
 from cactus_actors.protocol.wire import Encoding, MessageIds
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.effects import Effect
@@ -200,11 +201,12 @@ class RouterCore:
     def on_load_failed(self, model: str, reason: str, now: float) -> list[Effect]:
         """Have other models answer the jobs of cascades that wait for a model whose workers do not start.
 
-        Of a model on demand the other jobs end, and the next one tries again; they wait for any other model.
+        Of a model on demand the other jobs end, and the next one tries again; they wait for any other model. Clients
+        learn the reason without the directories of the server.
         """
         fleet = self._fleets.registered(model)
         if fleet is not None and fleet.is_awaited:
-            error = ModelFailure(f"the model cannot be loaded: {reason}")
+            error = ModelFailure(f"the model cannot be loaded: {without_directories(reason)}")
             fleet.load_failure = LoadFailure(error, now)
             for job in fleet.dispatcher.waiting:
                 if fleet.is_on_demand or job.submission.is_cascade:

@@ -133,6 +133,8 @@ def _decode(line: bytes, where: str) -> Example:
     asked = (example.question, example.messages, example.prompt)
     if sum(form is not None for form in asked) != 1:
         raise InputInvalid(f"{where}: give one of question, messages and prompt")
+    if example.messages == [] or (example.question is not None and not example.question.strip()):
+        raise InputInvalid(f"{where}: {'question' if example.messages is None else 'messages'} must not be empty")
     if not (example.answer or example.contains or example.regex or example.calls is not None):
         raise InputInvalid(f"{where}: give the criterion: answer, contains, regex or calls")
     return example

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import msgspec
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.config_models import CLOUD, ModelEntry
+from cactus_actors.config_models import CLOUD, OF_ONE_MODEL, ModelEntry, beside_models
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
-OF_ONE_MODEL = ("model", "mmproj", "lora", "chat_template", "tool_format", "alias")
-"""Settings at the top of the file that describe the only model."""
 OF_WORKERS = (
     *("weights", "kv_cache", "speculation", "workers", "threads", "unload_after_s", "max_sequences"),
     *("token_budget", "cache_tokens", "cache_bytes", "checkpoints", "checkpoint_tokens"),
@@ -40,12 +38,10 @@ def model_configs(config: ServeConfig) -> list[NamedConfig]:
     defaults = ServeConfig()
     for field in OF_ONE_MODEL:
         if getattr(config, field) != getattr(defaults, field):
-            raise ConfigurationInvalid(f"{field} is a setting of each of [[models]] where there are any", param=field)
+            raise beside_models(field, field)
     for field in FITS:
         if getattr(config.handoff, field):
-            raise ConfigurationInvalid(
-                f"{field} is a setting of each of [[models]] where there are any", param="handoff"
-            )
+            raise beside_models(field, "handoff")
     _check_names(config)
     return [NamedConfig(entry.name, tuple(entry.aliases), _of_entry(config, entry)) for entry in config.models]
 

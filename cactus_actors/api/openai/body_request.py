@@ -19,7 +19,8 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
     Choice `i` is job `submits[i]`: prompt `i // n`, choice `i % n` of it. All have one seed. `model` is as
     the request spelled it, `ignored` names the fields of the body that are not known here.
     `reasoning_format` is the place of reasoning in the response. Errors of the jobs name fields by
-    `field_names`. `frames` are pictures of this machine, which each of the jobs names.
+    `field_names`. `frames` are pictures of this machine, which each of the jobs names. `local_reason` says why the
+    jobs stay local, if the request itself does not forbid the cloud.
     """
 
     endpoint: Endpoint
@@ -33,6 +34,7 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_format: ReasoningFormat = "apart"
     field_names: dict[str, str] = {}
     frames: list[bytes] = []
+    local_reason: str | None = None
 
     @classmethod
     def of(cls, submit: Submit) -> BodyRequest:

@@ -208,8 +208,10 @@ def _request(
 ) -> BodyRequest:
     n = _num_choices(asked, len(jobs))
     options = with_seed(jobs[0].options, job_id_of(0))
-    # A cloud answers with one choice, and in its own tokens.
-    if n > 1 or asked.return_raw_tokens:
+    local_reason = None
+    if options.allow_cloud is not False:
+        local_reason = _local_reason(n, returns_tokens=asked.return_raw_tokens or False)
+    if local_reason is not None:
         options = msgspec.structs.replace(options, allow_cloud=False)
     submits = [
         msgspec.structs.replace(job, job_id=job_id_of(place * n + choice), choice=choice, options=options)
@@ -225,7 +227,15 @@ def _request(
         include_usage=(asked.stream_options or _StreamOptions()).include_usage or False,
         return_raw_tokens=asked.return_raw_tokens or False,
         ignored=ignored,
+        local_reason=local_reason,
     )
+
+
+def _local_reason(n: int, *, returns_tokens: bool) -> str | None:
+    """The reason why a cloud could not answer; None if it could."""
+    if n > 1:
+        return "a cloud answers with one choice"
+    return "a cloud answers in tokens of another model" if returns_tokens else None
 
 
 def _num_choices(asked: _Common, num_prompts: int) -> int:

@@ -36,7 +36,8 @@ def completion_body(
     render = _chat_choice if request.endpoint == "chat" else _text_choice
     choices = [render(request, index, result, completion_id) for index, result in enumerate(results)]
     if len(results) > 1:
-        choices = [{**choice, **extensions_of(result)} for choice, result in zip(choices, results, strict=True)]
+        own = [extensions_of(request, result) for result in results]
+        choices = [{**choice, **extensions} for choice, extensions in zip(choices, own, strict=True)]
     body = {
         "id": completion_id,
         "object": "chat.completion" if request.endpoint == "chat" else "text_completion",
@@ -46,7 +47,7 @@ def completion_body(
         "usage": usage_of(request, results),
         "system_fingerprint": None if results[0].cloud_handoff else system_fingerprint,
     }
-    return {**body, **extensions_of(results[0])} if len(results) == 1 else body
+    return {**body, **extensions_of(request, results[0])} if len(results) == 1 else body
 
 
 def error_body(info: ErrorInfo, request_id: str | None = None, *, is_mistral: bool = False) -> dict[str, Any]:

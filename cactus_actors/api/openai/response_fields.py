@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from cactus_actors.api.openai.body_request import BodyRequest
-from cactus_actors.protocol.results import Result, ToolCall, Usage
+from cactus_actors.protocol.results import NOT_ALLOWED, Result, ToolCall, Usage
 
 
 def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
@@ -73,13 +73,16 @@ def calls_of(result: Result, completion_id: str, choice: int) -> list[dict[str, 
     return [call_of(name, text, completion_id, choice, place) for place, (name, text) in enumerate(texts)]
 
 
-def extensions_of(result: Result) -> dict[str, Any]:
+def extensions_of(request: BodyRequest, result: Result) -> dict[str, Any]:
     """Fields of a response beyond OpenAI's."""
+    handoff = result.handoff
+    if request.local_reason is not None and handoff.reason == NOT_ALLOWED:
+        handoff = msgspec.structs.replace(handoff, reason=request.local_reason)
     extensions: dict[str, Any] = {
         "confidence": result.confidence,
         "accepted": result.accepted,
         "cloud_handoff": result.cloud_handoff,
-        "handoff": msgspec.to_builtins(result.handoff),
+        "handoff": msgspec.to_builtins(handoff),
         "measures": msgspec.to_builtins(result.measures),
         "timings": _timings(result),
         **seed_fields(result),

@@ -72,7 +72,7 @@ class Chunks(ABC):
             return []
         results = [self._results[choice] for choice in sorted(self._results)]
         chunk = self._chunk([]) | {"usage": usage_of(self._request, results)}
-        return [chunk | extensions_of(results[0]) if len(results) == 1 else chunk]
+        return [chunk | extensions_of(self._request, results[0]) if len(results) == 1 else chunk]
 
     def _note_model(self, model: str | None) -> None:
         """Let later chunks name the model of the cloud, if one answers, without a fingerprint."""

@@ -32,7 +32,7 @@ class LlamaCppBody:
     def ending(self, choice: int, result: Result) -> dict[str, Any]:
         """The fields of the last message, streamed or not."""
         submit = self._asked.submits[choice]
-        extensions = extensions_of(result)
+        extensions = extensions_of(self._asked, result)
         return {
             "index": choice,
             "id_slot": -1,

@@ -13,12 +13,14 @@ from cactus_actors.api.openai import (
     COMPLETIONS,
     BodyRequest,
     chat_request_body,
+    completion_body,
     error_body,
     request_from_body,
 )
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import NOT_ALLOWED, Handoff, Result
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
@@ -248,6 +250,23 @@ def test_requests_that_a_cloud_cannot_answer_do_not_allow_it() -> None:
     request = chat(return_raw_tokens=True)
     assert request.return_raw_tokens
     assert request.submits[0].options.allow_cloud is False
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"n": 2}, "a cloud answers with one choice"),
+        ({"return_raw_tokens": True}, "a cloud answers in tokens of another model"),
+        ({"n": 2, "allow_cloud": False}, "allow_cloud is false"),
+        ({"allow_cloud": False}, "allow_cloud is false"),
+    ],
+)
+def test_an_answer_that_stays_says_what_of_the_request_kept_it(fields: dict[str, Any], reason: str) -> None:
+    request = chat(**fields)
+    stayed = Result(handoff=Handoff(status="suppressed", reason=NOT_ALLOWED), finish_reason="stop")
+    body = completion_body(request, [stayed] * request.n, completion_id="c", created=1)
+    holder = body if request.n == 1 else body["choices"][1]
+    assert (holder["handoff"]["status"], holder["handoff"]["reason"]) == ("suppressed", reason)
 
 
 def test_stream_options_are_read_and_unknown_fields_reported() -> None:

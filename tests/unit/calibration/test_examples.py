@@ -37,6 +37,8 @@ def test_examples_are_read_from_a_file(tmp_path: Path) -> None:
         '{"question": "x", "regex": "("}',
         '{"question": "x", "answer": "y", "anwser": "z"}',
         '{"question": 1, "answer": "y"}',
+        '{"question": " ", "answer": "y"}',
+        '{"messages": [], "answer": "y"}',
         '{"question": "x", "answer": "y", "answer": "z"}',
     ],
 )

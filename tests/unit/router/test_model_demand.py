@@ -132,7 +132,7 @@ def test_jobs_end_with_the_reason_if_the_workers_do_not_start_and_the_next_one_t
     submit(router, 1)
     submit(router, 2)
     router.tick()
-    router.fail_to_load("rare", "model.safetensors is truncated")
+    router.fail_to_load("rare", "/srv/our models/rare/model.safetensors is truncated")
     for number in (1, 2):
         error = router.result(number).error
         assert error is not None

@@ -54,6 +54,7 @@ def test_without_entries_the_configuration_is_that_of_the_only_model() -> None:
     ("settings", "words"),
     [
         ({"models": [{"name": "a"}], "model": "b"}, "model is a setting of each of [[models]]"),
+        ({"models": [{"name": "a"}], "model": "cactus-sprout"}, "model is a setting of each of [[models]]"),
         ({"models": [{"name": "a"}], "alias": "b"}, "alias is a setting of each of [[models]]"),
         ({"models": [{"name": "a"}, {"name": "a"}]}, "two of them have the name 'a'"),
         ({"models": [{"name": "a"}, {"name": "b", "aliases": ["a"]}]}, "two of them have the name 'a'"),
