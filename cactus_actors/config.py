@@ -36,6 +36,7 @@ from cactus_actors.setting_types import DayOrLess, Duration, HourOrLess, Positiv
 
 LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
+Pinning = Literal["auto", "off"]
 
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
 DEFAULT_STREAM_ENDPOINT = "tcp://127.0.0.1:5556"
@@ -241,6 +242,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         WorkerCount, about("Number of model workers; of LEAST:MOST, such as 1:16, the load decides between the two.")
     ] = 1
     threads: Annotated[Positive, about("Threads of each worker.")] = 1
+    pin: Annotated[
+        Pinning,
+        about("auto: threads of local workers have a core each, where two more are left; off: they run on any core."),
+    ] = "auto"
     unload_after_s: Annotated[
         DayOrLess | None, about("Seconds without a job after which a model's workers stop; a job starts them again.")
     ] = None

@@ -20,6 +20,7 @@ from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.models.pooling import pooling_of
+from cactus_actors.process.cpu_cores import pin_threads
 from cactus_actors.process.health import WorkerHealth
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.model_overrides import ModelOverrides
@@ -136,7 +137,7 @@ Load = Callable[[WorkerSettings, LoadingProgress], LoadedEngine]
 class WorkerActor:
     """Registers with the router and runs its dispatches until it is drained or stopped.
 
-    `run` belongs to one thread; `drain`, `stop` and `health` may be called from any thread.
+    `run` belongs to one thread; `pin`, `drain`, `stop` and `health` may be called from any thread.
     """
 
     def __init__(self, settings: WorkerSettings, load: Load = load) -> None:
@@ -149,6 +150,7 @@ class WorkerActor:
         self._progress = LoadingProgress()
         self._core: WorkerSession | None = None  # None while the model loads
         self._ticked_at = time.monotonic()
+        self._own_cpus: list[int] = []
 
     def run(self, router_endpoint: str) -> str:
         """Load the model and serve; returns the reason for leaving: "drained" or "stopped".
@@ -160,6 +162,8 @@ class WorkerActor:
         key_file = self._settings.key_file
         credentials = None if key_file is None else read_key_file(Path(key_file))
         loaded = self._load(self._settings, self._progress)
+        if self._own_cpus:
+            pin_threads(self._own_cpus)
         gc.collect()
         gc.freeze()  # objects of the model live as long as the process
         try:
@@ -169,6 +173,10 @@ class WorkerActor:
                 return self._serve(self._core, link)
         finally:
             loaded.close()
+
+    def pin(self, cpus: list[int]) -> None:
+        """Run on these CPUs alone once the model is loaded: compilation uses all of them."""
+        self._own_cpus = cpus
 
     def drain(self) -> None:
         """Finish running dispatches, accept no new ones, then leave."""

@@ -19,7 +19,7 @@ import typer
 from typer.models import OptionInfo
 
 from cactus_actors.cli.config_file import config_of
-from cactus_actors.config import LogFormat, PlacementName, ServeConfig
+from cactus_actors.config import LogFormat, Pinning, PlacementName, ServeConfig
 from cactus_actors.config_fields import config_fields
 from cactus_actors.config_models import CacheFormat, WeightFormat
 from cactus_actors.config_scaling import worker_range
@@ -79,6 +79,7 @@ def serve(
     kv_cache: Annotated[CacheFormat | None, _setting(_MODEL, "kv_cache")] = None,
     workers: Annotated[str | None, _setting(_WORKERS, "workers", metavar="N|LEAST:MOST", parser=_workers)] = None,
     threads: Annotated[int | None, _setting(_WORKERS, "threads")] = None,
+    pin: Annotated[Pinning | None, _setting(_WORKERS, "pin")] = None,
     speculation: Annotated[str | None, _setting(_MODEL, "speculation", "--speculate", metavar="N|mtp|mtp:N")] = None,
     jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint", metavar="ENDPOINT")] = None,
     stream_endpoint: Annotated[str | None, _setting(_ZEROMQ, "stream_endpoint", metavar="ENDPOINT")] = None,

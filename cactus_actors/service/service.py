@@ -190,7 +190,8 @@ class Service:
                 job_log=self._job_log.path,
                 otlp_endpoint=collector,
             )
-            self._placement_or_none = make_placement(self._config, self._announce)
+            num_threads = sum(model.size.high * model.config.threads for model in models)
+            self._placement_or_none = make_placement(self._config, num_threads, self._announce)
             self._start_actors()
             self._await_workers()
             self._is_started = True

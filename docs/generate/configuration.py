@@ -56,8 +56,8 @@ SERVICE = {
         "image_hosts",
     ],
     "Workers": [
-        *("workers", "threads", "unload_after_s", "max_model_bytes", "max_sequences", "token_budget", "cache_tokens"),
-        *("cache_bytes", "checkpoints", "checkpoint_tokens"),
+        *("workers", "threads", "pin", "unload_after_s", "max_model_bytes", "max_sequences", "token_budget"),
+        *("cache_tokens", "cache_bytes", "checkpoints", "checkpoint_tokens"),
         *("placement", "ray_address"),
     ],
     "Router": ["max_queued_jobs", "job_timeout_s", "max_router_bytes"],

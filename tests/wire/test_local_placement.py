@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from cactus_actors.config import WorkerSettings
+from cactus_actors.placement.actor_kinds import WORKER
 from cactus_actors.placement.interface import ActorLost
 from cactus_actors.placement.local import LocalPlacement
+from cactus_actors.placement.local.core_pool import CorePool
+from cactus_actors.process.cpu_cores import Core
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, Unavailable
 from tests.support.paths import ROOT
 from tests.support.processes.placed_actor import PLACED, PlacedSettings
@@ -124,6 +128,32 @@ def test_ending_an_actor_kills_a_stopped_process_and_its_children(placement: Loc
     actor.terminate()
     assert not is_alive(actor.pid)
     until(lambda: not is_alive(child), SOON_S)
+
+
+def affinities(pid: int) -> list[set[int]]:
+    """The CPUs of each thread of a process."""
+    return [os.sched_getaffinity(int(thread.name)) for thread in Path(f"/proc/{pid}/task").iterdir()]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="there is one CPU")
+def test_a_worker_that_has_loaded_its_model_has_a_core_that_other_actors_leave_alone(tmp_path: Path) -> None:
+    own, other, *_ = sorted(os.sched_getaffinity(0))
+    cores = [Core(0, frozenset({own, 200_000})), *(Core(0, frozenset({other, number})) for number in (1001, 1002))]
+    placement = LocalPlacement(tmp_path, print, CorePool(cores, 1))
+    try:
+        worker, unpinned = (placement.start(WORKER, WorkerSettings(worker_id=it), name=it, num_cpus=1) for it in "ab")
+        router = placement.start(PLACED, PlacedSettings(), name="router")
+        worker.run("tcp://127.0.0.1:1")
+        assert router.ask("pid").result(SOON_S) == router.pid
+        assert {other} in affinities(router.pid)
+        assert own in os.sched_getaffinity(unpinned.pid)
+        until(lambda: all(cpus == {own} for cpus in affinities(worker.pid)), SOON_S)
+        worker.terminate()
+        until(lambda: not is_alive(worker.pid), SOON_S)
+        again = placement.start(WORKER, WorkerSettings(worker_id="c"), name="c", num_cpus=1)
+        assert [core.cpus for core in again.cores] == [cores[0].cpus]
+    finally:
+        placement.close()
 
 
 def test_a_flood_of_output_is_truncated_and_blocks_no_process(placement: LocalPlacement, lines: list[str]) -> None:

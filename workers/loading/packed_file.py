@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cactus_actors.process.cpu_cores import bound_node
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, round_up
 from cactus_actors.workers.loading.model_reader import ModelFiles
 from cactus_actors.workers.loading.packing import OnProgress, pack
@@ -49,6 +50,8 @@ def packed_path(source: Path, layout: WeightLayout, mmproj: Path | None = None) 
     if mmproj is not None:
         files.append(mmproj.resolve())
         places.append(str(mmproj.resolve()))
+    if (node := bound_node()) is not None:  # each NUMA node has its own copy in its memory
+        places.append(f"node {node}")
     if layout.has_draft_head:  # kept beside the model without it
         places.append("drafts")
     stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]

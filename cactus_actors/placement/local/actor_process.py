@@ -47,6 +47,8 @@ class ActorProcess:
     def serve(self) -> None:
         """Construct the actor and execute calls until its `run` ends."""
         spec, calls = self._receive_spec()
+        if spec.cpus:
+            os.sched_setaffinity(0, spec.cpus)  # threads and child processes inherit it
         threading.Thread(target=self._receive_calls, args=(calls,), name="calls", daemon=True).start()
         try:
             actor = _make_actor(spec)

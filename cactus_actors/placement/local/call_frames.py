@@ -15,7 +15,8 @@ _LENGTH_BYTES = 4
 class ActorSpec(msgspec.Struct, frozen=True, array_like=True):
     """The first message to a process, which names its actor.
 
-    Classes are given by module and name; `settings` is the encoded struct.
+    Classes are given by module and name; `settings` is the encoded struct. The process begins on `cpus`,
+    if there are some.
     """
 
     module: str
@@ -23,6 +24,7 @@ class ActorSpec(msgspec.Struct, frozen=True, array_like=True):
     settings_module: str
     settings_name: str
     settings: bytes
+    cpus: list[int] = []
 
 
 class Call(msgspec.Struct, frozen=True, array_like=True):

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 
 from cactus_actors.placement.interface import ActorExit, ActorKind, ActorLost
 from cactus_actors.placement.local.call_frames import Call, CallReply, FrameDecoder, frame_of
+from cactus_actors.process.cpu_cores import Core
 from cactus_actors.protocol.errors import CactusError, Unavailable, error_from_info
 
 MAX_READ = 65_536
@@ -43,10 +45,21 @@ class LocalFuture:
 
 
 class LocalActor:
-    """A process and its socket. The placement's thread reads the socket and reaps the process."""
+    """A process and its socket. The placement's thread reads the socket and reaps the process.
 
-    def __init__(self, kind: ActorKind, name: str, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    `cores` are the process's own, if it has some.
+    """
+
+    def __init__(
+        self,
+        kind: ActorKind,
+        name: str,
+        process: subprocess.Popen[bytes],
+        connection: socket.socket,
+        cores: Sequence[Core] = (),
+    ) -> None:
         connection.settimeout(SEND_TIMEOUT_S)
+        self.cores = cores
         self.name = name
         self.process = process
         self.connection = connection

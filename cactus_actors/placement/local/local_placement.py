@@ -15,6 +15,7 @@ import msgspec
 from cactus_actors.placement.interface import ActorKind
 from cactus_actors.placement.local.actor_output import ActorOutput
 from cactus_actors.placement.local.call_frames import ActorSpec, frame_of
+from cactus_actors.placement.local.core_pool import CorePool, cpus_of
 from cactus_actors.placement.local.local_actor import LocalActor
 from cactus_actors.placement.local.run_directory import RunDirectory
 from cactus_actors.placement.local.watcher_thread import WatcherThread
@@ -26,36 +27,34 @@ PROGRAM = "cactus_actors.placement.local.actor_process"
 class LocalPlacement:
     """Starts processes that end with this one, however it ends, and notices their ends immediately.
 
-    Their sockets are in a private directory in `state_dir`; their output is announced.
+    Their sockets are in a private directory in `state_dir`; their output is announced. Actors that need CPUs
+    are pinned to cores of `cores` while there are some, by a call of their `pin`, and all others leave these alone.
     """
 
-    def __init__(self, state_dir: Path, announce: Callable[[str], None]) -> None:
+    def __init__(self, state_dir: Path, announce: Callable[[str], None], cores: CorePool | None = None) -> None:
         self._announce = announce
+        self._cores = cores or CorePool([], 0)
         self._directory = RunDirectory(state_dir)
         self._thread = WatcherThread("local placement")
         self._actors: list[LocalActor] = []
         self._is_closed = False
 
-    def start(
-        self,
-        kind: ActorKind,
-        settings: object,
-        *,
-        name: str,
-        num_cpus: int | None = None,  # noqa: ARG002  this placement does not reserve CPUs
-    ) -> LocalActor:
+    def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> LocalActor:
+        try:
+            actor = self._thread.do(lambda: self._spawn(kind, name, num_cpus)).result()
+        except OSError as error:
+            raise Unavailable(f"{name}: no process can be started: {error.strerror}") from None
         spec = ActorSpec(
             module=kind.module,
             name=kind.name,
             settings_module=type(settings).__module__,
             settings_name=type(settings).__qualname__,
             settings=msgspec.msgpack.encode(settings),
+            cpus=self._cores.other_cpus if num_cpus is None else self._cores.cpus_near(actor.cores),
         )
-        try:
-            actor = self._thread.do(lambda: self._spawn(kind, name)).result()
-        except OSError as error:
-            raise Unavailable(f"{name}: no process can be started: {error.strerror}") from None
         actor.send(frame_of(spec))
+        if actor.cores:
+            actor.notify("pin", cpus_of(actor.cores))
         return actor
 
     def workers_endpoint(self) -> str:
@@ -74,9 +73,10 @@ class LocalPlacement:
         for actor in actors:
             actor.terminate()
         self._thread.close()
+        self._cores.close()
         self._directory.remove()
 
-    def _spawn(self, kind: ActorKind, name: str) -> LocalActor:
+    def _spawn(self, kind: ActorKind, name: str, num_cpus: int | None) -> LocalActor:
         output = ActorOutput(name, self._announce)
         ours, theirs = socket.socketpair()
         command = [
@@ -106,7 +106,8 @@ class LocalPlacement:
         finally:
             theirs.close()
             os.close(output.writer)
-        actor = LocalActor(kind, name, process, ours)
+        cores = [] if num_cpus is None else self._cores.take(num_cpus)
+        actor = LocalActor(kind, name, process, ours, cores)
         self._actors.append(actor)
         self._watch(actor, output)
         return actor
@@ -125,6 +126,7 @@ class LocalPlacement:
             actor.reap()
             output.close()
             self._actors.remove(actor)
+            self._cores.give_back(actor.cores)
 
         def on_answer() -> None:
             if not actor.read():
