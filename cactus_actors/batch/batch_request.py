@@ -50,7 +50,8 @@ class BatchRequest:
     `raw` bypasses the chat template for plain lines; `system` precedes conversations without a system message. `resume`
     continues a run, `retry_failed` runs its failed lines again. Before a `second_pass` no line is handed off, and a
     finished run is left as it is; it is by the cloud, or by `second_pass_model`, a model of the service. Without
-    `one_model` a resumed run may use another model. `account` is that of its jobs. Relative paths of pictures are below
+    `one_model` a resumed run may use another model. `account` is that of its jobs. Runs of one
+    `run_id`, by default a random one, have the same jobs, seeds and tokens. Relative paths of pictures are below
     the directory `pictures` of this machine; without it the service reads them.
     """
 
@@ -68,6 +69,7 @@ class BatchRequest:
     second_pass_model: str | None = None
     one_model: bool = True
     account: str = ""
+    run_id: str | None = None
     pictures: Path | None = None
     limits: BatchLimits = DEFAULT_LIMITS
 

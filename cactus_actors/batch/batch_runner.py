@@ -51,7 +51,7 @@ async def run_batch(
     if not scanned.num_lines:
         raise InputInvalid(f"{request.source}: there is no prompt in it: no line, or only blank ones")
     wanted = BatchRun(
-        run_id=secrets.token_hex(8),
+        run_id=request.run_id or secrets.token_hex(8),
         created=int(time.time()),
         input_sha256=scanned.sha256,
         num_lines=scanned.num_lines,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -53,10 +54,23 @@ def reasons_of(path: Path) -> list[Reason]:
                 if key not in reasons and len(reasons) >= MAX_KINDS:
                     key = error.code, error.param, ""
                 reasons[key] = _with(reasons.get(key), error)
-    return sorted(reasons.values(), key=lambda reason: (-reason.count, reason.code, reason.param or ""))
+    return _sorted(reasons.values())
 
 
-def _key(error: _Error) -> _Key:
+def merged_reasons(reasons: Iterable[Reason]) -> list[Reason]:
+    """Reasons of several files: those of one kind are one, with the line and the message of the first file."""
+    merged: dict[_Key, Reason] = {}
+    for reason in reasons:
+        known = merged.setdefault(_key(reason), msgspec.structs.replace(reason, count=0))
+        merged[_key(reason)] = msgspec.structs.replace(known, count=known.count + reason.count)
+    return _sorted(merged.values())
+
+
+def _sorted(reasons: Iterable[Reason]) -> list[Reason]:
+    return sorted(reasons, key=lambda reason: (-reason.count, reason.code, reason.param or ""))
+
+
+def _key(error: _Error | Reason) -> _Key:
     """The grouping key of an error: its message without quoted words and numbers."""
     return error.code, error.param, _OF_ONE_LINE.sub("_", error.message)
 

@@ -5,25 +5,19 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.batch_preview import show_estimate, show_lines
-from cactus_actors.cli.batch_progress import shown_progress, shown_second_pass
-from cactus_actors.cli.batch_report import print_report
+from cactus_actors.cli.batch_report import print_parts_report, print_report
 from cactus_actors.cli.batch_rows import TABLES, RowOptions
-from cactus_actors.cli.interrupts import Interrupted, interruptible
+from cactus_actors.cli.batch_run import ShownRun
+from cactus_actors.cli.interrupts import Interrupted
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.data import TableFormat
 from cactus_actors.protocol.errors import CactusError
-
-if TYPE_CHECKING:
-    from cactus_actors.batch import BatchProgress, BatchRequest, SecondPassProgress, SecondPassReport
-    from cactus_actors.batch.preview import RunEstimate
-    from cactus_actors.client import AsyncClient
-    from cactus_actors.data.table_request import TableReport, TableRequest
 
 
 def batch(
@@ -41,7 +35,8 @@ def batch(
             "-o",
             "--output",
             metavar="OUT",
-            help="OpenAI batch lines; for out.jsonl failed lines go to out.errors.jsonl. Or a table.",
+            help="OpenAI batch lines; for out.jsonl failed lines go to out.errors.jsonl. Or a table; or, with / at the "
+            "end, a folder or URL for a table in parts.",
         ),
     ],
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
@@ -96,6 +91,9 @@ def batch(
     output_format: Annotated[
         TableFormat | None, typer.Option(rich_help_panel=TABLES, help="Format of OUT; by default from its suffix.")
     ] = None,
+    part_rows: Annotated[
+        int, typer.Option(rich_help_panel=TABLES, min=1, help="The most rows of a part, for an OUT that ends with /.")
+    ] = 10_000,
     limit: Annotated[int | None, typer.Option(min=1, help="Answer the first lines or rows only.")] = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
@@ -123,6 +121,8 @@ def batch(
     `prompt`. OUT then has a row for each of IN, in its order: its columns, those of the answer, and `error`. IN or OUT
     is a table if its name says so (.parquet, .arrow, .csv, .tsv, .zst) or if an option for tables is given; that needs
     the extra `data`. Results of rows so far are in OUT.results.jsonl.partial, and OUT is written from them at the end.
+    If OUT ends with /, it is a folder or a URL prefix, and gets a file for every --part-rows rows of each input file as
+    soon as they are answered.
 
     Pictures of messages are files of this machine: their paths are relative to the folder of IN (to the current one
     for standard input), and the files are sent inside the requests.
@@ -156,6 +156,8 @@ def batch(
 
     Example: cactus batch reviews/*.parquet -o answers.parquet --prompt-template 'Summarise: {{ text }}'
 
+    Example: cactus batch 's3://lake/in/*.parquet' -o s3://lake/answers/ --prompt-template 'Summarise: {{ text }}'
+
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
     given = shared.given_options(locals())
@@ -174,6 +176,7 @@ def batch(
         columns=columns,
         prefix=prefix,
         limit=limit,
+        part_rows=part_rows,
     )
     is_table = rows.make_a_table(inputs, output)
     source = Path(inputs[0])
@@ -205,7 +208,7 @@ def batch(
         return
     if report is not None:
         check_report_path(report, request.paths.output, request.paths.errors, Path(output), *map(Path, inputs))
-    run = _Run(request, table, endpoint, stream_endpoint, key_file)
+    run = ShownRun(request, table, endpoint, stream_endpoint, key_file)
     try:
         if estimate:
             show_estimate(asyncio.run(run.estimate()), as_json=as_json)
@@ -219,96 +222,10 @@ def batch(
             typer.echo(run.so_far(), err=True)
         raise
     if report is not None:
-        write_report(report, output, figures_of(request.paths))
-    print_report(progress, run.second_pass, run.table, request, page=report, as_json=as_json)
+        write_report(report, output, figures_of(request.paths) if run.parts is None else run.parts.figures)
+    if run.parts is not None:
+        print_parts_report(progress, run.parts, page=report, as_json=as_json)
+    else:
+        print_report(progress, run.second_pass, run.table, request, page=report, as_json=as_json)
     if progress.num_failed:
         raise typer.Exit(1)
-
-
-class _Run:
-    """One run; `progress` is the last one observed, None before the first line.
-
-    `second_pass` is its outcome, and `table` that of writing a table.
-    """
-
-    def __init__(
-        self,
-        request: BatchRequest,
-        table: TableRequest | None,
-        endpoint: str,
-        stream_endpoint: str | None,
-        key_file: str | None,
-    ) -> None:
-        self.request = request
-        self._table_request = table
-        self._endpoint = endpoint
-        self._stream_endpoint = stream_endpoint
-        self._key_file = key_file
-        self.progress: BatchProgress | None = None
-        self.second_pass: SecondPassReport | None = None
-        self.table: TableReport | None = None
-        self._pass_progress: SecondPassProgress | None = None
-
-    async def run(self) -> BatchProgress:
-        """Run to the end; raises Interrupted after a signal, when the jobs in flight are cancelled."""
-        return await interruptible(self._work(), print_how_to_resume)
-
-    async def estimate(self) -> RunEstimate:
-        """Ask a sample of the lines; raises Interrupted after a signal."""
-        from cactus_actors.batch.preview import estimate
-
-        async with self._client() as client:
-            return await interruptible(estimate(self.request, client), print_how_to_resume)
-
-    def _client(self) -> AsyncClient:
-        from cactus_actors.client import AsyncClient
-
-        return AsyncClient(
-            self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
-        )
-
-    async def _work(self) -> BatchProgress:
-        from cactus_actors.batch import run_batch, run_second_pass
-
-        if self._table_request is not None:
-            self._table_request.check()
-        name = Path(str(self.request.source)).name
-        async with self._client() as client:
-            with shown_progress(name, sys.stderr) as show:
-
-                def observe(progress: BatchProgress, *_: object) -> None:
-                    self.progress = progress
-                    show(progress)
-
-                progress = await run_batch(self.request, client, observe)
-            if self.request.second_pass:
-                with shown_second_pass(name, sys.stderr) as show_pass:
-
-                    def observe_pass(progress: SecondPassProgress) -> None:
-                        self._pass_progress = progress
-                        show_pass(progress)
-
-                    self.second_pass = await run_second_pass(self.request, client, observe_pass)
-            if self._table_request is not None:
-                self.table = await self._table_request.write()
-            return progress
-
-    def so_far(self) -> str:
-        """The number of finished lines, and how to continue."""
-        if (asked := self._pass_progress) is not None:
-            return (
-                f"the second pass has {asked.num_done} of {asked.num_lines} lines, and "
-                f"{self.request.output} the local answers; the same command with --resume continues"
-            )
-        if self.progress is None:
-            return "nothing was run yet"
-        return (
-            f"{self.progress.num_done} of {self.progress.num_lines} lines are done; "
-            "the same command with --resume continues"
-        )
-
-
-def print_how_to_resume() -> None:
-    text = "interrupted: cancelling lines in flight and saving finished ones; a second signal ends immediately"
-    # rich prints lines of sys.stderr above its bar; click would write into the bar
-    print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)

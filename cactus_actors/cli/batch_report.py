@@ -12,6 +12,7 @@ from cactus_actors.cli.terminal import counted, print_json
 
 if TYPE_CHECKING:
     from cactus_actors.batch import BatchProgress, BatchRequest, SecondPassReport
+    from cactus_actors.data.parts import PartsReport
     from cactus_actors.data.table_request import TableReport
 
 
@@ -75,6 +76,39 @@ def print_report(
         typer.echo(f"report: {page}")
     if progress.num_failed:
         show_reasons(reasons_of(paths.errors))
+
+
+def print_parts_report(progress: BatchProgress, report: PartsReport, *, page: Path | None, as_json: bool) -> None:
+    """Print the counts of a table in parts, the reasons of failed rows, and the path of its report."""
+    import msgspec
+
+    figures = report.figures
+    if as_json:
+        print_json(
+            {
+                "rows": report.num_rows,
+                "failed": figures.num_failed,
+                "resumed": progress.num_resumed,
+                "handed_off": figures.num_handed_off,
+                "misfits": report.num_misfits,
+                "completion_tokens": progress.completion_tokens,
+                "tokens_per_second": round(progress.tokens_per_second, 1),
+                "output": report.target,
+                "parts": report.num_parts,
+                "reasons": msgspec.to_builtins(figures.reasons),
+                **({} if page is None else {"report": str(page)}),
+            }
+        )
+        return
+    failed = f", {figures.num_failed} failed" if figures.num_failed else ""
+    earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""
+    away = f", {figures.num_handed_off} handed off" if figures.num_handed_off else ""
+    misfits = f", {report.num_misfits} without an answer that obeys the schema" if report.num_misfits else ""
+    where = f"{counted(report.num_rows, 'row')} in {counted(report.num_parts, 'part')} of {report.target}"
+    typer.echo(where + failed + earlier + away + misfits)
+    if page is not None:
+        typer.echo(f"report: {page}")
+    show_reasons(figures.reasons)
 
 
 def _second_pass_in_words(report: SecondPassReport, model: str | None) -> str:

@@ -14,6 +14,7 @@ TABLES = "Rows of tables"
 
 if TYPE_CHECKING:
     from cactus_actors.batch import BatchRequest
+    from cactus_actors.data.parts import PartsRequest
     from cactus_actors.data.table_request import TableRequest
 
 
@@ -27,6 +28,7 @@ class RowOptions:
     columns: str | None
     prefix: str
     limit: int | None
+    part_rows: int
 
     def make_a_table(self, inputs: Sequence[str], output: str) -> bool:
         """True if the output is a table; otherwise it has OpenAI batch lines."""
@@ -34,6 +36,7 @@ class RowOptions:
         return (
             any(option is not None for option in of_rows)
             or len(inputs) > 1
+            or output.endswith("/")
             or self.form not in (None, "jsonl", "text")
             or any("://" in name or is_table_name(name) for name in (*inputs, output))
             or not (inputs == ["-"] or Path(inputs[0]).exists() or not set("*?[") & set(inputs[0]))
@@ -44,10 +47,12 @@ class RowOptions:
         """The format of a prompt file."""
         return self.form if self.form == "jsonl" or self.form == "text" else None
 
-    def request(self, inputs: Sequence[str], output: str, run: BatchRequest) -> TableRequest:
-        """The request for a table; raises what `table_request` raises."""
+    def request(self, inputs: Sequence[str], output: str, run: BatchRequest) -> TableRequest | PartsRequest:
+        """The request for a table; raises what `table_request` and `parts_request` raise."""
         require_pyarrow()
-        from cactus_actors.data.table_request import TableOptions, table_request
+        from cactus_actors.data.parts import is_parts_name, parts_request
+        from cactus_actors.data.table_input import TableOptions
+        from cactus_actors.data.table_request import table_request
 
         options = TableOptions(
             inputs=inputs,
@@ -59,4 +64,6 @@ class RowOptions:
             prefix=self.prefix,
             limit=self.limit,
         )
+        if is_parts_name(output):
+            return parts_request(options, run, self.part_rows)
         return table_request(options, run)

@@ -81,7 +81,9 @@ class LineResults:
     Raises OutputFailed.
     """
 
-    def __init__(self, paths: BatchPaths) -> None:
+    def __init__(self, paths: BatchPaths, first: int = 1) -> None:
+        """`first` is the number of the first line."""
+        self._first = first
         self._places = array("q")  # twice the offset in the output; for a failed line, one more than in the other file
         self._files: list[BinaryIO] = []
         with contextlib.ExitStack() as opened:
@@ -101,7 +103,8 @@ class LineResults:
 
     def answer(self, number: int) -> LineAnswer:
         """The answer of a line; raises OutputFailed if there is none."""
-        place = self._places[number] if number < len(self._places) else -1
+        index = number - self._first
+        place = self._places[index] if index < len(self._places) else -1
         if place < 0:
             raise OutputFailed(f"line {number} has no result; run the same command with --resume")
         file = self._files[place % 2]
@@ -110,9 +113,10 @@ class LineResults:
 
     def _index(self, which: int, file: BinaryIO) -> None:
         for number, offset in _numbered(file):
-            if number >= len(self._places):
-                self._places.extend([-1] * max(number + 1 - len(self._places), len(self._places), 1024))
-            self._places[number] = 2 * offset + which
+            index = number - self._first
+            if index >= len(self._places):
+                self._places.extend([-1] * max(index + 1 - len(self._places), len(self._places), 1024))
+            self._places[index] = 2 * offset + which
 
 
 def _numbered(file: BinaryIO) -> Iterator[tuple[int, int]]:

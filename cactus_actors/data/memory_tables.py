@@ -54,7 +54,8 @@ def map_rows(
         import pyarrow as pa
         import pyarrow.feather as feather
 
-        from cactus_actors.data.table_request import TableOptions, table_request
+        from cactus_actors.data.table_input import TableOptions
+        from cactus_actors.data.table_request import table_request
 
         feather.write_feather(table, str(place / _ROWS), compression="uncompressed")
         wanted = TableOptions(

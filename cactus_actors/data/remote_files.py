@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -72,3 +72,39 @@ def _failing_as(kind: type[CactusError], url: str) -> Iterator[None]:
     except Exception as error:
         reason = str(error).strip().splitlines()
         raise kind(f"{url}: {reason[0] if reason else type(error).__name__}") from None
+
+
+def read_url(url: str) -> bytes | None:
+    """The whole content at a URL, None if there is none; raises OutputFailed."""
+    with _failing_as(OutputFailed, url):
+        system, path = _located(url)
+        try:
+            return bytes(system.cat_file(path))
+        except FileNotFoundError:
+            return None
+
+
+def write_url(url: str, content: bytes) -> None:
+    """Store the content at a URL, as a whole; raises OutputFailed."""
+    with _failing_as(OutputFailed, url):
+        system, path = _located(url)
+        system.pipe_file(path, content)
+
+
+def urls_below(prefix: str) -> list[str]:
+    """The files directly below a prefix; raises OutputFailed."""
+    with _failing_as(OutputFailed, prefix):
+        system, path = _located(prefix)
+        try:
+            found = system.ls(path, detail=True)
+        except FileNotFoundError:
+            return []
+        return [str(entry["name"]) for entry in found if entry["type"] == "file"]
+
+
+def remove_urls(urls: Sequence[str]) -> None:
+    """Remove these files; raises OutputFailed."""
+    for url in urls:
+        with _failing_as(OutputFailed, url):
+            system, path = _located(url)
+            system.rm_file(path)

@@ -31,7 +31,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RowSource:
-    """A LineSource: a line has the number of its row, from 1.
+    """A LineSource: a line has the number of its row, from `first` on.
 
     `files` are those of this machine. With `shares_answers` a row with the prompt of an earlier one adds no line.
     `limit` is the most rows.
@@ -43,6 +43,7 @@ class RowSource:
     prompt: RowPrompt
     template: str | None = None
     limit: int | None = None
+    first: int = 1
     shares_answers: bool = False
 
     def __str__(self) -> str:
@@ -61,10 +62,10 @@ class RowSource:
         """All rows, with these columns and those of the prompt; the same windows each time. Raises InputInvalid."""
         wanted = list(dict.fromkeys([*columns, *self.prompt.columns])) or self.table.schema.names[:1]
         first_rows = FirstRows()
-        number = 1
+        number = self.first
         for batch in self.table.batches(wanted):
             if self.limit is not None:
-                batch = RowBatch(batch.columns.slice(0, max(0, self.limit + 1 - number)), batch.errors)
+                batch = RowBatch(batch.columns.slice(0, max(0, self.limit + self.first - number)), batch.errors)
             if not batch.columns.num_rows:
                 return
             yield self._window(batch, number, first_rows)

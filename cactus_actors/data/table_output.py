@@ -50,7 +50,7 @@ class TableOutput:
 def write_table(
     output: TableOutput, source: RowSource, answers: AnswerColumns, input_sha256: str, results: BatchPaths
 ) -> int:
-    """Write the table of a finished run and return the number of its rows; the file is complete or does not exist.
+    """Write the table of a finished run to `output.unfinished`, synced, and return the number of its rows.
 
     Raises InputChanged if the rows are not those that were asked, and OutputFailed.
     """
@@ -60,7 +60,7 @@ def write_table(
         schema = pa.schema([*(source.table.schema.field(name) for name in output.carried), *answers.schema])
         writer = table_writer(output.unfinished, schema, output.form, output.packing, answers.schema.names[0])
         try:
-            with LineResults(results) as found:
+            with LineResults(results, source.first) as found:
                 for window in source.windows(output.carried):
                     for line in window.lines:
                         digest.add(line)
@@ -74,8 +74,22 @@ def write_table(
                 f"{source}: input_changed: its rows are not those that were asked; "
                 "restore it and continue with --resume, or start again with --overwrite"
             )
-        _publish(output)
+        _sync(output.unfinished)
     return num_rows
+
+
+def publish_table(output: TableOutput) -> None:
+    """Give the written table its name, or store it at its URL: it is complete there, or does not exist.
+
+    Raises OutputFailed.
+    """
+    if output.url is not None:
+        upload(output.unfinished, output.url)
+        output.unfinished.unlink()
+        return
+    with naming_file(output.path):
+        output.unfinished.replace(output.path)
+        sync_directory(output.path.parent)
 
 
 def _joined(window: Window, found: LineResults, answers: AnswerColumns, schema: pa.Schema) -> pa.RecordBatch:
@@ -85,15 +99,9 @@ def _joined(window: Window, found: LineResults, answers: AnswerColumns, schema: 
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _publish(output: TableOutput) -> None:
-    descriptor = os.open(output.unfinished, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    if output.url is not None:
-        upload(output.unfinished, output.url)
-        output.unfinished.unlink()
-        return
-    output.unfinished.replace(output.path)
-    sync_directory(output.path.parent)

@@ -69,7 +69,7 @@ def test_the_commands_of_the_page_on_tables_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CACTUS_ENDPOINT", service.endpoints.jobs)
     monkeypatch.setenv("CACTUS_STREAM_ENDPOINT", service.endpoints.stream)
-    first, columns, in_memory = re.findall(r"^```python\n(.*?)^```", DATA, re.M | re.S)
+    first, columns, in_parts, in_memory = re.findall(r"^```python\n(.*?)^```", DATA, re.M | re.S)
     [schema] = re.findall(r"^```json\n(.*?)^```", DATA, re.M | re.S)
     variables: dict[str, Any] = {}
     exec(compile(first, "data.md", "exec"), variables)
@@ -80,6 +80,8 @@ def test_the_commands_of_the_page_on_tables_run(
         assert result.exit_code == 0, result.output
     exec(compile(columns, "data.md", "exec"), variables)
     assert "topic" in capsys.readouterr().out
+    exec(compile(in_parts, "data.md", "exec"), variables)
+    assert variables["parts"]["id"].to_pylist() == [71, 72, 73, 74]
     endpoints = f'endpoint="{service.endpoints.jobs}", stream_endpoint="{service.endpoints.stream}"'
     in_memory = in_memory.replace('endpoint="tcp://127.0.0.1:5555"', endpoints)
     run_example(in_memory, service, variables)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
 from cactus_actors.batch.batch_errors import OutputRefused, naming_file
 from cactus_actors.batch.failure_reasons import Reason
-from cactus_actors.batch.report.histogram import Histogram
+from cactus_actors.batch.report.bin_counts import BinCounts
 from cactus_actors.batch.report.markup import Bar, plot, share, table
 from cactus_actors.batch.report.run_figures import RunFigures
 
@@ -93,7 +93,7 @@ def _summary(figures: RunFigures) -> str:
         ["tokens of prompts", f"{figures.prompt_tokens:,}"],
         ["tokens of answers", f"{figures.completion_tokens:,}"],
     ]
-    rows += [[f"answered by {model}", f"{count:,}"] for model, count in figures.models.most_common()]
+    rows += [[f"answered by {model}", f"{count:,}"] for model, count in _most_frequent(figures.models)]
     return table("Summary", ("", "number"), rows)
 
 
@@ -114,13 +114,17 @@ def _reasons(reasons: list[Reason], num_failed: int) -> str:
     return f'<section class="reasons">{table("Failed lines by reason", heads, rows)}</section>'
 
 
-def _counted(counts: Counter[str], names: dict[str, str]) -> list[Bar]:
-    return [Bar(named := names.get(name, name), named, count) for name, count in counts.most_common()]
+def _counted(counts: Mapping[str, int], names: dict[str, str]) -> list[Bar]:
+    return [Bar(named := names.get(name, name), named, count) for name, count in _most_frequent(counts)]
 
 
-def _binned(histogram: Histogram, form: str) -> list[Bar]:
+def _binned(histogram: BinCounts, form: str) -> list[Bar]:
     bars = []
     for lower, upper, count in histogram.bins():
         above = "or more" if upper is None else f"to {form.format(upper)}"
         bars.append(Bar(f"{form.format(lower)} {above}", form.format(lower), count))
     return bars
+
+
+def _most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda entry: -entry[1])

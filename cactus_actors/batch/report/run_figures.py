@@ -8,9 +8,9 @@ from collections import Counter
 import msgspec
 
 from cactus_actors.batch.batch_errors import naming_file
-from cactus_actors.batch.failure_reasons import Reason, reasons_of
+from cactus_actors.batch.failure_reasons import Reason, merged_reasons, reasons_of
 from cactus_actors.batch.paths import BatchPaths
-from cactus_actors.batch.report.histogram import MILLISECONDS, SHARES, TOKENS, Histogram
+from cactus_actors.batch.report.bin_counts import MILLISECONDS, SHARES, TOKENS, BinCounts
 
 
 class RunFigures(msgspec.Struct, kw_only=True):
@@ -24,19 +24,29 @@ class RunFigures(msgspec.Struct, kw_only=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     num_handed_off: int = 0
-    statuses: Counter[str] = msgspec.field(default_factory=Counter)
-    models: Counter[str] = msgspec.field(default_factory=Counter)
-    endings: Counter[str] = msgspec.field(default_factory=Counter)
+    statuses: dict[str, int] = {}
+    models: dict[str, int] = {}
+    endings: dict[str, int] = {}
     reasons: list[Reason] = []
-    confidence: Histogram = msgspec.field(default_factory=lambda: Histogram(SHARES))
-    first_token_ms: Histogram = msgspec.field(default_factory=lambda: Histogram(MILLISECONDS))
-    total_ms: Histogram = msgspec.field(default_factory=lambda: Histogram(MILLISECONDS))
-    prompt_length: Histogram = msgspec.field(default_factory=lambda: Histogram(TOKENS))
-    answer_length: Histogram = msgspec.field(default_factory=lambda: Histogram(TOKENS))
+    confidence: BinCounts = msgspec.field(default_factory=lambda: BinCounts(SHARES))
+    first_token_ms: BinCounts = msgspec.field(default_factory=lambda: BinCounts(MILLISECONDS))
+    total_ms: BinCounts = msgspec.field(default_factory=lambda: BinCounts(MILLISECONDS))
+    prompt_length: BinCounts = msgspec.field(default_factory=lambda: BinCounts(TOKENS))
+    answer_length: BinCounts = msgspec.field(default_factory=lambda: BinCounts(TOKENS))
 
     @property
     def num_lines(self) -> int:
         return self.num_succeeded + self.num_failed
+
+    def merge(self, other: RunFigures) -> None:
+        """Add the figures of another run."""
+        for name in ("num_succeeded", "num_failed", "prompt_tokens", "completion_tokens", "num_handed_off"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("statuses", "models", "endings"):
+            setattr(self, name, dict(Counter(getattr(self, name)) + Counter(getattr(other, name))))
+        for name in ("confidence", "first_token_ms", "total_ms", "prompt_length", "answer_length"):
+            getattr(self, name).merge(getattr(other, name))
+        self.reasons = merged_reasons([*self.reasons, *other.reasons])
 
 
 class _Choice(msgspec.Struct, frozen=True):
@@ -96,11 +106,16 @@ def _count(body: _Body, figures: RunFigures) -> None:
     figures.prompt_tokens += usage.prompt_tokens
     figures.completion_tokens += usage.completion_tokens
     figures.num_handed_off += body.cloud_handoff
-    figures.statuses[body.handoff.status] += 1
-    figures.models[body.model] += 1
-    figures.endings.update(choice.finish_reason or "unknown" for choice in body.choices)
+    _add(figures.statuses, body.handoff.status)
+    _add(figures.models, body.model)
+    for choice in body.choices:
+        _add(figures.endings, choice.finish_reason or "unknown")
     figures.confidence.add(body.confidence)
     figures.first_token_ms.add(timings.time_to_first_token_ms or None)  # a cloud reports none
     figures.total_ms.add(timings.total_time_ms)
     figures.prompt_length.add(usage.prompt_tokens)
     figures.answer_length.add(usage.completion_tokens)
+
+
+def _add(counts: dict[str, int], name: str) -> None:
+    counts[name] = counts.get(name, 0) + 1

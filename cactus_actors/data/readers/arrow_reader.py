@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cactus_actors.data.readers.table_reader import common_schema, selected, with_columns
+from cactus_actors.data.readers.table_reader import common_schema, counted_rows, selected, with_columns
 from cactus_actors.data.row_batch import MAX_ROWS, RowBatch
 from cactus_actors.data.table_files import opened_file, reading
 
@@ -27,14 +27,18 @@ class ArrowReader:
                 schemas[name] = schema
         self.schema = common_schema(schemas)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """All rows, with these columns."""
+    def batches(self, columns: Sequence[str], files: Sequence[str] = ()) -> Iterator[RowBatch]:
+        """All rows, or those of some of the files, with these columns."""
         schema = selected(self.schema, columns)
-        for name in self._files:
+        for name in files or self._files:
             with _opened(name) as (_, batches):
                 for batch in batches:
                     for begin in range(0, batch.num_rows, MAX_ROWS):
                         yield RowBatch(with_columns(batch.slice(begin, MAX_ROWS), schema))
+
+    def num_rows(self, file: str) -> int:
+        """The number of rows of a file, which is read for that."""
+        return counted_rows(self, file)
 
 
 @contextlib.contextmanager

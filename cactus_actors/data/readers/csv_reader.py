@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES
-from cactus_actors.data.readers.table_reader import common_schema
+from cactus_actors.data.readers.table_reader import common_schema, counted_rows
 from cactus_actors.data.row_batch import MAX_BYTES, MAX_ROWS, RowBatch
 from cactus_actors.data.table_files import unpacked_file
 from cactus_actors.protocol.errors import InvalidRequest
@@ -27,9 +27,9 @@ class CsvReader:
         csv.field_size_limit(MAX_LINE_BYTES)
         self.schema = common_schema({name: self._schema_of(name) for name in files})
 
-    def batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """All rows, with these columns."""
-        for name in self._files:
+    def batches(self, columns: Sequence[str], files: Sequence[str] = ()) -> Iterator[RowBatch]:
+        """All rows, or those of some of the files, with these columns."""
+        for name in files or self._files:
             records = self._records(name)
             _, header = next(records)
             places = [header.index(column) if column in header else None for column in columns]
@@ -40,6 +40,10 @@ class CsvReader:
                     yield batch.taken()
             if batch.num_rows:
                 yield batch.taken()
+
+    def num_rows(self, file: str) -> int:
+        """The number of rows of a file, which is read for that."""
+        return counted_rows(self, file)
 
     def _schema_of(self, name: str) -> pa.Schema:
         header = next(self._records(name), None)

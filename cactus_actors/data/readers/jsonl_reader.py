@@ -11,7 +11,7 @@ import pyarrow as pa
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.data.readers.line_reading import FileLine, file_lines
-from cactus_actors.data.readers.table_reader import selected
+from cactus_actors.data.readers.table_reader import counted_rows, selected
 from cactus_actors.data.row_batch import MAX_BYTES, MAX_ROWS, RowBatch, is_json, json_field
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 
@@ -39,13 +39,13 @@ class JsonLinesReader:
             raise InputInvalid(f"{files[0]}: no line is a JSON object with a column")
         self.schema = pa.schema([_field(name, kind) for name, kind in kinds.items()])
 
-    def batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """All rows, with these columns."""
+    def batches(self, columns: Sequence[str], files: Sequence[str] = ()) -> Iterator[RowBatch]:
+        """All rows, or those of some of the files, with these columns."""
         schema = selected(self.schema, columns)
         rows: list[dict[str, Any]] = []
         errors: dict[int, InvalidRequest] = {}
         num_bytes = 0
-        for line in file_lines(self._files):
+        for line in file_lines(files or self._files):
             row, error = _row_of(line)
             if error is not None:
                 errors[len(rows)] = error
@@ -56,6 +56,10 @@ class JsonLinesReader:
                 rows, errors, num_bytes = [], {}, 0
         if rows:
             yield RowBatch(_columns(rows, schema), errors)
+
+    def num_rows(self, file: str) -> int:
+        """The number of rows of a file, which is read for that."""
+        return counted_rows(self, file)
 
 
 def _row_of(line: FileLine) -> tuple[dict[str, Any], InvalidRequest | None]:

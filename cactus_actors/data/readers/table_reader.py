@@ -17,8 +17,19 @@ class TableReader(Protocol):
     @property
     def schema(self) -> pa.Schema: ...
 
-    def batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """All rows, with these columns in this order; the same batches each time. Raises InputInvalid."""
+    def batches(self, columns: Sequence[str], files: Sequence[str] = ()) -> Iterator[RowBatch]:
+        """All rows, or those of some of the files, with these columns in this order; the same batches each time.
+
+        Raises InputInvalid.
+        """
+
+    def num_rows(self, file: str) -> int:
+        """The number of rows of one of the files; raises InputInvalid."""
+
+
+def counted_rows(reader: TableReader, file: str) -> int:
+    """The number of rows of one of the files, all of which are read."""
+    return sum(batch.columns.num_rows for batch in reader.batches(reader.schema.names[:1], [file]))
 
 
 def common_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from cactus_actors.data.readers.line_reading import file_lines
+from cactus_actors.data.readers.table_reader import counted_rows
 from cactus_actors.data.row_batch import MAX_BYTES, MAX_ROWS, RowBatch
 from cactus_actors.protocol.errors import InvalidRequest
 
@@ -21,12 +22,12 @@ class TextReader:
     def __init__(self, files: Sequence[str]) -> None:
         self._files = files
 
-    def batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """All rows."""
+    def batches(self, columns: Sequence[str], files: Sequence[str] = ()) -> Iterator[RowBatch]:
+        """All rows, or those of some of the files."""
         texts: list[str] = []
         errors: dict[int, InvalidRequest] = {}
         num_bytes = 0
-        for line in file_lines(self._files):
+        for line in file_lines(files or self._files):
             error = line.error
             try:
                 text = line.content.decode()
@@ -42,6 +43,10 @@ class TextReader:
                 texts, errors, num_bytes = [], {}, 0
         if texts:
             yield _batch(texts, columns, errors)
+
+    def num_rows(self, file: str) -> int:
+        """The number of rows of a file, which is read for that."""
+        return counted_rows(self, file)
 
 
 def _batch(texts: list[str], columns: Sequence[str], errors: dict[int, InvalidRequest]) -> RowBatch:

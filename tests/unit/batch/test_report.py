@@ -14,7 +14,7 @@ import pytest
 import typer.testing
 
 from cactus_actors.batch.batch_errors import OutputRefused
-from cactus_actors.batch.report.histogram import MILLISECONDS, SHARES, Histogram
+from cactus_actors.batch.report.bin_counts import MILLISECONDS, SHARES, BinCounts
 from cactus_actors.protocol.messages import Finished
 from cactus_actors.protocol.results import Handoff, Timings
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
@@ -148,7 +148,7 @@ def test_a_report_that_would_replace_another_file_is_refused_before_the_run(
 
 
 def test_bins_hold_their_lower_edge_and_can_be_added_up() -> None:
-    shares, times = Histogram(SHARES), Histogram(MILLISECONDS)
+    shares, times = BinCounts(SHARES), BinCounts(MILLISECONDS)
     for value in (1.0, 0.95, 0.05, None):
         shares.add(value)
     assert shares.bins()[0] == (0.05, 0.1, 1)
@@ -157,9 +157,9 @@ def test_bins_hold_their_lower_edge_and_can_be_added_up() -> None:
         times.add(value)
     assert times.bins()[:2] == [(0.0, 1.0, 1), (1.0, 2.0, 1)]
     assert times.bins()[-1] == (5e6, None, 1)
-    sum_of_both = Histogram(SHARES)
+    sum_of_both = BinCounts(SHARES)
     sum_of_both.merge(shares)
-    sum_of_both.merge(Histogram(SHARES))
+    sum_of_both.merge(BinCounts(SHARES))
     sum_of_both.merge(shares)
     assert sum_of_both.num_values == 6
     assert shares.num_values == 3

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from cactus_actors.batch import BatchProgress
-from cactus_actors.cli.batch import print_how_to_resume
 from cactus_actors.cli.batch_progress import shown_progress
+from cactus_actors.cli.batch_run import print_how_to_resume
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

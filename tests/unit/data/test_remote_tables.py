@@ -82,6 +82,28 @@ def test_a_failed_upload_is_repeated_without_asking(
     assert gzip.decompress(lake.cat_file("later/out.csv.gz")).count(b"\n") == 4
 
 
+def test_parts_of_a_bucket_are_continued_from_the_bucket_alone(
+    cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem, tmp_path: Path
+) -> None:
+    """The folder of unfinished rows is lost, as with the machine: parts that are there are not asked again."""
+    arguments = ("batch", "s3://lake/in/*.parquet", "-o", "s3://lake/parts/", "--part-rows", "1", *TEMPLATE)
+    result = cactus(*arguments)
+    assert result.stdout.startswith("3 rows in 3 parts of s3://lake/parts/\n")
+    assert [*tmp_path.iterdir()] == []
+    names = ["part-00000-00000.parquet", "part-00000-00001.parquet", "part-00001-00000.parquet"]
+    assert sorted(Path(name).name for name in lake.ls("lake/parts")) == ["_cactus", *names]
+    with pytest.raises(OutputRefused, match="s3://lake/parts/: a run is there"):
+        cactus(*arguments)
+    lake.rm_file(f"lake/parts/{names[1]}")
+    router.received.clear()
+    assert cactus(*arguments, "--resume").stdout.startswith("3 rows in 3 parts of s3://lake/parts/, 2 of them before")
+    assert len(router.submitted()) == 1
+    tables = [pq.read_table(pa.BufferReader(lake.cat_file(f"lake/parts/{name}"))) for name in names]
+    assert pa.concat_tables(tables).select(REVIEWS.schema.names).equals(REVIEWS)
+    assert cactus(*arguments, "--overwrite", "--output-format", "csv").exit_code == 0
+    assert not [name for name in lake.ls("lake/parts") if name.endswith(".parquet")]
+
+
 def test_wrong_urls_are_refused(cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem) -> None:
     part = "s3://lake/in/part-0.parquet"
     for source, output, kind, message in (

@@ -16,7 +16,7 @@ MILLISECONDS = (0.0, *(step * 10.0**power for power in range(7) for step in _DEC
 TOKENS = (0.0, *(float(1 << power) for power in range(21)))
 
 
-class Histogram(msgspec.Struct):
+class BinCounts(msgspec.Struct):
     """Bin `i` has the values from `edges[i]` to below the next edge; the last bin has no upper edge."""
 
     edges: Sequence[float]
@@ -41,7 +41,7 @@ class Histogram(msgspec.Struct):
         upper = [*self.edges[1:], None]
         return [(self.edges[place], upper[place], self.counts[place]) for place in range(filled[0], filled[-1] + 1)]
 
-    def merge(self, other: Histogram) -> None:
+    def merge(self, other: BinCounts) -> None:
         """Add the counts of a histogram with the same edges."""
         if other.counts:
             counts = self.counts or [0] * len(self.edges)

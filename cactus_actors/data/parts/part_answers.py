@@ -1,0 +1,88 @@
+"""Answers the rows of one part, and writes it: the same in this process and in tasks of a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.batch import BatchRequest, run_batch, run_second_pass
+from cactus_actors.batch.batch_errors import InputChanged, OutputRefused, naming_file
+from cactus_actors.batch.batch_journal import BatchJournal
+from cactus_actors.batch.batch_request import Observer
+from cactus_actors.batch.report import figures_of
+from cactus_actors.client import AsyncClient
+from cactus_actors.data.answer_columns import AnswerColumns
+from cactus_actors.data.parts.manifest import PartId, PartRecord
+from cactus_actors.data.parts.part_rows import PartRows
+from cactus_actors.data.parts.parts_plan import PartsPlan, record_name
+from cactus_actors.data.row_source import RowSource
+from cactus_actors.data.table_output import TableOutput, write_table
+
+
+def check_part(plan: PartsPlan, rows: PartRows) -> None:
+    """Raise InputChanged if the rows of a finished part are not those that were asked."""
+    with plan.source(rows).open() as reader:
+        for _ in reader.lines():
+            pass
+        if reader.digest != plan.record(rows.part).sha256:
+            raise _changed(plan, rows.part)
+
+
+async def answer_part(
+    plan: PartsPlan, rows: PartRows, client: AsyncClient, scratch: Path, observe: Observer | None = None
+) -> PartRecord:
+    """Answer the rows of a part and write it; results so far are in `scratch`, where the same call continues.
+
+    Raises what a run raises.
+    """
+    if rows.num_rows != plan.manifest.num_rows_of(rows.part):
+        raise _changed(plan, rows.part)
+    source, output = plan.source(rows), plan.output(rows.part, scratch)
+    run = replace(
+        plan.run,
+        source=source,
+        output=output.results,
+        resume=True,
+        overwrite=False,
+        run_id=f"{plan.manifest.run_id}-{rows.part.file}-{rows.part.number}",
+    )
+    await run_batch(run, client, observe)
+    if run.second_pass:
+        await run_second_pass(run, client)
+    return await asyncio.to_thread(_commit, plan, rows.part, source, output, run)
+
+
+def _commit(plan: PartsPlan, part: PartId, source: RowSource, output: TableOutput, run: BatchRequest) -> PartRecord:
+    """Write the record, then the part: a part that is there is finished, a record alone means nothing."""
+    paths = run.paths
+    answers = AnswerColumns(run.options.json_schema, plan.prefix)
+    journal = BatchJournal(paths.journal)
+    try:
+        begun, is_complete = journal.read()
+        if begun is None or not is_complete:
+            raise OutputRefused(f"{paths.journal}: the run is not finished; continue it with --resume")
+        num_rows = write_table(output, source, answers, begun.input_sha256, paths)
+        record = PartRecord(
+            sha256=begun.input_sha256,
+            num_rows=num_rows,
+            num_misfits=answers.num_misfits,
+            figures=figures_of(paths),
+        )
+        plan.store.write(record_name(part), msgspec.json.encode(record))
+        plan.store.put(output.unfinished, plan.name(part))
+    finally:
+        journal.close()
+    with naming_file(paths.output):
+        for path in (paths.output, paths.errors, paths.journal):
+            path.unlink(missing_ok=True)
+    return record
+
+
+def _changed(plan: PartsPlan, part: PartId) -> InputChanged:
+    return InputChanged(
+        f"{plan.manifest.files[part.file].name}: input_changed: the rows of {part} are not those that were asked; "
+        "restore them and continue with --resume, or start again with --overwrite"
+    )

@@ -1,0 +1,69 @@
+"""Cuts the rows of input files into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from cactus_actors.data.parts.manifest import Manifest, PartId
+from cactus_actors.data.readers import TableReader
+from cactus_actors.data.row_batch import RowBatch
+
+
+class PartRows(NamedTuple):
+    """The rows of a part in memory, with the columns of its prompts and of its table."""
+
+    part: PartId
+    batches: list[RowBatch]
+
+    @property
+    def num_rows(self) -> int:
+        return sum(batch.columns.num_rows for batch in self.batches)
+
+
+def parts_of_file(table: TableReader, manifest: Manifest, file: int, columns: Sequence[str]) -> Iterator[PartRows]:
+    """All parts of a file, which is read once; the last is shorter if the file is. Raises InputInvalid."""
+    wanted = manifest.files[file]
+    part, batches, num_missing = PartId(file, 0), list[RowBatch](), 0
+    num_left = wanted.num_rows
+    for batch in table.batches(columns, [wanted.name]):
+        begin = 0
+        while num_left and begin < batch.columns.num_rows:
+            num_missing = num_missing or min(manifest.rows_per_part, num_left)
+            piece = _slice(batch, begin, num_missing)
+            batches.append(piece)
+            begin += piece.columns.num_rows
+            num_missing -= piece.columns.num_rows
+            num_left -= piece.columns.num_rows
+            if not num_missing:
+                yield PartRows(part, batches)
+                part, batches = PartId(file, part.number + 1), []
+        if not num_left:
+            return
+    if batches:
+        yield PartRows(part, batches)
+
+
+def _slice(batch: RowBatch, begin: int, num_rows: int) -> RowBatch:
+    columns = batch.columns.slice(begin, num_rows)
+    errors = {place - begin: error for place, error in batch.errors.items()}
+    return RowBatch(columns, {place: error for place, error in errors.items() if 0 <= place < columns.num_rows})
+
+
+class RowsInMemory:
+    """A TableReader of the rows of a part."""
+
+    def __init__(self, schema: pa.Schema, batches: Sequence[RowBatch]) -> None:
+        self.schema = schema
+        self._batches = batches
+
+    def batches(self, columns: Sequence[str], files: Sequence[str] = ()) -> Iterator[RowBatch]:  # noqa: ARG002
+        """All rows, with these columns."""
+        for batch in self._batches:
+            yield RowBatch(batch.columns.select(list(columns)), batch.errors)
+
+    def num_rows(self, file: str) -> int:  # noqa: ARG002
+        """The number of all rows."""
+        return sum(batch.columns.num_rows for batch in self._batches)
