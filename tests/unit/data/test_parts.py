@@ -57,7 +57,7 @@ def check_whole(folder: Path) -> None:
 
 
 def prompts(router: ScriptedRouter) -> list[str]:
-    return sorted(submit.messages[0].content for submit in router.submitted())
+    return sorted(str(submit.messages[0].content) for submit in router.submitted())
 
 
 def test_every_part_has_its_rows_in_order(cactus: Cactus, files: list[str], tmp_path: Path) -> None:
