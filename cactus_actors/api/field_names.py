@@ -41,15 +41,20 @@ def option_names(options: Options) -> dict[str, str]:
 
 
 def name_as_given(error: CactusError, names: FieldNames) -> None:
-    """Rewrite `param` and the message of an error in the client's names."""
+    """Rewrite `param` and the message of an error in the client's names.
+
+    A name may have an index, such as `messages[1]`: the place where the client wrote that message.
+    """
     head = re.split(r"[.\[]", error.param or "", maxsplit=1)[0]
     for name, given in names.items():
         if name in _ENGLISH and name != head:
             continue
-        error.message = re.sub(rf"(?<![\w.]){name}(?!\w)", given, error.message)
+        error.message = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", given, error.message)
         error.args = (error.message,)
-    if error.param is not None and head in names:
-        error.param = names[head] + error.param[len(head) :]
+    indexed = re.match(r"\w+\[\d+\]", error.param or "")
+    known = indexed[0] if indexed is not None and indexed[0] in names else head
+    if error.param is not None and known in names:
+        error.param = names[known] + error.param[len(known) :]
 
 
 @contextmanager

@@ -6,11 +6,12 @@ from litestar import Litestar
 from litestar.datastructures import State
 
 from cactus_actors.gateway.context import GatewayContext
-from cactus_actors.gateway.http.error_responses import exception_handler
+from cactus_actors.gateway.http.error_responses import handle_exception
 from cactus_actors.gateway.openapi import pages
 from cactus_actors.gateway.request_guard import RequestGuard
 from cactus_actors.gateway.routes import (
     adapters,
+    anthropic,
     batches,
     embeddings,
     files,
@@ -23,7 +24,21 @@ from cactus_actors.gateway.routes import (
     text,
 )
 
-PARTS = (openai, embeddings, llama_cpp, infill, models, adapters, text, requests, pages, files, batches, health)
+PARTS = (
+    openai,
+    anthropic,
+    embeddings,
+    llama_cpp,
+    infill,
+    models,
+    adapters,
+    text,
+    requests,
+    pages,
+    files,
+    batches,
+    health,
+)
 
 
 def build_app(gateway: GatewayContext) -> RequestGuard:
@@ -31,7 +46,7 @@ def build_app(gateway: GatewayContext) -> RequestGuard:
     app = Litestar(
         [handler for part in PARTS for handler in part.HANDLERS],
         state=State({"gateway": gateway}),
-        exception_handlers={Exception: exception_handler(is_mistral=gateway.is_mistral)},
+        exception_handlers={Exception: handle_exception},
         openapi_config=None,
         logging_config=None,
         request_max_body_size=None,

@@ -13,8 +13,9 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.context import GatewayContext, stopping_error
-from cactus_actors.gateway.http.api_keys import ANONYMOUS, Tenant, host_and_port
+from cactus_actors.gateway.http.api_keys import ANONYMOUS, Tenant, authorization_of, host_and_port
 from cactus_actors.gateway.http.caller_shares import CallerShares, Share
+from cactus_actors.gateway.http.error_formats import error_format_of
 from cactus_actors.gateway.http.error_responses import failure_response, info_of
 from cactus_actors.gateway.http.http_protocol import abort, is_request_complete
 from cactus_actors.gateway.http.origins import OriginPolicy
@@ -53,6 +54,7 @@ class RequestGuard:
         state: dict[str, Any] = scope["state"]
         state["request_id"] = new_request_id(ANONYMOUS)
         state["received_at"] = started
+        state["error_format"] = error_format_of(scope["path"], is_mistral=self._gateway.is_mistral)
         state["caller"] = caller = _address_of(scope)
         state["held_bytes"] = held_bytes = Share(self._body_bytes, caller)
         state["open_request"] = open_request = Share(self._open_requests, caller)
@@ -93,7 +95,7 @@ class RequestGuard:
             state["is_broken"] = info.param == "Host"  # nothing more is expected of such a client
             if status:  # part of the response is sent; the early close of the connection shows the failure
                 raise
-            response = failure_response(info, state["request_id"], is_mistral=self._gateway.is_mistral)
+            response = failure_response(info, state)
             await response(scope, receive, answer)
         finally:
             held_bytes.release()
@@ -111,8 +113,7 @@ class RequestGuard:
         self._origins.check(scope["method"], headers)
         if scope["path"] in self._public_paths:
             return ANONYMOUS
-        authorizations = [value for name, value in headers if name == b"authorization"]
-        tenant = self._keys.tenant(authorizations[0] if len(authorizations) == 1 else None)
+        tenant = self._keys.tenant(authorization_of(headers))
         if self._gateway.is_draining and scope["method"] == "POST" and not _may_retry(headers):
             raise stopping_error()
         return tenant

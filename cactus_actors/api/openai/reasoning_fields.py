@@ -21,7 +21,7 @@ FORMATS: dict[str, ReasoningFormat] = {
     "deepseek-legacy": "both",
     "none": "inline",
 }
-SWITCHES = {"enabled": True, "disabled": False, "adaptive": None, "auto": None}
+SWITCHES = {"enabled": True, "disabled": False, "adaptive": None, "between_tools": None, "auto": None}
 _OPENING, _CLOSING = "<think>\n", "\n</think>\n\n"
 
 

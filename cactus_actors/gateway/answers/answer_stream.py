@@ -11,11 +11,11 @@ import msgspec
 from msgspec import UNSET
 
 from cactus_actors.api.field_names import FieldNames, name_as_given
-from cactus_actors.api.openai import error_body
 from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.gateway.answers.choices import ChoiceStreams, StreamEvent
-from cactus_actors.gateway.answers.streaming_response import DONE, PING, event
+from cactus_actors.gateway.answers.streaming_response import OPENAI_STREAM, StreamFormat
 from cactus_actors.gateway.context import GatewayContext, stopping_error
+from cactus_actors.gateway.http.error_formats import ErrorFormat
 from cactus_actors.gateway.http.error_responses import info_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.stream_positions import StreamPosition, event_id
@@ -54,13 +54,15 @@ class AnswerStream:
         chunks: ChunkMaker,
         *,
         names: FieldNames,
-        done: bytes = DONE,
+        error_format: ErrorFormat,
+        form: StreamFormat = OPENAI_STREAM,
     ) -> None:
         self._gateway = gateway
         self._identity = identity
         self._chunks = chunks
         self._names = names
-        self._done = done
+        self._error_format = error_format
+        self._form = form
         self._choices = ChoiceStreams(gateway.client, submits)
         self._seen = identity.positions_of(len(submits))
         self._positions = [StreamPosition() for _ in submits]
@@ -99,15 +101,15 @@ class AnswerStream:
                         yield frames
                 elif self._is_quiet:
                     self._is_quiet = False
-                    yield PING
-            yield b"".join([event(chunk) for chunk in self._chunks.usage()]) + self._done
+                    yield self._form.ping
+            yield b"".join([self._form.event(chunk) for chunk in self._chunks.usage()]) + self._form.done
         except Exception as failure:
             self._gateway.note_failure(failure)
             if isinstance(failure, CactusError):
                 name_as_given(failure, self._names)
             request_id = self._identity.request_id
-            body = error_body(info_of(failure, request_id), request_id=request_id, is_mistral=self._gateway.is_mistral)
-            yield event(body | _local_answer(failure)) + self._done
+            body = self._error_format(info_of(failure, request_id), request_id)
+            yield self._form.event(body | _local_answer(failure)) + self._form.done
         finally:
             self._gateway.metrics.num_streams -= 1
             self._gateway.stopped.remove_done_callback(self._on_stopped)
@@ -157,9 +159,10 @@ class AnswerStream:
 
     def _events(self, chunks: Sequence[dict[str, Any]]) -> list[bytes]:
         if not self._identity.survives_disconnect:
-            return [event(chunk) for chunk in chunks]
+            return [self._form.event(chunk) for chunk in chunks]
         name = event_id(self._identity.request_id, self._positions)
         # Only the last event has the id: only then has the reader reached the position.
+        event = self._form.event
         return [event(chunk) for chunk in chunks[:-1]] + [event(chunk, name) for chunk in chunks[-1:]]
 
     def _observe(self, num_tokens: int) -> None:

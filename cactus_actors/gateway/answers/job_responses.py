@@ -15,9 +15,10 @@ from cactus_actors.client.submit import EncodedSubmit, encoded
 from cactus_actors.gateway.answers.answer_stream import AnswerStream, ChunkMaker
 from cactus_actors.gateway.answers.choices import results_of
 from cactus_actors.gateway.answers.disconnects import unless_disconnected
-from cactus_actors.gateway.answers.streaming_response import DONE, EventStreamResponse
+from cactus_actors.gateway.answers.streaming_response import OPENAI_STREAM, EventStreamResponse, StreamFormat
 from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.http.caller_shares import Share
+from cactus_actors.gateway.http.error_formats import ErrorFormat
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.oversized_prompts import check_prompt_fits
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
@@ -147,13 +148,14 @@ async def streamed_answer(
     chunks: ChunkMaker,
     *,
     names: FieldNames,
-    done: bytes = DONE,
+    form: StreamFormat = OPENAI_STREAM,
 ) -> ASGIResponse:
     """The answer as a stream; errors name fields by `names`, and the headers of `identity`."""
     names = {**names, **identity.field_names}
     if identity.positions:
         gateway.metrics.note_resumed()
-    stream = AnswerStream(gateway, identity, submits, chunks, names=names, done=done)
+    error_format: ErrorFormat = request.scope["state"]["error_format"]
+    stream = AnswerStream(gateway, identity, submits, chunks, names=names, error_format=error_format, form=form)
     with errors_name_fields_as_given(names):
         await unless_disconnected(gateway, request.receive, stream.begin())
     return EventStreamResponse(stream.frames())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,11 +21,27 @@ PING = b": ping\n\n"
 _encode = msgspec.json.Encoder().encode
 
 
-def event(data: Any, event_id: str | None = None) -> bytes:
-    """One frame; a reader continues after it by sending `event_id` as Last-Event-ID."""
-    if event_id is None:
-        return b"data: %b\n\n" % _encode(data)
-    return b"id: %b\ndata: %b\n\n" % (event_id.encode(), _encode(data))
+@dataclass(frozen=True, kw_only=True)
+class StreamFormat:
+    """What is around the data of a stream's events.
+
+    `done` ends the stream, `ping` keeps it open in silence. With `is_named` an event's name is the `type` of its data.
+    """
+
+    done: bytes = DONE
+    ping: bytes = PING
+    is_named: bool = False
+
+    def event(self, data: dict[str, Any], event_id: str | None = None) -> bytes:
+        """One frame; a reader continues after it by sending `event_id` as Last-Event-ID."""
+        name = b"event: %b\n" % data["type"].encode() if self.is_named else b""
+        position = b"" if event_id is None else b"id: %b\n" % event_id.encode()
+        return b"%b%bdata: %b\n\n" % (name, position, _encode(data))
+
+
+OPENAI_STREAM = StreamFormat()
+LLAMA_CPP_STREAM = StreamFormat(done=b"")
+ANTHROPIC_STREAM = StreamFormat(done=b"", ping=b'event: ping\ndata: {"type":"ping"}\n\n', is_named=True)
 
 
 class ByteStreamResponse(ASGIResponse):

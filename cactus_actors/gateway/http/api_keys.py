@@ -48,6 +48,16 @@ class ApiKeys:
         return presented
 
 
+def authorization_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """The one `Authorization` header, or that for an `x-api-key` of Anthropic's clients; None without either."""
+    given: dict[bytes, list[bytes]] = {b"authorization": [], b"x-api-key": []}
+    for name, value in headers:
+        if name in given:
+            given[name].append(value)
+    found = given[b"authorization"] or [_SCHEME + key for key in given[b"x-api-key"]]
+    return found[0] if len(found) == 1 else None
+
+
 def digest_of(key: str) -> str:
     """The stored digest of an API key; keys are long and random, so one round of SHA-256 is enough."""
     return hashlib.sha256(key.encode()).hexdigest()

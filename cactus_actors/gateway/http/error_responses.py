@@ -1,17 +1,17 @@
-"""Renders errors as responses of one format: a nested object with an integer code, Mistral's fields around it."""
+"""Renders errors as responses, in the format of the API that a request names."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from litestar import MediaType, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.api.openai import error_body
+from cactus_actors.gateway.http.error_formats import ErrorFormat
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.unserved_paths import suggestion_for
 from cactus_actors.protocol.error_info import ErrorInfo
@@ -31,10 +31,10 @@ DEFAULT_RETRY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-def failure_response(info: ErrorInfo, request_id: str, *, is_mistral: bool) -> ASGIResponse:
-    """The response to a request that failed before any part of its response was sent."""
+def failure_response(info: ErrorInfo, state: dict[str, Any]) -> ASGIResponse:
+    """The response to a request that failed before any part of its response was sent; `state` is its scope's."""
     return ASGIResponse(
-        body=_content(info, request_id, is_mistral=is_mistral),
+        body=_content(info, state),
         status_code=info.status or 500,
         headers=_headers(info),
     )
@@ -50,20 +50,16 @@ def info_of(error: BaseException, request_id: str) -> ErrorInfo:
     return ServerFailure("internal error; the log has details under the request's id").info()
 
 
-def exception_handler(*, is_mistral: bool) -> Callable[[HttpRequest, Exception], Response[bytes]]:
+def handle_exception(request: HttpRequest, error: Exception) -> Response[bytes]:
     """Litestar's handler of every exception."""
-
-    def handle(request: HttpRequest, error: Exception) -> Response[bytes]:
-        request_id = request.scope["state"]["request_id"]
-        info = info_of(_routing_failure(request, error) or error, request_id)
-        return Response(
-            _content(info, request_id, is_mistral=is_mistral),
-            status_code=info.status or 500,
-            headers=_headers(info) | _allowed(error),
-            media_type=MediaType.JSON,
-        )
-
-    return handle
+    state = request.scope["state"]
+    info = info_of(_routing_failure(request, error) or error, state["request_id"])
+    return Response(
+        _content(info, state),
+        status_code=info.status or 500,
+        headers=_headers(info) | _allowed(error),
+        media_type=MediaType.JSON,
+    )
 
 
 def _routing_failure(request: HttpRequest, error: Exception) -> CactusError | None:
@@ -81,8 +77,9 @@ def _allowed(error: Exception) -> dict[str, str]:
     return dict(error.headers or {}) if isinstance(error, MethodNotAllowedException) else {}
 
 
-def _content(info: ErrorInfo, request_id: str, *, is_mistral: bool) -> bytes:
-    return msgspec.json.encode(error_body(info, request_id=request_id, is_mistral=is_mistral))
+def _content(info: ErrorInfo, state: dict[str, Any]) -> bytes:
+    form: ErrorFormat = state["error_format"]
+    return msgspec.json.encode(form(info, state["request_id"]))
 
 
 def _headers(info: ErrorInfo) -> dict[str, str]:

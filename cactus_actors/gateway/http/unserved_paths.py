@@ -20,7 +20,7 @@ _TGI = "Text Generation Inference's API"
 _WITHOUT_V1 = "a path of OpenAI's API without its /v1"
 
 _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
-    (r"/v1/messages(/.*)?", "Anthropic's API", _CHAT),
+    (r"/v1/messages/batches(/.*)?", "Anthropic's API", "/v1/batches"),
     (r"/v1/complete", "Anthropic's API", _TEXT),
     (r"/v1/responses(/.*)?", _OPENAI, _CHAT),
     (r"/v1/(assistants|threads)(/.*)?", _OPENAI, _CHAT),
@@ -62,4 +62,4 @@ def suggestion_for(method: str, path: str, served: Sequence[str]) -> str:
     nearest = difflib.get_close_matches(path[:MAX_SHOWN_CHARACTERS], served, n=1, cutoff=0.8)
     if nearest:
         return f"{shown}: there is no such path; did you mean {nearest[0]}?{_MORE}"
-    return f"{shown}: there is no such path in the APIs served here, OpenAI's and llama.cpp's{_MORE}"
+    return f"{shown}: there is no such path in the APIs served here: OpenAI's, Anthropic's and llama.cpp's{_MORE}"

@@ -54,6 +54,10 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         ApiOperation("get", "/v1/models", "The models that are served", "ModelList"),
         ApiOperation("get", "/v1/models/{model}", "One model", "Model"),
     ),
+    "Anthropic": (
+        _completion("/v1/messages", "Answer a conversation", "Message", "MessagesBody"),
+        ApiOperation("post", "/v1/messages/count_tokens", "The tokens of its prompt", "MessageTokens", "MessagesBody"),
+    ),
     "Adapters": (
         ApiOperation("post", "/v1/load_lora_adapter", "Load an adapter", "AdapterLoaded", "LoadAdapterBody"),
         ApiOperation("post", "/v1/unload_lora_adapter", "Unload an adapter", "AdapterUnloaded", "UnloadAdapterBody"),
@@ -120,6 +124,7 @@ def _version() -> str:
 
 
 def _operation(operation: ApiOperation, group: str) -> dict[str, Any]:
+    error = _json(reference("MessageError" if group == "Anthropic" else "Error"))
     written: dict[str, Any] = {
         "operationId": f"{operation.method}{operation.path.translate(str.maketrans('/-{}', '____'))}",
         "summary": operation.summary,
@@ -127,7 +132,7 @@ def _operation(operation: ApiOperation, group: str) -> dict[str, Any]:
         "parameters": _parameters(operation),
         "responses": {
             "200": {"description": "The answer", "content": _answer(operation)},
-            **{status: {"description": text, "content": _json(reference("Error"))} for status, text in _ERRORS.items()},
+            **{status: {"description": text, "content": error} for status, text in _ERRORS.items()},
         },
     }
     if operation.body is not None:

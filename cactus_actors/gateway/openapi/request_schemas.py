@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.anthropic.message_fields import MessagesBody
 from cactus_actors.api.field_names import OPTION_ALIASES
 from cactus_actors.api.openai.reasoning_fields import FORMATS, SWITCHES, ReasoningFields
 from cactus_actors.api.openai.request_bodies import MAX_N
@@ -44,6 +45,7 @@ _TYPES = (
     InfillBody,
     LoadAdapterBody,
     UnloadAdapterBody,
+    MessagesBody,
 )
 _ID: Schema = {"type": "integer"}
 _PROMPT_LIST: Schema = {"type": "array", "items": {"anyOf": [_ID, TEXT]}, "minItems": 1}
@@ -99,6 +101,8 @@ def body_schemas() -> dict[str, Schema]:
     schemas["ThinkingObject"]["properties"]["type"] = or_null({"enum": [*SWITCHES]})
     chat = common | reasoning | {"messages": messages, "tools": tools}
     schemas["ChatBody"] = object_of(chat, ["messages"])
+    in_messages = {**schemas["MessagesBody"]["properties"], "messages": list_of(reference("MessageTurn"))}
+    schemas["MessagesBody"] = object_of(common | {"thinking": reasoning["thinking"]} | in_messages, ["messages"])
     schemas["CompletionBody"] = object_of(common | {"prompt": _PROMPT}, ["prompt"])
     schemas["LlamaCppBody"] = object_of(common | _LLAMA_CPP | {"prompt": _PROMPT}, ["prompt"])
     schemas["InfillBody"] = object_of(common | _LLAMA_CPP | schemas["InfillBody"]["properties"], [])

@@ -123,6 +123,22 @@ ANSWERS: dict[str, Schema] = {
     "ChatCompletion": _completion_of("chat.completion", _CHAT_CHOICE),
     "TextCompletion": _completion_of("text_completion", _TEXT_CHOICE),
     "LlamaCppCompletion": {"anyOf": [_LLAMA_CPP_ANSWER, list_of(_LLAMA_CPP_ANSWER)]},
+    "Message": record_of(
+        id=TEXT,
+        type={"const": "message"},
+        role={"const": "assistant"},
+        model=TEXT,
+        content=list_of(record_of(type=_one_of("text", "thinking", "tool_use"))),
+        stop_reason=_one_of("end_turn", "max_tokens", "model_context_window_exceeded", "stop_sequence", "tool_use"),
+        stop_sequence=or_null(TEXT),
+        usage=record_of(input_tokens=COUNT, cache_read_input_tokens=COUNT, output_tokens=COUNT),
+    ),
+    "MessageTokens": record_of(input_tokens=COUNT),
+    "MessageError": record_of(
+        type={"const": "error"},
+        error=record_of(type=TEXT, message=TEXT, param=or_null(TEXT), code=TEXT),
+        request_id=TEXT,
+    ),
     "Embeddings": record_of(
         object={"const": "list"},
         data=list_of(

@@ -12,6 +12,7 @@ from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_give
 from cactus_actors.api.openai import BodyRequest, request_from_completion
 from cactus_actors.gateway.answers.job_responses import read_jobs, streamed_answer, whole_answer, with_model
 from cactus_actors.gateway.answers.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
+from cactus_actors.gateway.answers.streaming_response import LLAMA_CPP_STREAM
 from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest
@@ -55,7 +56,9 @@ async def complete(
     written = LlamaCppBody(asked, gateway.model, returns_tokens=returns_tokens)
     if asked.stream:
         chunks = LlamaCppChunks(written)
-        return await streamed_answer(gateway, request, identity, jobs.submits, chunks, names=jobs.names, done=b"")
+        return await streamed_answer(
+            gateway, request, identity, jobs.submits, chunks, names=jobs.names, form=LLAMA_CPP_STREAM
+        )
 
     def render(results: Sequence[Result]) -> Any:
         bodies = [written.whole(choice, result) for choice, result in enumerate(results)]

@@ -1,0 +1,10 @@
+"""Anthropic's Messages: requests become those of a chat, results and streams become messages and their events.
+
+Source: Anthropic's API reference.
+"""
+
+from cactus_actors.api.anthropic.message_body import anthropic_error_body, message_body
+from cactus_actors.api.anthropic.message_events import MessageEvents
+from cactus_actors.api.anthropic.message_request import request_from_message
+
+__all__ = ["MessageEvents", "anthropic_error_body", "message_body", "request_from_message"]
