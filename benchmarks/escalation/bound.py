@@ -1,6 +1,6 @@
 """Measures how often the bound of `grant` is violated, and the answers that it keeps as a share of an oracle's.
 
-python -m benchmarks.escalation.bound                  four synthetic shapes of scores
+python -m benchmarks.escalation.bound                  five synthetic shapes of scores
 python -m benchmarks.escalation.bound --embedded       and the hand-written questions, answered by the embedded model
 
 A calibration draws n labelled answers and asks for at most --max-error wrong answers among those that stay, at a
@@ -56,11 +56,18 @@ def coarse(draw: np.random.Generator, num: int) -> Draw:
     return np.round(scores * 20) / 20, right
 
 
+def with_mistakes(draw: np.random.Generator, num: int) -> Draw:
+    """The scores of `overconfident`, where one in fifty right answers is wrong for another reason."""
+    scores, right = overconfident(draw, num)
+    return scores, right & (draw.random(num) >= 0.02)
+
+
 SHAPES: dict[str, Callable[[np.random.Generator, int], Draw]] = {
     "two normals": two_normals,
     "overconfident": overconfident,
     "calibrated": calibrated,
     "coarse": coarse,
+    "with mistakes": with_mistakes,
 }
 
 

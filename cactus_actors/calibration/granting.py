@@ -1,7 +1,9 @@
 """Thresholds with a bound on the share of wrong answers among the kept ones, at a confidence level.
 
 The method is Learn then Test (Angelopoulos et al., arXiv 2110.01052) with fixed-sequence testing and exact binomial
-tails, as in selective evaluation with a guarantee (Jung et al., arXiv 2407.18370).
+tails, as in selective evaluation with a guarantee (Jung et al., arXiv 2407.18370). With many labels the sequence has a
+second start, to which a part of the level is reserved (the fallback procedure of Wiens, Pharmaceutical Statistics 2
+(2003), 211): some early errors of a signal that is too sure do not end it.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +21,12 @@ import numpy.typing as npt
 ERRORS_PER_SKIPPED_TEST = 25
 """The sequence starts one test later for each such number of errors that `max_error` allows among all answers: a
 later start is less often stopped by a single early error, an earlier one is needed if only few answers can be kept."""
+SECOND_START = 0.3
+"""The second start: the test with this share of the errors that `max_error` allows among all answers."""
+SECOND_LEVEL = 0.2
+"""The share of the level that is reserved to the second start."""
+MIN_ERRORS_TO_RESTART = 40
+"""A sequence has a second start if `max_error` allows so many errors among all answers."""
 NUM_HALVINGS = 20
 DETECTABLE_POWER = 0.8
 """The probability of a grant for which `labels_needed` is estimated."""
@@ -34,8 +43,8 @@ class Grant:
     kept: the share of the labelled answers that is kept, 0 if nothing can be granted.
     error_bound: the probability that a kept answer is wrong is at most this, at `confidence`: `max_error`. If
         nothing can be granted, the smallest `max_error` that these labels would have been granted, an estimate.
-    labels_needed: 0 if granted; else about how many more labels of the same kind would be enough, None if no number
-        would.
+    labels_needed: 0 if granted; else about how many more labels of the same kind would be enough, at least as many as
+        any grant needs; None if no number would.
     """
 
     threshold: float | None
@@ -171,24 +180,55 @@ def _regions(values: Floats, wrong: npt.NDArray[np.bool_]) -> tuple[Counts, Coun
     return ends + 1, misses[ends].astype(np.int64), ranked[ends]
 
 
+class _Start(NamedTuple):
+    """The first test from a start of the sequence, by the errors that it allows, and the level that comes with it."""
+
+    num_errors: int
+    level: float
+
+
 def _last_granted(sizes: Counts, num_wrong: Counts, max_error: float, level: float) -> int | None:
-    """The last region of the fixed sequence before the first test that fails; None if the first one fails.
+    """The last region of the sequence whose test passes before one fails, from any start; None if there is none.
 
     Test w asks whether the region of `critical_sizes[w]` answers, or of as many more as share the last one's score,
     has at most as many wrong ones as its size allows. The regions depend on the scores alone. The last test is the
-    region of all answers.
+    region of all answers. A test has the levels of all starts since the last failure.
     """
     if not len(sizes):
         return None
     total = int(sizes[-1])
-    critical = critical_sizes(total, max_error, level)
-    if not len(critical):
-        return None
-    first = min(int(max_error * total / ERRORS_PER_SKIPPED_TEST), len(critical) - 1)
-    tested = np.unique(np.append(np.searchsorted(sizes, critical[first:]), len(sizes) - 1))
-    failed = np.flatnonzero(num_wrong[tested] > allowed_errors(critical, sizes[tested]))
-    num_granted = int(failed[0]) if len(failed) else len(tested)
-    return int(tested[num_granted - 1]) if num_granted else None
+    granted: int | None = None
+    planned = available = 0.0
+    for start, following in pairwise([*_starts(total, max_error, level), None]):
+        assert start is not None
+        planned += start.level
+        available += start.level
+        critical = critical_sizes(total, max_error, planned)
+        if not len(critical):
+            return None
+        first = min(start.num_errors, len(critical) - 1)
+        tested = np.searchsorted(sizes, critical[first : following and following.num_errors])
+        tested = np.unique(tested if following else np.append(tested, len(sizes) - 1))
+        if available < planned:
+            critical = critical_sizes(total, max_error, available)
+        failed = np.flatnonzero(num_wrong[tested] > allowed_errors(critical, sizes[tested]))
+        num_granted = int(failed[0]) if len(failed) else len(tested)
+        if num_granted:
+            granted = int(tested[num_granted - 1])
+        if len(failed):
+            available = 0.0
+    return granted
+
+
+def _starts(num_answers: int, max_error: float, level: float) -> list[_Start]:
+    num_errors = max_error * num_answers
+    first = int(num_errors / ERRORS_PER_SKIPPED_TEST)
+    if num_errors < MIN_ERRORS_TO_RESTART:
+        return [_Start(first, level)]
+    return [
+        _Start(first, (1.0 - SECOND_LEVEL) * level),
+        _Start(int(SECOND_START * num_errors), SECOND_LEVEL * level),
+    ]
 
 
 def _smallest_error(sizes: Counts, num_wrong: Counts, max_error: float, level: float) -> float:
@@ -206,17 +246,20 @@ def _smallest_error(sizes: Counts, num_wrong: Counts, max_error: float, level: f
 def _labels_needed(sizes: Counts, num_wrong: Counts, num_labels: int, max_error: float, level: float) -> int | None:
     """More labels for which the test of some region is passed with DETECTABLE_POWER; by the normal approximation.
 
-    A region's rate of errors is estimated with half an error more than it has, which is not 0.
+    A region's rate of errors is estimated with half an error more than it has, which is not 0, but not above the middle
+    of what it has and what is allowed. Too few labels to estimate any say only how many more any grant needs.
     """
+    fewest = math.ceil(math.log(level) / math.log1p(-max_error))
     if not num_labels:
-        return math.ceil(math.log(level) / math.log1p(-max_error))
+        return fewest
     if not len(sizes):
         return None
-    rates = (num_wrong + 0.5) / (sizes + 1.0)
+    seen, rates = num_wrong / sizes, (num_wrong + 0.5) / (sizes + 1.0)
     usable = rates < max_error
+    usable[-1] |= seen[-1] < max_error
     if not usable.any():
-        return None
-    rate, share = rates[usable], sizes[usable] / num_labels
+        return fewest - num_labels if num_labels < fewest and not num_wrong[0] else None
+    rate, share = np.minimum(rates, (seen + max_error) / 2.0)[usable], sizes[usable] / num_labels
     spread_of_null = NormalDist().inv_cdf(1.0 - level) * math.sqrt(max_error * (1.0 - max_error))
     spread = spread_of_null + NormalDist().inv_cdf(DETECTABLE_POWER) * np.sqrt(rate * (1.0 - rate))
     wanted = np.maximum((spread / (max_error - rate)) ** 2, math.log(level) / math.log1p(-max_error))

@@ -59,6 +59,7 @@ def test_most_answers_that_an_oracle_keeps_are_kept() -> None:
     assert kept["overconfident"].kept > 0.93
     assert kept["two normals"].kept > 0.86
     assert kept["two normals"].kept > 0.96 * kept["two normals"].limit
+    assert kept["with mistakes"].kept > 0.65
 
 
 def test_the_threshold_keeps_the_reported_answers() -> None:
@@ -126,6 +127,25 @@ def test_so_many_more_labels_do_most_of_the_time() -> None:
 def test_no_number_of_labels_helps_against_errors_everywhere() -> None:
     draw = np.random.default_rng(0)
     assert grant(draw.random(500), draw.random(500) < 0.5).labels_needed is None
+
+
+@pytest.mark.parametrize(("num", "needed"), [(1, 383), (20, 326), (58, 53)])
+def test_few_answers_that_are_all_right_need_more_of_them(num: int, needed: int) -> None:
+    assert grant([0.5] * num, [True] * num).labels_needed == needed
+
+
+def test_too_few_answers_to_estimate_a_rate_need_as_many_as_any_grant() -> None:
+    assert grant([0.9, 0.8, 0.7], [True, False, False]).labels_needed == 59 - 3
+    assert grant([0.9, 0.8, 0.7], [False, False, False]).labels_needed is None
+
+
+def test_early_errors_of_many_answers_do_not_end_the_sequence() -> None:
+    """Of the 100 surest answers 5 are wrong, of the others one in 90."""
+    scores, right = list(range(1000, 0, -1)), [number % 20 > 0 for number in range(100)]
+    right += [number % 90 > 0 for number in range(900)]
+    granted = grant(scores, right)
+    assert (granted.num_kept, granted.num_wrong) == (1000, 15)
+    assert grant(scores[:500], right[:500]).threshold is None
 
 
 def test_no_answers_give_no_threshold() -> None:
