@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import zip_longest
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -199,16 +199,16 @@ def _last_granted(sizes: Counts, num_wrong: Counts, max_error: float, level: flo
     total = int(sizes[-1])
     granted: int | None = None
     planned = available = 0.0
-    for start, following in pairwise([*_starts(total, max_error, level), None]):
-        assert start is not None
+    starts = _starts(total, max_error, level)
+    for start, end in zip_longest(starts, [following.num_errors for following in starts[1:]]):
         planned += start.level
         available += start.level
         critical = critical_sizes(total, max_error, planned)
         if not len(critical):
             return None
         first = min(start.num_errors, len(critical) - 1)
-        tested = np.searchsorted(sizes, critical[first : following and following.num_errors])
-        tested = np.unique(tested if following else np.append(tested, len(sizes) - 1))
+        tested = np.searchsorted(sizes, critical[first:end])
+        tested = np.unique(np.append(tested, len(sizes) - 1) if end is None else tested)
         if available < planned:
             critical = critical_sizes(total, max_error, available)
         failed = np.flatnonzero(num_wrong[tested] > allowed_errors(critical, sizes[tested]))

@@ -67,7 +67,10 @@ class AnswerColumns:
             return {**of_each, "error": misfit, **dict.fromkeys(self._types)}
 
     def _values(self, text: str) -> dict[str, Any]:
-        value = json.loads(text)
+        try:
+            value = json.loads(text)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
         if not self._is_object:
             return {ANSWER: None if value is None else self._types[ANSWER].value_of(value)}
         if not isinstance(value, dict):

@@ -43,9 +43,9 @@ def column_type(schema: Any, root: Any, depth: int = MAX_DEPTH) -> ColumnType:
         return column_type(others[0], root, depth - 1) if len(others) == 1 else _JSON
     match _kind(schema):
         case "string":
-            return ColumnType(pa.string(), _of_type(str))
+            return ColumnType(pa.string(), _text)
         case "boolean":
-            return ColumnType(pa.bool_(), _of_type(bool))
+            return ColumnType(pa.bool_(), _boolean)
         case "integer":
             return ColumnType(pa.int64(), _integer)
         case "number":
@@ -74,20 +74,32 @@ def _kind(schema: Mapping[str, Any]) -> str | None:
     kinds = schema.get("type")
     if kinds is None and ("enum" in schema or "const" in schema):
         kinds = [_KINDS.get(type(value)) for value in schema.get("enum", [schema.get("const")])]
-    named = set(kinds if isinstance(kinds, list) else [kinds]) - {"null"}
-    return str(named.pop()) if len(named) == 1 else None
+    named = [kind for kind in (kinds if isinstance(kinds, list) else [kinds]) if kind != "null"]
+    return str(named[0]) if named and all(kind == named[0] for kind in named) else None
 
 
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
-def _of_type(kind: type) -> Callable[[Any], Any]:
-    def value_of(value: Any) -> Any:
-        if not isinstance(value, kind):
-            raise ValueError(f"{value!r:.80} is not of type {kind.__name__}")
-        return value
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.80} is no text")
+    return _whole(value)
 
-    return value_of
+
+def _whole(text: str) -> str:
+    """The text; raises ValueError for one with half of a surrogate pair, which JSON can escape and no column holds."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{text!a:.80} has half of a surrogate pair") from None
+    return text
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r:.80} is neither true nor false")
+    return value
 
 
 def _integer(value: Any) -> int:
@@ -102,7 +114,10 @@ def _integer(value: Any) -> int:
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r:.80} is no number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{str(value)[:20]}... does not fit a number of 64 bits") from None
 
 
 def _list_of(item: ColumnType) -> ColumnType:
@@ -127,4 +142,4 @@ def _or_none(kind: ColumnType, value: Any) -> Any:
     return None if value is None else kind.value_of(value)
 
 
-_JSON = ColumnType(None, lambda value: json.dumps(value, ensure_ascii=False))
+_JSON = ColumnType(None, lambda value: _whole(json.dumps(value, ensure_ascii=False)))

@@ -102,7 +102,10 @@ def _as_arrow(rows: Any) -> Any:
     if not hasattr(rows, "__arrow_c_stream__"):
         kind = f"{type(rows).__module__}.{type(rows).__qualname__}"
         raise InvalidRequest(f"rows are a table of pandas, Polars or Arrow, not {kind}", param="rows")
-    return pa.Table.from_pandas(rows, preserve_index=False) if _library(rows) == "pandas" else pa.table(rows)
+    try:
+        return pa.Table.from_pandas(rows, preserve_index=False) if _library(rows) == "pandas" else pa.table(rows)
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidRequest(f"rows cannot be read as a table: {str(error).splitlines()[0]}", param="rows") from None
 
 
 def _like(rows: Any, table: Any) -> Any:

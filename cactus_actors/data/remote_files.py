@@ -67,11 +67,12 @@ def _failing_as(kind: type[CactusError], url: str) -> Iterator[None]:
         yield
     except CactusError:
         raise
-    except FileNotFoundError:
-        raise kind(f"{url}: no such file") from None
     except Exception as error:
-        reason = str(error).strip().splitlines()
-        raise kind(f"{url}: {reason[0] if reason else type(error).__name__}") from None
+        if isinstance(error, FileNotFoundError) and isinstance(error.__cause__, FileNotFoundError | None):
+            raise kind(f"{url}: no such file") from None
+        cause = error.__cause__ or error  # also of a server that cannot be reached, as fsspec finds no file there
+        reason = str(cause).strip().splitlines()
+        raise kind(f"{url}: {reason[0] if reason else type(cause).__name__}") from None
 
 
 def read_url(url: str) -> bytes | None:

@@ -40,7 +40,10 @@ def as_json(value: Any) -> bytes:
 
 
 def plain_rows(columns: pa.RecordBatch, read_json: Callable[[str], Any] = json.loads) -> list[dict[str, Any]]:
-    """The rows as values of JSON, and bytes; points in time and decimals are text. `read_json` reads JSON text."""
+    """The rows as values of JSON, and bytes; points in time and decimals are text, also within lists and objects.
+
+    `read_json` reads JSON text.
+    """
     names = columns.schema.names
     values = [_plain(field, columns.column(place), read_json) for place, field in enumerate(columns.schema)]
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
@@ -49,9 +52,32 @@ def plain_rows(columns: pa.RecordBatch, read_json: Callable[[str], Any] = json.l
 def _plain(field: pa.Field, column: pa.Array, read_json: Callable[[str], Any]) -> list[Any]:
     if is_json(field):
         return [None if value is None else read_json(value) for value in column.to_pylist()]
-    if pa.types.is_temporal(field.type) or pa.types.is_decimal(field.type):
-        column = column.cast(pa.string())
+    if (readable := _readable_type(field.type)) != field.type:
+        column = column.cast(readable)
     values: list[Any] = column.to_pylist()
     if pa.types.is_nested(field.type):
         return [msgspec.to_builtins(value) for value in values]
     return values
+
+
+def _readable_type(kind: pa.DataType) -> pa.DataType:
+    """The type with text in the place of points in time and decimals, whose Python values have smaller ranges."""
+    types = pa.types
+    if types.is_temporal(kind) or types.is_decimal(kind):
+        return kind if types.is_interval(kind) else pa.string()
+    if types.is_dictionary(kind):
+        return _readable_type(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        make = pa.list_ if types.is_list(kind) else pa.large_list
+        return make(_readable_field(kind.value_field))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_readable_field(kind.value_field), kind.list_size)
+    if types.is_map(kind):
+        return pa.map_(_readable_field(kind.key_field), _readable_field(kind.item_field))
+    if types.is_struct(kind):
+        return pa.struct([_readable_field(kind.field(place)) for place in range(kind.num_fields)])
+    return kind
+
+
+def _readable_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_readable_type(field.type))

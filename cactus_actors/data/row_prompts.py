@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES
 from cactus_actors.data.row_batch import as_json
 from cactus_actors.data.table_format import TableFormat
-from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.text.prompt_template import PromptTemplate
 
@@ -36,12 +36,22 @@ def row_prompt(schema: pa.Schema, form: TableFormat, template: str | None) -> Ro
     """
     prompt = _row_prompt(schema, form, template)
     for name in prompt.columns:
-        if pa.types.is_binary(kind := schema.field(name).type) or pa.types.is_large_binary(kind):
+        if _is_bytes(schema.field(name).type):
             raise InputInvalid(f"the column {name!r} has bytes, which cannot be in a prompt")
     return prompt
 
 
+def _is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _is_bytes(kind.value_type)
+    kinds = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
 def _row_prompt(schema: pa.Schema, form: TableFormat, template: str | None) -> RowPrompt:
+    if not schema.names:
+        raise InputInvalid("the table has no columns")
     if template is not None:
         return _Templated(schema, PromptTemplate(template))
     if form == "text":
@@ -99,9 +109,9 @@ class _Given:
             return _checked(as_json(value))
         if self._field == "messages" and isinstance(value, str):
             try:
-                value = json.loads(value)
-            except ValueError:
-                raise InvalidRequest("the column 'messages' is not JSON", param="messages") from None
+                value = decode_strictly(value.encode(), "the column 'messages'")
+            except InvalidJSON as error:
+                raise InvalidRequest(error.message, param="messages") from None
         return _checked(as_json({self._field: value}))
 
 

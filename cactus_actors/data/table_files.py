@@ -22,15 +22,16 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 def matching_files(patterns: Sequence[str]) -> list[str]:
     """The files of names and globs: the order is that of `patterns`, and by name within each. Raises InputInvalid."""
-    files: list[str] = []
+    files: dict[str, None] = {}
     for pattern in patterns:
         found = urls_matching(pattern) if is_url(pattern) else _paths_matching(pattern)
         if not found:
             raise InputInvalid(f"{pattern}: no such file")
-        files.extend(found)
-    if twice := next((name for place, name in enumerate(files) if name in files[:place]), None):
-        raise InputInvalid(f"{twice}: is named twice")
-    return files
+        for name in found:
+            if name in files:
+                raise InputInvalid(f"{name}: is named twice")
+            files[name] = None
+    return list(files)
 
 
 def _paths_matching(pattern: str) -> list[str]:

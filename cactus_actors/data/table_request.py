@@ -105,5 +105,5 @@ def _output(options: TableOptions, rows: TableInput, answers: Options) -> TableO
         raise OutputRefused(f"{path}: is the input; choose another output")
     if url is not None and (url in files or url.startswith("http")):
         raise OutputRefused(f"{url}: {'is the input' if url in files else 'cannot be written'}; choose another output")
-    carried = carried_columns(options, rows.table, answers)
+    carried = carried_columns(options, rows.table, answers, form)
     return TableOutput(path=path, url=url, form=form, packing=packing, carried=carried)

@@ -163,13 +163,14 @@ def parts_request(options: TableOptions, run: BatchRequest, rows_per_part: int) 
         raise OutputRefused(f"{options.output}: cannot be written; choose another output")
     if inside := next((name for name in rows.files if _is_below(name, options.output)), None):
         raise OutputRefused(f"{options.output}: has the input {inside}; choose another output")
+    form = options.output_form or "parquet"
     return PartsRequest(
         run=replace(run, source=rows.source, form="jsonl"),
         source=rows.source,
         rows=rows,
         target=options.output,
-        output_form=options.output_form or "parquet",
-        carried=carried_columns(options, rows.table, run.options),
+        output_form=form,
+        carried=carried_columns(options, rows.table, run.options, form),
         prefix=options.prefix,
         rows_per_part=rows_per_part,
     )

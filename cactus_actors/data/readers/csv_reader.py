@@ -49,6 +49,10 @@ class CsvReader:
         header = next(self._records(name), None)
         if header is None:
             raise InputInvalid(f"{name}: is empty; its first line has the names of the columns")
+        try:
+            "".join(header[1]).encode()
+        except UnicodeEncodeError:
+            raise InputInvalid(f"{name}: the names of its columns are not UTF-8") from None
         return pa.schema([pa.field(column, pa.string()) for column in header[1]])
 
     def _records(self, name: str) -> Iterator[_Record]:

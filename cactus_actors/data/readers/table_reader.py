@@ -47,7 +47,8 @@ def common_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
 
 
 def with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with the columns of `schema`; those that it lacks are null."""
+    """The batch with the columns of `schema`; those that it lacks are null. Raises ArrowInvalid for damaged values."""
+    batch.validate(full=True)
     names = batch.schema.names
     arrays = [
         batch.column(names.index(field.name)).cast(field.type)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from cactus_actors.data.table_format import Packing, TableFormat
 from cactus_actors.data.writers.table_writer import TableWriter
 
-__all__ = ["TableWriter", "table_writer"]
+__all__ = ["TableWriter", "table_writer", "why_no_parquet"]
 
 
 def table_writer(
@@ -32,3 +32,14 @@ def table_writer(
             return JsonLinesWriter(path, packing)
         case "text":
             return TextWriter(path, text_column, packing)
+
+
+def why_no_parquet(schema: pa.Schema) -> str | None:
+    """The reason why no Parquet file can have these columns; None if one can."""
+    import pyarrow.parquet as pq
+
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), schema).close()
+    except pa.ArrowException as error:
+        return str(error).splitlines()[0]
+    return None

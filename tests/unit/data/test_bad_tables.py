@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 import typer.testing
@@ -60,10 +61,53 @@ def test_values_that_json_lines_alone_have_are_no_obstacle(answered: Answered, t
     assert "ZeroDivisionError" in last["error"]
 
 
-def test_a_column_of_bytes_is_no_prompt(cactus: Cactus, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": [b"fine"]}), tmp_path / "in.parquet")
+@pytest.mark.parametrize("kind", [pa.binary(), pa.binary(4), pa.binary_view(), pa.dictionary(pa.int8(), pa.binary())])
+def test_a_column_of_bytes_is_no_prompt(cactus: Cactus, tmp_path: Path, kind: pa.DataType) -> None:
+    feather.write_feather(pa.table({"text": pa.array([b"fine"], pa.binary()).cast(kind)}), tmp_path / "in.arrow")
     with pytest.raises(InputInvalid, match="the column 'text' has bytes, which cannot be in a prompt"):
-        cactus("batch", "in.parquet", "-o", "out.csv", *TEMPLATE)
+        cactus("batch", "in.arrow", "-o", "out.csv", *TEMPLATE)
+
+
+def test_messages_that_are_no_json_fail_their_row(answered: Answered, tmp_path: Path) -> None:
+    deep, torn = "[" * 100_000, '[{"role": "user", "content": "\\ud800"}]'
+    pq.write_table(pa.table({"messages": ["fine", deep, torn]}), tmp_path / "in.parquet")
+    rows = answered(str(tmp_path / "in.parquet"), exit_code=1)
+    assert all(row["error"].startswith("invalid_request_error: the column 'messages' is") for row in rows)
+
+
+def test_values_that_python_has_no_type_for_are_text(answered: Answered, tmp_path: Path) -> None:
+    """Points in time beyond the year 9999 or of a nanosecond, also within lists and objects."""
+    late, fine = 253402300800, 1700000000123456789
+    columns = {
+        "text": pa.array(["fine"]),
+        "years": pa.array([[late]], pa.list_(pa.timestamp("s"))),
+        "at": pa.array([{"t": fine}], pa.struct([("t", pa.timestamp("ns"))])),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    (row,) = answered(
+        str(tmp_path / "in.parquet"), "--prompt-template", "{{ years[0] }} {{ at.t }}", "--columns", "text"
+    )
+    assert row["answer"].startswith("10000-01-01 00:00:00.000 2023-11-14 22:13:20.123456789")
+
+
+def test_damaged_values_of_a_column_are_refused(cactus: Cactus, router: ScriptedRouter, tmp_path: Path) -> None:
+    offsets, content = pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")
+    damaged = pa.Array.from_buffers(pa.string(), 1, [None, offsets, content])
+    feather.write_feather(pa.table({"text": damaged}), tmp_path / "in.arrow")
+    with pytest.raises(InputInvalid, match=r"in\.arrow: .*UTF8"):
+        cactus("batch", "in.arrow", "-o", "out.csv", *TEMPLATE)
+    assert not router.submitted()
+
+
+def test_columns_that_no_parquet_file_holds_are_refused_before_anything_runs(
+    cactus: Cactus, router: ScriptedRouter, tmp_path: Path
+) -> None:
+    spans = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    feather.write_feather(pa.table({"text": ["fine"], "span": spans}), tmp_path / "in.arrow")
+    with pytest.raises(OutputRefused, match=r"out\.parquet: .*interval; leave the column out with --columns"):
+        cactus("batch", "in.arrow", "-o", "out.parquet", *TEMPLATE)
+    assert not router.submitted()
+    assert cactus("batch", "in.arrow", "-o", "out.csv", *TEMPLATE).exit_code == 0
 
 
 def test_a_template_that_fails_for_a_row_fails_this_row(answered: Answered, tmp_path: Path) -> None:
@@ -128,6 +172,7 @@ def test_wrong_columns_are_refused_before_anything_runs(
         ("in.arrow", b"ARROW1 damaged", "in.arrow: "),
         ("in.csv", b"", "its first line has the names of the columns"),
         ("in.csv", b"a,a\n1,2\n", "two columns 'a'"),
+        ("in.csv", "text,größe\n".encode("latin-1"), "the names of its columns are not UTF-8"),
         ("in.csv", b'text\nfine\n"never closed\n' + b"x" * 5_000_000, "line .*: field larger than .* not closed"),
         ("in.jsonl.gz", gzip.compress(b'{"text": "fine"}\n' * 1000, mtime=0)[:-20], "cut short"),
         ("in.jsonl.zst", b"\x28\xb5\x2f\xfd damaged", "in.jsonl.zst: "),

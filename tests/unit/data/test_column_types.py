@@ -48,6 +48,8 @@ REVIEW = {
         ({"type": "object", "properties": {"a": {"type": "string"}}}, None),
         ({"$ref": "#"}, None),
         (True, None),
+        ({"type": {"no": "type"}}, None),
+        ({"type": ["string", "string"]}, pa.string()),
     ],
 )
 def test_the_type_of_a_column_is_that_of_its_schema(schema: Any, kind: pa.DataType | None) -> None:
@@ -84,6 +86,22 @@ def test_answers_become_columns_of_these_types() -> None:
     ]
     assert {row["stars"] for row in rows[1:]} == {None}
     assert columns.num_misfits == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"topic": "\\ud83d"}', "'\\ud83d' has half of a surrogate pair"),
+        ('{"other": ["\\ud83d"]}', "half of a surrogate pair"),
+        ('{"rate": 1' + "0" * 400 + "}", "does not fit a number of 64 bits"),
+        ('{"other": ' + "[" * 100_000, "it is nested too deeply"),
+    ],
+)
+def test_values_that_no_column_holds_cost_one_row(text: str, reason: str) -> None:
+    answers = [LineAnswer(text=one, finish_reason="stop") for one in (text, '{"topic": "soup"}')]
+    misfit, fit = AnswerColumns(REVIEW).batch(answers).to_pylist()
+    assert reason in misfit["error"]
+    assert (fit["topic"], fit["error"]) == ("soup", None)
 
 
 def test_a_property_takes_the_place_of_a_column_of_every_answer() -> None:

@@ -48,6 +48,17 @@ def test_any_object_with_arrow_s_stream_is_a_table(router: ScriptedRouter) -> No
     assert table["answer"].to_pylist() == ANSWERS
 
 
+def test_a_frame_that_arrow_cannot_read_is_refused(router: ScriptedRouter) -> None:
+    class Frame:
+        def __arrow_c_stream__(self, schema: object = None) -> object:
+            raise ValueError("columns of mixed types")
+
+    with pytest.raises(InvalidRequest, match="rows cannot be read as a table: columns of mixed types") as caught:
+        mapped(router, Frame())
+    assert caught.value.param == "rows"
+    assert not router.received
+
+
 def test_wrong_arguments_are_refused_before_anything_is_sent(router: ScriptedRouter) -> None:
     with pytest.raises(InvalidRequest, match=r"rows are a table of pandas, Polars or Arrow, not builtins.list"):
         mapped(router, [{"text": "fine"}])

@@ -110,6 +110,7 @@ def test_wrong_urls_are_refused(cactus: Cactus, router: ScriptedRouter, lake: s3
         ("s3://lake/none/*.parquet", "out.csv", InputInvalid, r"none/\*.parquet: no such file"),
         ("s3://lake/none.parquet", "out.csv", InputInvalid, "s3://lake/none.parquet: no such file"),
         ("s3://missing/in.csv", "out.csv", InputInvalid, "s3://missing/in.csv: "),
+        ("http://127.0.0.1:9/in.csv", "out.csv", InputInvalid, "http://127.0.0.1:9/in.csv: Cannot connect to host"),
         ("nowhere://a/in.csv", "out.csv", ConfigurationInvalid, "nowhere://a/in.csv: Protocol not known: nowhere"),
         ("gs://a/in.csv", "out.csv", ConfigurationInvalid, "gs://a/in.csv: .*gcsfs"),
         (part, part, OutputRefused, "is the input"),

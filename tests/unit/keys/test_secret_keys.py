@@ -22,6 +22,7 @@ RUNS_WHAT_IT_READS = {
     "send_pyobj", "jsonpickle", "joblib", "__import__", "allow_pickle", "trust_remote_code",
 }  # fmt: skip
 OWN_STATE = {
+    "cactus_actors/cli/batch_run.py",
     "workers/engine/adapter_table.py",
     "workers/runtime/adapter_sites.py",
     "workers/loading/load_model.py",
