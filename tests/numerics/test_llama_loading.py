@@ -7,13 +7,13 @@ import time
 
 import numpy as np
 import pytest
-from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_named
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.barrier import follow, new_barrier, notify, wait
+from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
 from cactus_actors.workers.loading.packing import pack
@@ -115,7 +115,7 @@ def test_a_cache_has_the_format_of_its_model(weights, kv_cache, cache_format):
     assert cache.num_bytes == 5 * model.cache_cost(32).block_bytes
 
 
-@njit(nogil=True)
+@cached_njit(nogil=True)
 def _count_together(rank, size, signal, seen, barrier, counts, faults, data):
     while True:
         if rank == 0:
