@@ -10,7 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-pytest_plugins = ["tests.support.distribution"]
+pytest_plugins = ["tests.support.distribution", "tests.support.router.standing_objects"]
 
 # Helpers assert under `python -O` too.
 pytest.register_assert_rewrite(*(f"tests.{path.stem}" for path in Path(__file__).parent.glob("[a-z]*")))

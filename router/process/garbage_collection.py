@@ -13,8 +13,11 @@ a token."""
 
 @contextlib.contextmanager
 def rare_garbage_collection() -> Iterator[None]:
-    """Exempt all present objects from garbage collection, and run it rarely."""
-    before = gc.get_threshold()
+    """Exempt all present objects from garbage collection, and run it rarely; at the end, undo both.
+
+    If there are exempt objects already, all stay exempt.
+    """
+    before, num_exempt = gc.get_threshold(), gc.get_freeze_count()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
@@ -22,4 +25,5 @@ def rare_garbage_collection() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not num_exempt:
+            gc.unfreeze()
