@@ -17,6 +17,7 @@ from cactus_actors.config import ServeConfig
 from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
 from cactus_actors.service.service import Service
+from tests.support.http.trust_nobody import TRUST_NOBODY
 from tests.support.processes.open_sockets import parent_of, pid_of_router
 from tests.support.services.running_service import (
     OPTIONS,
@@ -32,7 +33,7 @@ LONG = {**OPTIONS, "max_tokens": 600}
 
 def test_http_and_zeromq_give_the_same_answer(two_workers: Running) -> None:
     chat = {"messages": [{"role": "user", "content": "What is 2+2?"}], "seed": 1, "temperature": 0}
-    with httpx.Client(base_url=f"http://{two_workers.http}", timeout=60) as http:
+    with httpx.Client(base_url=f"http://{two_workers.http}", timeout=60, verify=TRUST_NOBODY) as http:
         answer = http.post("/v1/chat/completions", json=chat).json()
         result = two_workers.client.complete(**chat)
         assert answer["choices"][0]["message"]["content"] == result.text

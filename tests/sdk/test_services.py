@@ -30,6 +30,7 @@ from cactus_actors.sdk import (
 )
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.actor import WorkerActor
+from tests.support.http.trust_nobody import TRUST_NOBODY
 from tests.support.router.scripted_router import until
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
@@ -61,7 +62,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     for thread in threads:
         thread.start()
     url = f"http://{gateway.address}"
-    until(lambda: httpx.get(f"{url}/readyz").is_success, 120.0)  # the first test that needs it
+    until(lambda: httpx.get(f"{url}/readyz", verify=TRUST_NOBODY).is_success, 120.0)  # the first test that needs it
     yield Service(endpoints.jobs, endpoints.stream, url)
     for actor in (gateway, worker, router):
         actor.stop()
@@ -174,7 +175,7 @@ def test_a_constrained_text_cut_by_max_tokens_is_marked_as_incomplete(
 
 def said(url: str, body: dict[str, Any]) -> tuple[str, list[str]]:
     """The text of an answer, and all its finish reasons."""
-    answered = httpx.post(url, json=body, timeout=30).raise_for_status().text
+    answered = httpx.post(url, json=body, timeout=30, verify=TRUST_NOBODY).raise_for_status().text
     if not body["stream"]:
         events = [answered]
     else:

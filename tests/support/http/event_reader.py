@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 
+from tests.support.http.trust_nobody import TRUST_NOBODY
+
 
 class EventReader:
     """Reads one stream of text, over as many connections as it takes."""
@@ -22,7 +24,8 @@ class EventReader:
     def read(self) -> None:
         """Read until this connection ends; raises httpx.HTTPError if it breaks or is refused."""
         self.num_connections += 1
-        with httpx.stream("POST", self._url, json=self._body, headers=self._headers, timeout=60) as response:
+        options: dict[str, Any] = {"headers": self._headers, "timeout": 60, "verify": TRUST_NOBODY}
+        with httpx.stream("POST", self._url, json=self._body, **options) as response:
             response.raise_for_status()
             for line in response.iter_lines():
                 if line.startswith("id: "):

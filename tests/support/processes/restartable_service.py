@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from cactus_actors.client import Client
+from tests.support.http.trust_nobody import TRUST_NOBODY
 from tests.support.processes.separate_actors import free_endpoints
 from tests.support.processes.serve_command import in_sessions, is_called, sessions_of
 from tests.support.router.scripted_router import until
@@ -61,7 +62,7 @@ class RestartableService:
         return self.process.wait(timeout=60), printed
 
     def http(self) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=60)
+        return httpx.Client(base_url=self.url, timeout=60, verify=TRUST_NOBODY)
 
     def client(self) -> Client:
         return Client(self.jobs, self.stream, timeout=60)

@@ -27,6 +27,7 @@ from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import TextModel, load_text_model
+from tests.support.http.trust_nobody import TRUST_NOBODY
 from tests.support.router.letter_model import LetterModel
 from tests.support.router.scripted_router import until
 from tests.support.router.standing_objects import exempt_standing_objects
@@ -140,7 +141,7 @@ class FakeWorkerService:
     settings: GatewaySettings
     text: TextModel
     gateway: GatewayServer | None = None
-    verify: ssl.SSLContext | bool = True
+    verify: ssl.SSLContext = TRUST_NOBODY
     timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS
     _thread: threading.Thread | None = None
 
@@ -191,7 +192,7 @@ def fake_worker_service(
     gateway: dict[str, Any] | None = None,
     router_settings: dict[str, Any] | None = None,
     listen: str = "127.0.0.1:0",
-    verify: ssl.SSLContext | bool = True,
+    verify: ssl.SSLContext = TRUST_NOBODY,
     timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS,
     **worker: Any,
 ) -> Iterator[FakeWorkerService]:

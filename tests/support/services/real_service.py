@@ -19,6 +19,7 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.actor import WorkerActor
+from tests.support.http.trust_nobody import TRUST_NOBODY
 from tests.support.router.scripted_router import until
 from tests.support.router.standing_objects import exempt_standing_objects
 
@@ -69,7 +70,7 @@ class RealService:
         gateway = GatewayServer(GatewaySettings(listen="127.0.0.1:0", state_dir=str(directory), **settings), self._text)
         self._run(gateway.stop, lambda: gateway.run(self._endpoints.jobs, self._endpoints.stream))
         url = f"http://{gateway.address}"
-        until(lambda: httpx.get(f"{url}/healthz").status_code == 200)
+        until(lambda: httpx.get(f"{url}/healthz", verify=TRUST_NOBODY).status_code == 200)
         return url
 
     def stop(self) -> None:
