@@ -108,13 +108,13 @@ def serve_locally(tmp_path: Path) -> Serve:
 def two_workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service with two workers on either placement. Tests may kill its actors, but must see them return."""
     place = place_of(request, request.param)
-    with _serving(place, tmp_path_factory.mktemp("two-workers"))(workers=2) as running:
+    with _serving(place, tmp_path_factory.mktemp("two-workers"))(workers=2, http="127.0.0.1:0") as running:
         yield running
 
 
 def _serving(place: dict[str, Any], state_dir: Path) -> Serve:
     def serve(
-        *, workers: int = 2, handoff: HandoffSettings | None = None, name: str = ""
+        *, workers: int = 2, handoff: HandoffSettings | None = None, name: str = "", http: str = ""
     ) -> AbstractContextManager[Running]:
         return running_service(
             ServeConfig(
@@ -122,7 +122,7 @@ def _serving(place: dict[str, Any], state_dir: Path) -> Serve:
                 jobs_endpoint="tcp://127.0.0.1:*",
                 stream_endpoint="tcp://127.0.0.1:*",
                 state_dir=state_dir / name,
-                http="127.0.0.1:0",
+                http=http,
                 handoff=handoff or HandoffSettings(),
                 **place,
             )

@@ -21,7 +21,7 @@ from tests.support.services.running_service import Serve
 
 @pytest.mark.chaos
 def test_a_killed_gateway_restarts_and_its_streams_continue(serve: Serve) -> None:
-    with serve(workers=1) as running:
+    with serve(workers=1, http="127.0.0.1:0") as running:
         url = f"http://{running.http}"
         body = {"prompt": "Tell me", "max_tokens": 300, "ignore_eos": True, "seed": 7}
         whole = httpx.post(f"{url}/v1/completions", json=body, timeout=60).json()["choices"][0]["text"]

@@ -81,12 +81,16 @@ def test_the_handoff_process_starts_when_a_key_is_stored(
     with serve_locally(workers=1) as local:
         unsure = local.client.complete(messages=QUESTION, temperature=0, cloud_handoff_threshold=ALWAYS)
         assert (unsure.handoff.status, unsure.handoff.reason) == ("recommended", "no key")
+        assert unsure.success
+        assert unsure.text
+        assert not unsure.cloud_handoff
         assert {worker.kind for worker in local.client.status().workers} == {"local"}
         store_cloud_key(CloudKey("nobody-takes-it"))
         until(lambda: {worker.kind for worker in local.client.status().workers} == {"local", "cloud"})
 
 
-def test_without_a_key_the_local_answer_is_returned(serve_locally: Any) -> None:
+@pytest.mark.slow
+def test_an_address_without_a_key_changes_no_local_answer(serve_locally: Any) -> None:
     with serve_locally(workers=1, handoff=HandoffSettings(base_url="https://cloud.invalid/v1")) as local:
         result = local.client.complete(messages=QUESTION, temperature=0, cloud_handoff_threshold=ALWAYS)
         assert result.success

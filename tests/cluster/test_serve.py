@@ -36,21 +36,28 @@ def serving(state_dir: Path, *options: str) -> Iterator[tuple[subprocess.Popen[s
                 process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.chaos)])
+def ends_on_a_signal(process: subprocess.Popen[str], ready: list[str], number: signal.Signals) -> None:
+    """Check the ready line, and that the service finishes accepted jobs before it stops."""
+    first, *words = ready
+    assert first == "ready"
+    told = dict(word.split("=", 1) for word in words)
+    assert told["workers"] == "1"
+    with Client(told["jobs"], told["stream"], timeout=60.0) as client:
+        job_id = client.submit(prompt="Tell me a story.", max_tokens=200, ignore_eos=True)
+        process.send_signal(number)
+        assert len(client.result(job_id).token_ids) == 200
+    assert process.wait(timeout=60) == 0
+    assert process.stdout is not None
+    assert process.stdout.read().splitlines()[-1] == "stopped"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve_prints_its_ready_line_and_stops_on_a_signal(
     place_options: list[str], tmp_path: Path, number: signal.Signals
 ) -> None:
-    with serving(tmp_path, *place_options) as (process, (first, *words)):
-        assert first == "ready"
-        told = dict(word.split("=", 1) for word in words)
-        assert told["workers"] == "1"
-        with Client(told["jobs"], told["stream"], timeout=60.0) as client:
-            job_id = client.submit(prompt="Tell me a story.", max_tokens=200, ignore_eos=True)
-            process.send_signal(number)
-            assert len(client.result(job_id).token_ids) == 200  # accepted jobs are finished first
-        assert process.wait(timeout=60) == 0
-        assert process.stdout is not None
-        assert process.stdout.read().splitlines()[-1] == "stopped"
+    with serving(tmp_path, *place_options) as (process, ready):
+        ends_on_a_signal(process, ready, number)
 
 
 @pytest.mark.slow
@@ -77,6 +84,7 @@ def test_messages_of_ray_do_not_reach_standard_output(
 def test_a_second_service_with_the_port_or_the_directory_of_the_first_is_refused(
     tmp_path: Path, placement: str
 ) -> None:
+    """Until the first has ended, however it ended."""
     with serving(tmp_path, "--placement", placement) as (process, ready):
         jobs = dict(word.split("=", 1) for word in ready[1:])["jobs"]
         line = refusal_of(tmp_path / "other", placement, jobs)
@@ -87,8 +95,8 @@ def test_a_second_service_with_the_port_or_the_directory_of_the_first_is_refused
         assert "--state-dir" in line
         process.kill()
         process.wait(60)
-        with serving(tmp_path, "--placement", placement) as (_, again):
-            assert again[0] == "ready"
+        with serving(tmp_path, "--placement", placement) as (again, its_ready):
+            ends_on_a_signal(again, its_ready, signal.SIGTERM)
 
 
 def refusal_of(state_dir: Path, placement: str, jobs: str) -> str:

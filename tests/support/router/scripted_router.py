@@ -351,7 +351,8 @@ class ScriptedRouter:
 
 def until(condition: Callable[[], bool], deadline_s: float = 60.0) -> None:
     """Return as soon as `condition` holds; fail after the deadline."""
-    give_up_at = time.monotonic() + deadline_s
+    give_up_at, pause_s = time.monotonic() + deadline_s, 0.002
     while not condition():
         assert time.monotonic() < give_up_at, "deadline passed"
-        time.sleep(0.002)
+        time.sleep(pause_s)
+        pause_s = min(1.2 * pause_s, 0.02)
