@@ -150,8 +150,11 @@ GROWING = "{%% set ns = namespace(x='aaaaaaaa') %%}{%% for i in range(60) %%}%s{
     [
         "{% for i in range(10**9) %}{% endfor %}",
         "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-        "{% macro m() %}{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"
-        "{% endmacro %}{{ m() }}",
+        pytest.param(
+            "{% macro m() %}{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"
+            "{% endmacro %}{{ m() }}",
+            marks=pytest.mark.slow,
+        ),
         "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
         "{% macro f(n) %}{% if n %}{% set a = f(n - 1) ~ f(n - 1) %}{% endif %}{% endmacro %}{{ f(60) }}",
         "{% block a %}{% set x = self.a() ~ self.a() %}{% endblock %}",
