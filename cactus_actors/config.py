@@ -26,6 +26,7 @@ from cactus_actors.config_models import (
     WeightFormat,
 )
 from cactus_actors.config_scaling import ScalingSettings, WorkerCount, WorkerRange
+from cactus_actors.process.leaving_node import LeavingNode
 from cactus_actors.protocol.confidence import DEFAULT_SIGNAL, SignalName
 from cactus_actors.protocol.handoff_gates import COMMIT_TOKENS, HandoffGates
 from cactus_actors.protocol.key_grants import KeyGrants
@@ -59,6 +60,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     size: Annotated[WorkerRange | None, about("The range in which the router sizes the only model.")] = None
     is_size_fixed: Annotated[bool, about("An operator has set the number of workers.")] = False
     scaling: ScalingSettings = ScalingSettings()
+    leaving_nodes: Annotated[list[LeavingNode], about("The nodes whose workers leave.")] = []
     max_queued_jobs: int = 10_000
     max_queued_tokens: Annotated[int, about("Prompt tokens that may wait, requests in preparation included.")] = (
         10_000_000

@@ -17,6 +17,7 @@ from cactus_actors.config import RouterSettings
 from cactus_actors.keys.exposure import check_exposure
 from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.process.health import Endpoints, RouterHealth
+from cactus_actors.process.leaving_node import LeavingNode
 from cactus_actors.process.resident_memory import return_large_blocks
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
@@ -198,6 +199,10 @@ class RouterActor:
         """Continue the jobs of that worker, whose process has ended, elsewhere immediately."""
         self._mailbox.post(lambda: self._perform(self.core.on_worker_lost(worker_id, time.monotonic())))
 
+    def follow_nodes(self, taken: Sequence[LeavingNode], gone: Sequence[str]) -> None:
+        """Replace the workers of nodes that the cluster takes, and forget the nodes of these ids."""
+        self._mailbox.post(lambda: self.core.follow_nodes(taken, gone))
+
     def load_failed(self, model: str, reason: str) -> None:
         """End the jobs that wait for the workers of a model: these do not start."""
         self._mailbox.post(lambda: self._perform(self.core.on_load_failed(model, reason, time.monotonic())))
@@ -288,6 +293,7 @@ class RouterActor:
             self.core.state.num_restarts_requested,
             self.core.state.fleets.unloaded,
             self.core.state.fleets.fixed,
+            self.core.state.leaving_nodes.nodes,
         )
         if self.core.is_drained:
             self._drained.set()

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.process.leaving_node import LeavingNode
 from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, ModelFailure, Unavailable
 from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.shown_paths import without_directories
@@ -98,7 +99,7 @@ class RouterCore:
     @property
     def ready_workers(self) -> tuple[str, ...]:
         """The workers that take jobs; of each model, those last that may leave first."""
-        return tuple(worker_id for fleet in self._fleets for worker_id in fleet.workers_to_keep)
+        return tuple(self._fleets.workers_to_keep)
 
     @property
     def _has_jobs(self) -> bool:
@@ -198,6 +199,10 @@ class RouterCore:
         self._pump(now)
         return self._outbox.drain()
 
+    def follow_nodes(self, taken: Sequence[LeavingNode], gone: Sequence[str]) -> None:
+        """Record the nodes that the cluster takes, and the ids of those that it no longer has."""
+        self.state.leaving_nodes.follow(taken, gone)
+
     def on_load_failed(self, model: str, reason: str, now: float) -> list[Effect]:
         """Have other models answer the jobs of cascades that wait for a model whose workers do not start.
 
@@ -274,6 +279,7 @@ class RouterCore:
         self._streams.on_tick(self.state.jobs.live, now)
         for fleet in self._fleets:
             self._leave_unusable(fleet, now)
+        self.state.leaving_nodes.on_tick()
         self._autoscaler.on_tick(now)
         self._demand.on_tick(now)
         for fleet in self._fleets:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.router.effects import Outbox
+from cactus_actors.router.scheduling.leaving_nodes import LeavingNodes
 from cactus_actors.router.scheduling.model_fleet import ModelFleet, ModelFleets
 from cactus_actors.router.scheduling.queued_loads import QueuedLoads
 from cactus_actors.router.state.deferred_messages import DeferralLimits
@@ -86,6 +87,7 @@ class RouterState:
             ),
             settings.cascade,
         )
+        self.leaving_nodes = LeavingNodes(self.fleets, settings.leaving_nodes)
         self.num_restarts_requested = 0
         self.is_draining = False
         self.storage_error = ""

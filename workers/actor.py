@@ -22,6 +22,7 @@ from cactus_actors.models.mmproj_path import find_mmproj
 from cactus_actors.models.pooling import pooling_of
 from cactus_actors.process.cpu_cores import pin_threads
 from cactus_actors.process.health import WorkerHealth
+from cactus_actors.process.node_id import node_id
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.worker_messages import Hello
@@ -128,6 +129,7 @@ def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
         num_states=num_states,
         state_bytes=cost.state_bytes,
         num_layers=config.num_layers,
+        node_id=node_id(),
     )
 
 
@@ -194,6 +196,7 @@ class WorkerActor:
             state="loading" if self._core is None else self._core.state,
             last_tick_s=time.monotonic() - self._ticked_at,
             node=socket.gethostname(),
+            node_id=node_id(),
             phase=self._progress.phase,
             share_done=self._progress.share_done,
             num_compiled=self._progress.num_compiled,

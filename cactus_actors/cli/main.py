@@ -17,6 +17,7 @@ from cactus_actors.cli.chat import chat
 from cactus_actors.cli.command import Command, Group
 from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
+from cactus_actors.cli.drain import drain
 from cactus_actors.cli.interrupts import Interrupted
 from cactus_actors.cli.keys import keys
 from cactus_actors.cli.lora import lora
@@ -48,7 +49,7 @@ app = typer.Typer(
 )
 for panel, commands in {
     "Ask": (complete, chat, batch),
-    "Serve": (serve, status, scale, restart, demo),
+    "Serve": (serve, status, scale, drain, restart, demo),
     "Models": (models, quantize, bench),
     "The cloud": (auth, calibrate, audit),
 }.items():

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
+    from cactus_actors.process.leaving_node import LeavingNodeStatus
     from cactus_actors.protocol.messages import Status
     from cactus_actors.protocol.scaling_status import ScalingStatus
     from cactus_actors.protocol.service_status import WorkerStatus
@@ -148,6 +149,8 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "model", f"{names}: {summary}, {model.waiting} queued, {model.running} running"
         if model.scaling is not None:
             yield "", _scaling_of(model.scaling)
+    for node in answer.leaving_nodes:
+        yield "drained", drained_node(node)
     for memory in dict.fromkeys(_cache_of(worker) for worker in answer.workers if worker.block_bytes):
         yield "cache", memory
     encoded = sum(worker.encoded_pictures for worker in answer.workers)
@@ -175,6 +178,13 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "", f"{worker}: {reason}"
     if answer.storage_error:
         yield "journal", f"cannot be written: {answer.storage_error}"
+
+
+def drained_node(node: LeavingNodeStatus) -> str:
+    """A node whose workers leave, and what is left on it."""
+    left = f"{counted(node.num_workers, 'worker')} to go" if node.num_workers else "no worker left"
+    ends = "" if node.ends_in_s is None else f", it ends in {_long_time(node.ends_in_s)}"
+    return f"{node.node}: {left}{ends}"
 
 
 def audit_facts(audits: AuditCounts, tier: str = "") -> Iterator[tuple[str, str]]:

@@ -27,6 +27,7 @@ from cactus_actors.protocol.messages import (
     AskCloudBatch,
     Cancel,
     CloudBatch,
+    DrainNode,
     Fetch,
     Finished,
     JobState,
@@ -227,6 +228,20 @@ class AsyncClient:
         request_id = secrets.token_hex(8)
         message = Scale(num_workers=num_workers, request_id=request_id, model=model)
         return (await self._connection.ask(request_id, message, Scaling)).num_workers
+
+    async def drain_node(self, node: str, within_s: float | None = None) -> int:
+        """Replace the workers of a node, by its host name or id, on other nodes; returns how many it has.
+
+        Running jobs lose nothing. With `within_s` the workers leave in time even if nothing has replaced them.
+        """
+        request_id = secrets.token_hex(8)
+        message = DrainNode(node=node, within_s=within_s, request_id=request_id)
+        return (await self._connection.ask(request_id, message, Restarting)).num_workers
+
+    async def keep_node(self, node: str) -> None:
+        """Let a node that was drained have workers again."""
+        request_id = secrets.token_hex(8)
+        await self._connection.ask(request_id, DrainNode(node=node, keep=True, request_id=request_id), Restarting)
 
     async def load_adapter(self, name: str, path: str, model: str | None = None) -> int:
         """Let jobs name the LoRA adapter in `path`, absolute and on the workers' machines; returns their number.

@@ -8,7 +8,8 @@ import re
 
 import msgspec
 
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
+from cactus_actors.protocol.content_part import ContentPart
+from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.pictures import (
     MAX_PICTURE_BYTES,
     MAX_PICTURES,

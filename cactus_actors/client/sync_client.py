@@ -132,6 +132,8 @@ class Client(_Blocking[AsyncClient]):
     cancel = _blocking(AsyncClient.cancel)
     status = _blocking(AsyncClient.status)
     scale = _blocking(AsyncClient.scale)
+    drain_node = _blocking(AsyncClient.drain_node)
+    keep_node = _blocking(AsyncClient.keep_node)
     restart_workers = _blocking(AsyncClient.restart_workers)
     load_adapter = _blocking(AsyncClient.load_adapter)
     unload_adapter = _blocking(AsyncClient.unload_adapter)

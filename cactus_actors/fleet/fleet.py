@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -27,7 +27,14 @@ class DrainWorker:
     worker_id: str
 
 
-Action = StartWorker | DrainWorker
+@dataclass(frozen=True)
+class StopWorker:
+    """Let a worker give its jobs back and exit."""
+
+    worker_id: str
+
+
+Action = StartWorker | DrainWorker | StopWorker
 
 
 @dataclass
@@ -38,6 +45,8 @@ class Member:
     started_at: float
     state: Literal["running", "draining"] = "running"
     is_old: bool = False
+    is_leaving: bool = False
+    is_urgent: bool = False
 
 
 @dataclass
@@ -45,7 +54,8 @@ class Fleet:
     """Compares the desired number of workers with the existing ones; time is an argument, in seconds.
 
     Workers that fail soon after their start delay the next start, longer each time. Old workers are replaced one
-    at a time: the replacement is ready before the old worker drains. The names of workers begin with `prefix`.
+    at a time: the replacement is ready before the old worker drains. Workers that leave their node are replaced all at
+    once, and each stops when a worker elsewhere is ready in its place. The names of workers begin with `prefix`.
     """
 
     desired: int
@@ -59,6 +69,12 @@ class Fleet:
         """Mark every running worker as old."""
         for member in self._running():
             member.is_old = True
+
+    def leave(self, leaving: Mapping[str, bool]) -> None:
+        """Mark workers whose node they leave; those with True stop even if nothing replaces them."""
+        for worker_id, is_urgent in leaving.items():
+            if (member := self.members.get(worker_id)) is not None and member.state == "running":
+                member.is_leaving, member.is_urgent = True, is_urgent
 
     def plan(self, now: float, ready: Sequence[str] = (), max_starts: int = UNLIMITED) -> list[Action]:
         """Return the actions that bring the fleet to its desired size and age; the caller must carry them out.
@@ -80,10 +96,21 @@ class Fleet:
         actions: list[Action] = [DrainWorker(member.worker_id) for member in surplus]
         if now >= self._backoff.not_before:
             actions += [self._start(now) for _ in range(min(num_desired - len(running), max_starts + is_replacing))]
-        return actions
+        return actions + self._stop_leaving(ready)
 
     def _running(self) -> list[Member]:
-        return [member for member in self.members.values() if member.state == "running"]
+        """The members that stay."""
+        return [it for it in self.members.values() if it.state == "running" and not it.is_leaving]
+
+    def _stop_leaving(self, ready: Collection[str]) -> list[Action]:
+        leaving = [it for it in self.members.values() if it.state == "running" and it.is_leaving]
+        leaving.sort(key=lambda it: not it.is_urgent)
+        num_ready = sum(member.worker_id in ready for member in self._running())
+        num_replaced = num_ready + len(leaving) - self.desired
+        stopped = [it for place, it in enumerate(leaving) if it.is_urgent or place < num_replaced]
+        for member in stopped:
+            member.state = "draining"
+        return [StopWorker(member.worker_id) for member in stopped]
 
     def _may_drain(self, running: list[Member], ready: Collection[str], now: float) -> bool:
         """True if an old worker may be drained."""

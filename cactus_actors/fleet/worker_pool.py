@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cactus_actors.fleet.actor_handle import (
     DEFAULT_HEALTH_TIMEOUTS,
@@ -12,7 +12,7 @@ from cactus_actors.fleet.actor_handle import (
     ActorHandle,
     HealthTimeouts,
 )
-from cactus_actors.fleet.fleet import UNLIMITED, DrainWorker, Fleet, StartWorker
+from cactus_actors.fleet.fleet import UNLIMITED, DrainWorker, Fleet, StartWorker, StopWorker
 from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.placement.interface import Actor, ActorExit, PlacementLost
 from cactus_actors.process.health import WorkerHealth
@@ -22,6 +22,7 @@ from cactus_actors.protocol.errors import Unavailable
 LOADING_INTERVAL_S = 0.2
 MAX_LOSSES_PER_WORKER = 2
 """Workers that may be lost before one is ready, for each desired worker: a node may have just died."""
+ENDED_BY_PLAN = ("drained", "stopped")
 STALLED_AFTER_S = 2.0
 """A main loop without an iteration for longer is timed with FairSeconds."""
 
@@ -55,6 +56,8 @@ class WorkerPool:
         self._announce = announce
         self._handles: dict[str, ActorHandle] = {}
         self._nodes: dict[str, str] = {}
+        self._node_ids: dict[str, str] = {}
+        self._ending: frozenset[str] = frozenset()
         self.loading: dict[str, StartPhase] = {}
         self._stalled: dict[str, FairSeconds] = {}
         """For each worker with a stalled main loop: the seconds in which it could have run."""
@@ -71,8 +74,26 @@ class WorkerPool:
 
     @property
     def num_by_node(self) -> Counter[str]:
-        """The number of launched actors on each node; that of others is not known yet."""
-        return Counter(self._nodes.values())
+        """The number of launched actors on each node that they do not leave."""
+        return Counter(node for worker_id, node in self._nodes.items() if not self._leaves(worker_id))
+
+    @property
+    def num_unplaced(self) -> int:
+        """The number of launched actors whose node is not known yet."""
+        return len(self._handles) - len(self._nodes)
+
+    @property
+    def node_ids(self) -> set[str]:
+        """The ids of the nodes that launched actors are on, as far as they are known."""
+        return set(self._node_ids.values())
+
+    def leave(self, ending: Mapping[str, bool]) -> None:
+        """Replace the workers of the nodes of these ids on others; True if the node is about to end."""
+        self._ending = frozenset(ending)
+        self.fleet.leave({it: ending[node_id] for it, node_id in self._node_ids.items() if node_id in ending})
+
+    def _leaves(self, worker_id: str) -> bool:
+        return self._node_ids.get(worker_id) in self._ending
 
     def want(self, desired: int) -> None:
         """Set the desired number of workers."""
@@ -101,8 +122,21 @@ class WorkerPool:
                 case StartWorker(worker_id):
                     self._start(worker_id, now)
                 case DrainWorker(worker_id):
-                    self._handles[worker_id].actor.notify("drain")
-                    self._announce(f"{worker_id} drains")
+                    self._end(worker_id, "drain", f"{worker_id} drains")
+                case StopWorker(worker_id):
+                    self._end(worker_id, "stop", f"{worker_id} leaves its node")
+
+    def _end(self, worker_id: str, how: str, line: str) -> None:
+        """Let a worker end itself; one that still waits for a place asks for it no more."""
+        actor = self._handles[worker_id].actor
+        if actor.is_placed:
+            actor.notify(how)
+            self._announce(line)
+            return
+        actor.terminate()
+        self.fleet.on_left(worker_id)
+        del self._handles[worker_id], self.loading[worker_id]
+        self._announce(f"{worker_id} is not needed any more")
 
     def _start(self, worker_id: str, now: float) -> None:
         try:
@@ -121,12 +155,13 @@ class WorkerPool:
         is_loading = worker_id in self.loading
         health = handle.health(now, LOADING_INTERVAL_S if is_loading else HEALTH_INTERVAL_S)
         if health is not None:
-            self._nodes[worker_id] = health.node
+            self._nodes[worker_id], self._node_ids[worker_id] = health.node, health.node_id
             if is_loading:
                 self._note_loading(worker_id, health)
         if exit_info := handle.actor.exit_info():
             del self._handles[worker_id]
             self._nodes.pop(worker_id, None)
+            self._node_ids.pop(worker_id, None)
             self._stalled.pop(worker_id, None)
             was_loading = self.loading.pop(worker_id, None) is not None
             self._on_ended(worker_id, exit_info, now)
@@ -145,7 +180,7 @@ class WorkerPool:
             self._num_lost_loading = 0
 
     def _on_ended(self, worker_id: str, exit_info: ActorExit, now: float) -> None:
-        if exit_info.reason == "drained":
+        if exit_info.reason in ENDED_BY_PLAN:
             self.fleet.on_left(worker_id)
             self._announce(f"{worker_id} left")
             return
@@ -158,7 +193,7 @@ class WorkerPool:
     def _on_ended_loading(self, exit_info: ActorExit) -> None:
         self._num_lost_loading += exit_info.is_lost
         is_given_up = self._num_lost_loading >= MAX_LOSSES_PER_WORKER * self.fleet.desired
-        if exit_info.reason != "drained" and (is_given_up or not exit_info.is_lost):
+        if exit_info.reason not in ENDED_BY_PLAN and (is_given_up or not exit_info.is_lost):
             self._num_lost_loading = 0
             self._on_load_failed(exit_info.reason)
 

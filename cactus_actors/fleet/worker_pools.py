@@ -42,9 +42,14 @@ class WorkerPools:
         return dict(self._desired)
 
     @property
+    def wanted(self) -> dict[str, int]:
+        """The number of workers that each model shall have now: none if it is unloaded."""
+        return {name: 0 if name in self.unloaded else count for name, count in self._desired.items()}
+
+    @property
     def num_wanted(self) -> int:
-        """The number of workers of all models that are not unloaded."""
-        return sum(count for name, count in self._desired.items() if name not in self.unloaded)
+        """The number of workers that all models shall have now."""
+        return sum(self.wanted.values())
 
     @property
     def num_restarts(self) -> int:
@@ -58,8 +63,18 @@ class WorkerPools:
     def want(self, desired: Mapping[str, int], unloaded: Collection[str] = ()) -> None:
         """Set the desired number of workers of each model, and the models that have none until a job needs them."""
         self._desired, self.unloaded = dict(desired), frozenset(unloaded)
-        for name, count in desired.items():
-            self._pools[name].want(0 if name in unloaded else count)
+        for name, count in self.wanted.items():
+            self._pools[name].want(count)
+
+    @property
+    def node_ids(self) -> set[str]:
+        """The ids of the nodes that launched actors are on, as far as they are known."""
+        return {node_id for pool in self._pools.values() for node_id in pool.node_ids}
+
+    def leave(self, ending: Mapping[str, bool]) -> None:
+        """Replace the workers of the nodes of these ids on others; True if the node is about to end."""
+        for pool in self._pools.values():
+            pool.leave(ending)
 
     def bound(self, memory: Mapping[str, ModelMemory], max_bytes: int | None) -> None:
         """Start only workers whose memory fits `max_bytes` on any node, beside those that run."""
@@ -89,5 +104,4 @@ class WorkerPools:
 
     def _placed(self, name: str) -> PlacedWorkers:
         pool = self._pools[name]
-        by_node = pool.num_by_node
-        return PlacedWorkers(self._memory[name], by_node, len(pool.actors) - by_node.total())
+        return PlacedWorkers(self._memory[name], pool.num_by_node, pool.num_unplaced)

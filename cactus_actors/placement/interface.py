@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from cactus_actors.process.leaving_node import LeavingNode
 from cactus_actors.protocol.errors import CactusError, Unavailable
 
 
@@ -87,8 +88,37 @@ class Actor(Protocol):
         """Kill its process and all that it started, and wait briefly, so that its resources are released."""
 
 
+@dataclass(frozen=True)
+class NodeStates:
+    """The nodes that a cluster has, by their ids, and those of them that it takes."""
+
+    alive: frozenset[str]
+    taken: tuple[LeavingNode, ...]
+
+
+class Nodes(Protocol):
+    """The nodes of a cluster that gets more when they are needed."""
+
+    @property
+    def states(self) -> NodeStates | None:
+        """What the cluster said last; None as long as it has said nothing."""
+
+    def avoid(self, node_ids: Collection[str]) -> None:
+        """Place no actor on these nodes from now on, and on others again."""
+
+    def ask_for(self, cpus: Sequence[int], beside: Collection[str] = ()) -> None:
+        """Ask for nodes that hold actors with these numbers of CPUs together, and for no others.
+
+        What the nodes of the ids `beside` hold does not count.
+        """
+
+
 class Placement(Protocol):
     """Places actors, and ends all of them when it is closed."""
+
+    @property
+    def nodes(self) -> Nodes | None:
+        """The nodes of its cluster; None on one machine."""
 
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> Actor:
         """Place an actor; `name` is for messages.

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from cactus_actors.process.leaving_node import LeavingNode
+
 
 class Endpoints(msgspec.Struct, frozen=True):
     """The router's endpoints, with ports resolved."""
@@ -20,7 +22,8 @@ class RouterHealth(msgspec.Struct, frozen=True):
 
     `desired_workers`, by the name of their model (empty for the only one), and `num_restarts_requested` are the
     requests of operators so far. The `unloaded` models have no workers until a job needs them; the numbers of the
-    `fixed` ones were set by an operator. Of the `ready_workers` the last ones are the first that may leave.
+    `fixed` ones were set by an operator. Of the `ready_workers` the last ones are the first that may leave; those of
+    `leaving_nodes` are replaced on others.
     """
 
     epoch: int
@@ -31,6 +34,7 @@ class RouterHealth(msgspec.Struct, frozen=True):
     num_restarts_requested: int = 0
     unloaded: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    leaving_nodes: tuple[LeavingNode, ...] = ()
 
 
 LoadingPhase = Literal["loading", "packing", "compiling"]
@@ -39,8 +43,8 @@ LoadingPhase = Literal["loading", "packing", "compiling"]
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a worker on this `node`; `last_tick_s` is the age of the last iteration of its main loop.
 
-    While `state` is `loading`, `phase` is the phase of the start, and `share_done` the completed share, if known;
-    `num_compiled` functions were compiled so far.
+    `node_id` is that of its node in its cluster. While `state` is `loading`, `phase` is the phase of the start, and
+    `share_done` the completed share, if known; `num_compiled` functions were compiled so far.
     """
 
     worker_id: str
@@ -48,6 +52,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["loading", "ready", "draining", "left"]
     last_tick_s: float
     node: str = ""
+    node_id: str = ""
     phase: LoadingPhase = "loading"
     share_done: float | None = None
     num_compiled: int = 0

@@ -18,7 +18,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from cactus_actors.process.leaving_node import LeavingNodeStatus
 from cactus_actors.protocol.cloud_batches import BatchAnswer, BatchQuestion, CloudBatchState
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.pictures import GivenPicture
@@ -38,15 +40,6 @@ class ClientStruct(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown
 
 class ReplyStruct(msgspec.Struct, frozen=True, tag_field="type"):
     """Base of messages to clients."""
-
-
-class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a message; `type` is `text`, `thinking` (a text, or parts that are texts), or the name of a medium."""
-
-    type: str
-    text: str | None = None
-    image_url: Any = None
-    thinking: Any = None
 
 
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -145,6 +138,18 @@ class Restart(ClientStruct, frozen=True, kw_only=True, tag="restart"):
     request_id: str = ""
 
 
+class DrainNode(ClientStruct, frozen=True, kw_only=True, tag="drain_node"):
+    """Replace the workers of a node, by name or id, on others, within seconds if given; answered by Restarting.
+
+    It gets no worker until it is gone, or until a message with `keep`.
+    """
+
+    node: str
+    within_s: float | None = None
+    keep: bool = False
+    request_id: str = ""
+
+
 class LoadAdapter(ClientStruct, frozen=True, kw_only=True, tag="load_adapter"):
     """Let jobs name a LoRA adapter; answered by AdapterLoaded when every worker has it, or could not load it.
 
@@ -185,9 +190,8 @@ class AskCloudBatch(ClientStruct, frozen=True, kw_only=True, tag="ask_cloud_batc
     request_id: str = ""
 
 
-ClientMessage = (
-    Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter | AskCloudBatch
-)
+OperatorMessage = Scale | Restart | DrainNode | LoadAdapter | UnloadAdapter
+ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | OperatorMessage | AskCloudBatch
 
 
 # router -> client
@@ -279,7 +283,7 @@ class Scaling(ReplyStruct, frozen=True, kw_only=True, tag="scaling"):
 
 
 class Restarting(ReplyStruct, frozen=True, kw_only=True, tag="restarting"):
-    """The workers will be replaced; `num_workers`, the desired number, is unchanged."""
+    """The workers, so many of all models or of a node, will be replaced."""
 
     num_workers: int
     request_id: str = ""
@@ -358,6 +362,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     models: list[ModelStatus] = []
     model_state: ModelState = "ready"
     scaling: ScalingStatus | None = None
+    leaving_nodes: list[LeavingNodeStatus] = []
 
     @property
     def states(self) -> dict[str, ModelState]:

@@ -25,7 +25,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     cloud worker's breaker, `spent` its spending, `audits` those of answers that stayed. Its cache has `num_blocks`
     blocks of `block_bytes` bytes, and `num_states` recurrent states of `state_bytes` bytes, of running sequences and
     checkpoints. `model` is its model where there are several. It has encoded `encoded_pictures`; `cached_pictures` of
-    requests were encoded before, for an earlier one.
+    requests were encoded before, for an earlier one. `node_id` is that of `node` in its cluster, empty on one machine.
     """
 
     worker_id: str
@@ -62,6 +62,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     encoded_pictures: int = 0
     cached_pictures: int = 0
+    node_id: str = ""
 
     @property
     def cache_bytes(self) -> int:

@@ -26,7 +26,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     `kv_cache` are formats. The worker sends at most `max_reports_ahead` reports before a ReportsTaken acknowledges
     them; 0 is no limit. `block_bytes` and `state_bytes` are the memory of a block and of one of the `num_states`
     recurrent states, of running sequences and checkpoints. `served_as` is the name of the model in a service of
-    several models; `num_layers` are those of the model.
+    several models; `num_layers` are those of the model. `node_id` is that of `node` in its
+    cluster, empty on one machine.
     """
 
     worker_id: str
@@ -49,6 +50,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     state_bytes: int = 0
     served_as: str = ""
     num_layers: int = 0
+    node_id: str = ""
 
 
 class Finish(msgspec.Struct, frozen=True, array_like=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from cactus_actors.config_models import AdapterSetting, ModelMemory, RoutedModel
 from cactus_actors.config_scaling import WorkerRange, worker_range
 from cactus_actors.gateway.http.api_keys import accounts_of
 from cactus_actors.handoff.audits.audit_files import audit_directory
+from cactus_actors.process.leaving_node import LeavingNode
 from cactus_actors.protocol.adapter_names import NAME_RULE, is_adapter_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
@@ -156,11 +157,12 @@ class ActorSettings:
         desired_workers: dict[str, int],
         unloaded: Collection[str],
         fixed: Collection[str],
+        leaving_nodes: Sequence[LeavingNode] = (),
         has_cloud: bool,
     ) -> RouterSettings:
         """The router's settings; `desired_workers` are by the names of the models, of which some are `unloaded`.
 
-        Of the `fixed` ones an operator has set the number.
+        Of the `fixed` ones an operator has set the number; `leaving_nodes` are those whose workers leave.
         """
         config, first = self.config, self.models[0]
         models = [
@@ -185,6 +187,7 @@ class ActorSettings:
             size=first.routed.size,
             is_size_fixed=first.name in fixed,
             scaling=config.scaling,
+            leaving_nodes=list(leaving_nodes),
             unload_after_s=config.unload_after_s,
             begins_unloaded=first.name in unloaded,
             max_model_bytes=config.max_model_bytes,
@@ -218,6 +221,10 @@ class ActorSettings:
             alias=config.alias,
             adapters=adapters_of(config),
         )
+
+    def cpus_of(self, workers: Mapping[str, int]) -> list[int]:
+        """The CPUs of each worker, given the number of those of each model."""
+        return [it.config.threads for it in self.models for _ in range(workers[it.name])]
 
     def worker(self, model: str, worker_id: str) -> WorkerSettings:
         """The settings of a worker of the model of that name."""

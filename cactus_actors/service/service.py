@@ -33,6 +33,7 @@ from cactus_actors.service.local_cores import num_cores, within_cores
 from cactus_actors.service.memory_budget import models_without_room
 from cactus_actors.service.model_configs import model_configs
 from cactus_actors.service.model_source import find_service_model
+from cactus_actors.service.node_follower import NodeFollower
 from cactus_actors.service.placement_choice import make_placement, uses_ray
 from cactus_actors.service.ports import check_ports
 from cactus_actors.service.preflight import check_settings
@@ -98,6 +99,7 @@ class Service:
                 for name in sizes
             }
         )
+        self._nodes = NodeFollower(self._workers, functools.partial(self._router.notify, "follow_nodes"), announce)
         self._num_workers = sum(size.low for size in sizes.values())
         self._placement_or_none: Placement | None = None
         self._http: str | None = None
@@ -169,6 +171,7 @@ class Service:
         state_dir = self._config.state_dir.expanduser()
         self._state = StateDirectory(state_dir, self._config.jobs_endpoint, self._announce)
         try:
+            self._nodes.open(state_dir)
             check_ports(self._config)
             keys = service_keys(self._config)
             models = [find_service_model(named, self._announce) for named in self._model_configs]
@@ -254,11 +257,11 @@ class Service:
         if self._has_cloud:
             self._handoff.place(now)
         if is_reusable(self._workers_endpoint):
-            self._workers.reconcile(now, ())
+            self._reconcile_workers(now)
         self._router.begin()
         if self._handoff.actor is not None:
             self._handoff.begin()
-        self._workers.reconcile(now, ())
+        self._reconcile_workers(now)
         if self._config.http:
             self._gateway.begin()
 
@@ -273,11 +276,17 @@ class Service:
             self._handoff.reconcile(now)
         if self._config.http:
             self._gateway.reconcile(now)
-        self._workers.reconcile(now, self._ready_workers)
+        self._reconcile_workers(now, self._ready_workers)
+
+    def _reconcile_workers(self, now: float, ready: Sequence[str] = ()) -> None:
+        if self._placement.nodes is not None:
+            self._nodes.follow(self._placement.nodes, self._settings.cpus_of(self._workers.wanted), now)
+        self._workers.reconcile(now, ready)
 
     def _on_router_health(self, health: RouterHealth) -> None:
         self._workers.want(health.desired_workers, health.unloaded)
         self._ready_workers, self._fixed = health.ready_workers, health.fixed
+        self._nodes.update(health.leaving_nodes)
         if health.num_restarts_requested > self._num_restarts_seen:
             self._announce("every worker is replaced, one at a time")
             self._workers.replace_all()
@@ -304,6 +313,7 @@ class Service:
             desired_workers=self._workers.desired,
             unloaded=self._workers.unloaded,
             fixed=self._fixed,
+            leaving_nodes=self._nodes.leaving,
             has_cloud=self._has_cloud,
         )
         return self._placement.start(ROUTER, settings, name="router")
@@ -349,7 +359,7 @@ class Service:
         while (num_ready := self._num_ready()) < self._workers.num_wanted:
             self._check_losses()
             now = time.monotonic()
-            self._workers.reconcile(now, ())
+            self._reconcile_workers(now)
             phases = self._workers.loading
             for phase in phases:
                 self._show_phase(phase)

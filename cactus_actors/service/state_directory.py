@@ -31,6 +31,7 @@ _OWN_ENTRIES = frozenset(
         "http",
         "audits",
         "clock.json",
+        "leaving-nodes.json",
         "cloud-spending.json",
         "cloud-batches.json",
         "credentials.json",

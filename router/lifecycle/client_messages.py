@@ -7,8 +7,10 @@ from cactus_actors.protocol.messages import (
     AskCloudBatch,
     Cancel,
     ClientMessage,
+    DrainNode,
     Fetch,
     LoadAdapter,
+    OperatorMessage,
     Pending,
     Restart,
     Resume,
@@ -125,7 +127,7 @@ class ClientMessages:
                 self._state.outbox.reply(identity, self._replays.replay(resume, caller.tenant), encoding)
             case Fetch() as fetch:
                 self._fetch(identity, fetch, encoding, caller)
-            case StatusRequest() | Scale() | Restart() as request:
+            case StatusRequest() | Scale() | Restart() | DrainNode() as request:
                 self._state.outbox.reply(identity, self.operator.answer(request, caller, now), encoding)
             case LoadAdapter() as request:
                 self.operator.check(caller)
@@ -170,6 +172,6 @@ class ClientMessages:
 
 
 def _ids_of(message: ClientMessage) -> MessageIds:
-    if isinstance(message, StatusRequest | Scale | Restart | LoadAdapter | UnloadAdapter | AskCloudBatch):
+    if isinstance(message, StatusRequest | OperatorMessage | AskCloudBatch):
         return MessageIds(request_id=message.request_id)
     return MessageIds(job_id=message.job_id)

@@ -7,12 +7,14 @@ import msgspec
 from cactus_actors.config_models import excess_bytes
 from cactus_actors.config_scaling import MAX_WORKERS
 from cactus_actors.protocol.errors import InvalidRequest, Overloaded, PermissionDenied
-from cactus_actors.protocol.messages import Restart, Restarting, Scale, Scaling, Status, StatusRequest
+from cactus_actors.protocol.messages import DrainNode, Restart, Restarting, Scale, Scaling, Status, StatusRequest
 from cactus_actors.protocol.service_status import AdapterStatus, ModelStatus
 from cactus_actors.protocol.totals import Held
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
 from cactus_actors.router.state.caller import Caller
+
+MAX_DRAIN_S = 30 * 24 * 3600.0
 
 
 class OperatorRequests:
@@ -22,18 +24,30 @@ class OperatorRequests:
         self._state = state
 
     def answer(
-        self, request: StatusRequest | Scale | Restart, caller: Caller, now: float
+        self, request: StatusRequest | Scale | Restart | DrainNode, caller: Caller, now: float
     ) -> Status | Scaling | Restarting:
         """The answer to a request; raises PermissionDenied, InvalidRequest, ModelNotFound, Overloaded."""
         if isinstance(request, StatusRequest):
             status = self.status(request, now)
             return status if caller.role == "operator" else _without_tenants(status)
         self.check(caller)
+        if isinstance(request, DrainNode):
+            return self._drain_node(request, now)
         if isinstance(request, Restart):
             self._state.num_restarts_requested += 1
             num_workers = sum(fleet.wanted_workers for fleet in self._state.fleets)
             return Restarting(num_workers=num_workers, request_id=request.request_id)
         return self._scale(request)
+
+    def _drain_node(self, request: DrainNode, now: float) -> Restarting:
+        nodes, seconds, num_workers = self._state.leaving_nodes, request.within_s, 0
+        if seconds is not None and not 0 <= seconds <= MAX_DRAIN_S:
+            raise InvalidRequest(f"within_s must be between 0 and {MAX_DRAIN_S:g}", param="within_s")
+        if request.keep:
+            nodes.keep(request.node)
+        else:
+            num_workers = nodes.leave(request.node, None if seconds is None else now + seconds)
+        return Restarting(num_workers=num_workers, request_id=request.request_id)
 
     def _scale(self, request: Scale) -> Scaling:
         fleet = self._state.fleets.named(request.model)
@@ -112,6 +126,7 @@ class OperatorRequests:
             models=models,
             model_state=fleets.first.state,
             scaling=fleets.first.scaling,
+            leaving_nodes=state.leaving_nodes.statuses(now),
         )
 
     def _held(self, now: float) -> Held:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, ContentPart
+from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.router.preparation.length_limits import check_length
 from cactus_actors.router.preparation.picture_content import PictureSource, picture_content
 from cactus_actors.router.preparation.prompt_model import PromptModel

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
+from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.pictures import GivenPicture, PictureFrame
 
 PICTURE_TYPES = frozenset({"image_url", "input_image"})

@@ -8,12 +8,14 @@ from typing import NamedTuple, get_args
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.config_models import NO_CASCADE, CascadeSettings, PlacedWorkers
+from cactus_actors.process.node_id import own_place
 from cactus_actors.protocol.errors import CactusError, ModelNotFound, Unavailable
 from cactus_actors.protocol.scaling_status import ScalingDirection, ScalingStatus
 from cactus_actors.protocol.service_status import ModelState
 from cactus_actors.protocol.similar_name import similar_name
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.scheduling.leaving_order import Leaver, leaving_order
 from cactus_actors.router.scheduling.queued_loads import QueuedLoads
 from cactus_actors.router.scheduling.recent_times import RecentTimes
 from cactus_actors.router.state.adapter_registry import MAX_SHOWN, AdapterRegistry
@@ -98,14 +100,6 @@ class ModelFleet:
         )
 
     @property
-    def workers_to_keep(self) -> list[str]:
-        """The workers that take jobs: those last whose nodes have fewest of them, and that have least to do."""
-        workers = self.dispatcher.workers.local.values()
-        on_node = Counter(worker.hello.node for worker in workers)
-        kept = sorted(workers, key=lambda it: (-on_node[it.hello.node], -len(it.assignments)))
-        return [worker.worker_id for worker in kept]
-
-    @property
     def is_complete(self) -> bool:
         """True if no worker is expected to start or leave."""
         return len(self.dispatcher.workers.local) == self.wanted_workers
@@ -181,6 +175,7 @@ class ModelFleets:
 
     def __init__(self, fleets: Iterable[ModelFleet], cascade: CascadeSettings = NO_CASCADE) -> None:
         self._cascade = cascade
+        self._home = own_place()
         self._by_name: dict[str, ModelFleet] = {fleet.name: fleet for fleet in fleets}
         self.first = next(iter(self._by_name.values()))
         self._by_served_name: dict[str, ModelFleet] = {}
@@ -215,6 +210,18 @@ class ModelFleets:
     @property
     def num_waiting(self) -> int:
         return sum(fleet.dispatcher.num_waiting for fleet in self)
+
+    @property
+    def workers_to_keep(self) -> list[str]:
+        """The workers that take jobs; of each model, those last that leave first."""
+        on_node = Counter(it.place for it in self.workers if it.is_local)
+        kept: list[str] = []
+        for fleet in self:
+            leavers = (
+                Leaver(it.worker_id, it.place, len(it.assignments)) for it in fleet.dispatcher.workers.local.values()
+            )
+            kept += reversed(leaving_order(leavers, on_node, self._home))
+        return kept
 
     @property
     def unloaded(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cactus_actors.process.node_id import place_of
 from cactus_actors.protocol.service_status import WorkerStatus
 from cactus_actors.protocol.worker_messages import Hello, Report
 from cactus_actors.router.state.job import Job
@@ -42,6 +43,11 @@ class WorkerRecord:
     @property
     def worker_id(self) -> str:
         return self.hello.worker_id
+
+    @property
+    def place(self) -> str:
+        """The node that it runs on."""
+        return place_of(self.hello.node, self.hello.node_id)
 
     @property
     def is_local(self) -> bool:
@@ -110,6 +116,7 @@ class WorkerRecord:
             model=hello.served_as,
             encoded_pictures=report.encoded_pictures,
             cached_pictures=report.cached_pictures,
+            node_id=hello.node_id,
         )
 
 

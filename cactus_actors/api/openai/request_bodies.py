@@ -15,8 +15,9 @@ from cactus_actors.api.openai.reasoning_fields import ReasoningFields, reasoning
 from cactus_actors.api.option_rules import with_defaults, with_seed
 from cactus_actors.api.params import resolve_options
 from cactus_actors.api.profiles import PROFILES
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Role, Submit
+from cactus_actors.protocol.messages import ChatMessage, Role, Submit
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.pictures import GivenPicture
 from cactus_actors.protocol.similar_name import similar_name

@@ -39,6 +39,10 @@ class LocalPlacement:
         self._actors: list[LocalActor] = []
         self._is_closed = False
 
+    @property
+    def nodes(self) -> None:
+        return None
+
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> LocalActor:
         try:
             actor = self._thread.do(lambda: self._spawn(kind, name, num_cpus)).result()

@@ -40,6 +40,10 @@ class PrivateRayPlacement:
             self._ray = self._started()
             self._closing = stack.pop_all()
 
+    @property
+    def nodes(self) -> None:
+        return None
+
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:  # noqa: ARG002  this placement does not reserve CPUs
         if self._ray.has_ended() or not ray_session.is_local_node_alive():
             self._ray.close()

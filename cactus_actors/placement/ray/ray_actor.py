@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
 from cactus_actors.placement.interface import ActorExit, ActorKind, ActorLost
+from cactus_actors.process import node_id
 from cactus_actors.protocol.errors import CactusError, ServerFailure, Unavailable
 
 CONTROL = "control"
@@ -61,16 +63,22 @@ class RayActor:
         *,
         where: object,
         num_cpus: int,
+        label_selector: dict[str, str] | None = None,
         has_ended: HasEnded = lambda: False,
     ) -> None:
         cls = getattr(importlib.import_module(kind.module), kind.name)
         remote: Any = ray.remote
         groups = {CONTROL: CONTROL_THREADS}
-        placed = remote(num_cpus=num_cpus, concurrency_groups=groups, scheduling_strategy=where)
+        placed = remote(
+            num_cpus=num_cpus,
+            concurrency_groups=groups,
+            scheduling_strategy=where,
+            label_selector=label_selector or None,
+        )
         self._name = name
         self._has_ended = has_ended
         self._actor = placed(cls).remote(settings)
-        self._placed = self._actor.__ray_ready__.remote()
+        self._placed = self._actor.__ray_call__.remote(_learn_node)
         self._run: Any = None
 
     @property
@@ -114,6 +122,11 @@ class RayActor:
         if not self._has_ended():
             with contextlib.suppress(RayError):
                 ray.kill(self._actor)
+
+
+def _learn_node(_: object) -> None:
+    """Note Ray's id of its node in an actor's process, before the actor starts."""
+    os.environ[node_id.VARIABLE] = ray.get_runtime_context().get_node_id()
 
 
 def _as_cactus_error(error: Exception) -> CactusError:

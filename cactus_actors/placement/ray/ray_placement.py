@@ -14,6 +14,7 @@ from cactus_actors.placement.interface import ActorKind, PlacementLost
 from cactus_actors.placement.ray import ray_session
 from cactus_actors.placement.ray.control_plane import ControlPlane
 from cactus_actors.placement.ray.ray_actor import RayActor
+from cactus_actors.placement.ray.ray_nodes import RayNodes
 from cactus_actors.placement.ray.ray_output import RayOutput
 
 NODE_LOST = (
@@ -39,11 +40,17 @@ class RayPlacement:
             self._control_plane = ControlPlane(ray_session.server_address(), announce)
             self._node_socket = ray_session.node_socket()
             self._next_probe_at = 0.0
+            self._nodes = stack.enter_context(contextlib.closing(RayNodes()))
             self._closing = stack.pop_all()
+
+    @property
+    def nodes(self) -> RayNodes:
+        return self._nodes
 
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:
         if num_cpus is not None:
-            return RayActor(kind, settings, name, where="SPREAD", num_cpus=num_cpus)
+            nodes = self._nodes.label_selector
+            return RayActor(kind, settings, name, where="SPREAD", num_cpus=num_cpus, label_selector=nodes)
         if not ray_session.is_local_node_alive():
             raise PlacementLost(NODE_LOST)
         return RayActor(kind, settings, name, where=ray_session.local_node(), num_cpus=0)

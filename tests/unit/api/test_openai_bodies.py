@@ -17,8 +17,9 @@ from cactus_actors.api.openai import (
     error_body,
     request_from_body,
 )
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
+from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import NOT_ALLOWED, Handoff, Result
 from cactus_actors.protocol.sampling_params import SamplingParams

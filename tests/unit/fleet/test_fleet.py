@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.fleet.fleet import REPLACEMENT_TIMEOUT_S, DrainWorker, Fleet, StartWorker
+from cactus_actors.fleet.fleet import REPLACEMENT_TIMEOUT_S, DrainWorker, Fleet, StartWorker, StopWorker
 from cactus_actors.process.backoff import MAX_BACKOFF_S, STABLE_AFTER_S
 
 
@@ -121,3 +121,48 @@ def test_an_old_worker_that_ends_is_replaced() -> None:
     fleet.on_died("worker-1", 0.5)
     assert fleet.plan(1.0) == [StartWorker("worker-2")]
     assert fleet.plan(2.0, ["worker-2"]) == []
+
+
+def leaving_two_of_three() -> Fleet:
+    """Of three workers two leave their node."""
+    fleet = Fleet(desired=3)
+    fleet.plan(0.0)
+    fleet.leave({"worker-1": False, "worker-3": False})
+    return fleet
+
+
+def test_workers_that_leave_their_node_stop_one_for_each_that_is_ready_elsewhere() -> None:
+    fleet = leaving_two_of_three()
+    ready = ["worker-1", "worker-2", "worker-3"]
+    assert fleet.plan(1.0, ready) == [StartWorker("worker-4"), StartWorker("worker-5")]
+    assert fleet.plan(1000.0, ready) == [], "nothing stops as long as nothing is ready elsewhere"
+    assert fleet.plan(1001.0, ["worker-2", "worker-5"]) == [StopWorker("worker-1")]
+    assert fleet.plan(1002.0, ["worker-2", "worker-4", "worker-5"]) == [StopWorker("worker-3")]
+    fleet.on_left("worker-1")
+    fleet.on_died("worker-3", 1003.0)
+    assert fleet.plan(1004.0, ["worker-2", "worker-4", "worker-5"]) == []
+    assert fleet.num_restarts == 0
+
+
+def test_workers_of_a_node_that_is_about_to_end_stop_without_a_replacement() -> None:
+    fleet = leaving_two_of_three()
+    fleet.plan(1.0)
+    fleet.leave({"worker-1": True, "worker-3": True})
+    assert fleet.plan(2.0, ["worker-2"]) == [StopWorker("worker-1"), StopWorker("worker-3")]
+    assert fleet.plan(3.0, ["worker-2"]) == []
+
+
+def test_fewer_workers_need_fewer_replacements_of_those_that_leave() -> None:
+    fleet = leaving_two_of_three()
+    fleet.desired = 1
+    assert fleet.plan(1.0, ["worker-1", "worker-2", "worker-3"]) == [StopWorker("worker-1"), StopWorker("worker-3")]
+
+
+def test_a_worker_that_leaves_is_not_kept_when_its_node_is_drained_no_more() -> None:
+    fleet = leaving_two_of_three()
+    fleet.plan(1.0)
+    fleet.leave({})
+    assert fleet.plan(2.0, [f"worker-{number}" for number in (2, 4, 5)]) == [
+        StopWorker("worker-1"),
+        StopWorker("worker-3"),
+    ]

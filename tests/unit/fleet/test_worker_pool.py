@@ -28,7 +28,9 @@ class FakeActor:
     told: list[str] = field(default_factory=list)
     takes_long: bool = False
     node: str = "here"
-    is_placed = True
+    node_id: str = ""
+    is_terminated: bool = False
+    is_placed: bool = True
     pid = None
 
     def ask(self, method: str) -> FakeActor:
@@ -39,7 +41,9 @@ class FakeActor:
 
     def result(self, _: float) -> WorkerHealth:
         state: Any = "ready" if self.is_ready else "loading"
-        return WorkerHealth(worker_id=self.worker_id, pid=1, state=state, last_tick_s=0.0, node=self.node)
+        return WorkerHealth(
+            worker_id=self.worker_id, pid=1, state=state, last_tick_s=0.0, node=self.node, node_id=self.node_id
+        )
 
     def notify(self, method: str) -> None:
         self.told.append(method)
@@ -50,7 +54,7 @@ class FakeActor:
         return self.ended
 
     def terminate(self) -> None:
-        pass
+        self.is_terminated = True
 
 
 class Fleet:
@@ -176,3 +180,40 @@ def test_workers_fit_on_each_node_beside_those_that_run_there_wherever_they_will
     for now in (4.0, 5.0, 6.0, 7.0):
         pools.reconcile(now, ())
     assert len(third.running) == 3
+
+
+def test_a_worker_that_waits_for_a_place_asks_for_it_no_more_when_it_is_not_needed() -> None:
+    fleet = Fleet(desired=2)
+    fleet.pass_time(1.0)
+    placed, waits = fleet.started
+    placed.is_ready, waits.is_placed = True, False
+    fleet.pool.want(1)
+    fleet.pass_time(1.0)
+    assert (placed.is_terminated, waits.is_terminated) == (False, True)
+    assert placed.told == waits.told == []
+    assert fleet.pool.actors == [placed]
+    assert not fleet.pool.loading
+    fleet.pool.want(0)
+    fleet.pass_time(1.0)
+    assert placed.told == ["drain"]
+    assert fleet.reasons == []
+
+
+def test_workers_of_a_drained_node_stop_when_others_are_ready_elsewhere() -> None:
+    fleet = Fleet(desired=1)
+    fleet.pass_time(1.0)
+    [old] = fleet.started
+    old.is_ready, old.node_id = True, "a"
+    fleet.pass_time(2.0)
+    assert fleet.pool.node_ids == {"a"}
+    fleet.pool.leave({"a": False, "b": False})
+    fleet.pass_time(2.0)
+    assert old.told == []
+    [_, new] = fleet.started
+    new.is_ready = True
+    fleet.pool.reconcile(fleet.now, (new.worker_id,))
+    assert old.told == ["stop"]
+    old.ended = ActorExit("stopped")
+    fleet.pass_time(1.0)
+    assert fleet.pool.fleet.num_restarts == 0
+    assert fleet.pool.actors == [new]

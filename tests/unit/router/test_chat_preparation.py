@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
+from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.router.preparation.conversation import SAFETY
 from cactus_actors.router.preparation.prepare_request import prepare

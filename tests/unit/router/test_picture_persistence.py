@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.protocol.messages import Accepted, Cancel, ChatMessage, ContentPart, Fetch, Submit
+from cactus_actors.protocol.content_part import ContentPart
+from cactus_actors.protocol.messages import Accepted, Cancel, ChatMessage, Fetch, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.pictures import PictureFrame
 from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS

@@ -12,6 +12,7 @@ import pytest
 
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.block_hashes import block_hashes
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import (
     ContextExceeded,
     InvalidRequest,
@@ -20,7 +21,7 @@ from cactus_actors.protocol.errors import (
     MediaTooLarge,
     NotSupported,
 )
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
+from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prepare_request import prepare

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Delta, Resume, Submit
+from cactus_actors.protocol.messages import ChatMessage, Delta, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.sampling_params import ReasoningParams
