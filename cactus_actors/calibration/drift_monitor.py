@@ -81,11 +81,16 @@ class DriftMonitor:
         return float(self._bets.wealth)
 
     def update(self, is_wrong: bool) -> bool:
-        """Add the label of an answer, chosen at random among those that stay; return `has_drifted`."""
+        """Add the label of an answer, chosen at random among those that stay; return `has_drifted`.
+
+        Raises ValueError for a label that is neither true nor false.
+        """
+        if is_wrong not in (True, False):
+            raise ValueError(f"a label is true or false, not {is_wrong!r:.80}")
         if self._bets.is_over:
             self._bets = Bets(self._max_error)
         self._bets.update(is_wrong)
         self.num_answers += 1
-        self.num_wrong += is_wrong
+        self.num_wrong += bool(is_wrong)
         self.has_drifted = self.has_drifted or self.evidence >= 1.0 / self._level
         return self.has_drifted

@@ -128,13 +128,17 @@ def _decode(line: bytes, where: str) -> Example:
             re.compile(example.regex)
     except msgspec.ValidationError as error:
         raise InputInvalid(f"{where}: {mismatch_of(error, Example).message}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, InvalidJSON, re.error) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, InvalidJSON, re.error, OverflowError) as error:
         raise InputInvalid(f"{where}: {error}") from None
+    except RecursionError:
+        raise InputInvalid(f"{where}: is nested too deeply") from None
     asked = (example.question, example.messages, example.prompt)
     if sum(form is not None for form in asked) != 1:
         raise InputInvalid(f"{where}: give one of question, messages and prompt")
     if example.messages == [] or (example.question is not None and not example.question.strip()):
         raise InputInvalid(f"{where}: {'question' if example.messages is None else 'messages'} must not be empty")
+    if isinstance(example.contains, list) and "" in example.contains:
+        raise InputInvalid(f"{where}: contains has an empty text, which is in every answer")
     if not (example.answer or example.contains or example.regex or example.calls is not None):
         raise InputInvalid(f"{where}: give the criterion: answer, contains, regex or calls")
     return example

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,11 +53,12 @@ def write_table(
 ) -> int:
     """Write the table of a finished run to `output.unfinished`, synced, and return the number of its rows.
 
-    Raises InputChanged if the rows are not those that were asked, and OutputFailed.
+    Nothing is left of a table that cannot be written whole. Raises InputChanged if the rows are not those that were
+    asked, InputInvalid if they cannot be read any more, and OutputFailed.
     """
     digest = LineDigest()
     num_rows = 0
-    with naming_file(output.path):
+    with naming_file(output.path), _removed_after_errors(output.unfinished):
         schema = pa.schema([*(source.table.schema.field(name) for name in output.carried), *answers.schema])
         writer = table_writer(output.unfinished, schema, output.form, output.packing, answers.schema.names[0])
         try:
@@ -69,7 +71,6 @@ def write_table(
         finally:
             writer.close()
         if digest.hex != input_sha256:
-            output.unfinished.unlink()
             raise InputChanged(
                 f"{source}: input_changed: its rows are not those that were asked; "
                 "restore it and continue with --resume, or start again with --overwrite"
@@ -97,6 +98,15 @@ def _joined(window: Window, found: LineResults, answers: AnswerColumns, schema: 
     carried = schema.names[: len(schema) - len(of_answers.schema)]
     columns = [*(window.rows.columns.column(name) for name in carried), *of_answers.columns]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@contextlib.contextmanager
+def _removed_after_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _sync(path: Path) -> None:

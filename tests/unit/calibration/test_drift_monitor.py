@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,3 +80,12 @@ def test_a_monitor_continues_after_its_horizon() -> None:
 def test_shares_outside_of_0_to_1_are_refused(values: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(values))} must be between 0 and 1"):
         DriftMonitor(**values)
+
+
+@pytest.mark.parametrize("label", [2, None, float("nan"), "wrong"])
+def test_a_label_is_true_or_false(label: Any) -> None:
+    monitor = DriftMonitor()
+    with pytest.raises(ValueError, match="true or false"):
+        monitor.update(label)
+    monitor.update(np.bool_(True))
+    assert (monitor.num_answers, type(monitor.num_wrong)) == (1, int)

@@ -39,6 +39,10 @@ def test_examples_are_read_from_a_file(tmp_path: Path) -> None:
         '{"question": 1, "answer": "y"}',
         '{"question": " ", "answer": "y"}',
         '{"messages": [], "answer": "y"}',
+        '{"question": "x", "contains": ["y", ""]}',
+        '{"question": "x", "regex": "y{99999999999999999999}"}',
+        '{"question": "x", "regex": "' + "(" * 5000 + ")" * 5000 + '"}',
+        '{"question": "x", "answer": "y", "tools": [{"a": ' + "[" * 100_000 + "]" * 100_000 + "}]}",
         '{"question": "x", "answer": "y", "answer": "z"}',
     ],
 )

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer.testing
 
-from cactus_actors.batch.batch_errors import InputChanged, OptionsChanged, OutputRefused
+from cactus_actors.batch.batch_errors import InputChanged, InputInvalid, OptionsChanged, OutputRefused
 from cactus_actors.data.table_output import write_table
 from tests.support.router.scripted_router import ScriptedRouter, until
 from tests.support.text.reviews import TEMPLATE
@@ -109,22 +109,43 @@ def test_other_columns_may_be_chosen_for_a_finished_run(
     assert not router.submitted()
 
 
+def with_another_text(reviews: Path) -> None:
+    pq.write_table(pq.read_table(reviews).set_column(1, "text", [["good soup", "another", "cold soup"]]), reviews)
+
+
+def cut_short(reviews: Path) -> None:
+    reviews.write_bytes(reviews.read_bytes()[:-20])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (with_another_text, InputChanged, "its rows are not those that were asked"),
+        (cut_short, InputInvalid, "reviews.parquet: "),
+    ],
+)
 def test_rows_that_change_during_the_run_are_not_written_beside_other_answers(
-    cactus: Cactus, router: ScriptedRouter, reviews: Path, tmp_path: Path
+    cactus: Cactus,
+    router: ScriptedRouter,
+    reviews: Path,
+    tmp_path: Path,
+    change: Callable[[Path], None],
+    error: type[Exception],
+    message: str,
 ) -> None:
-    """The file is replaced when every row has its answer, before the table is written."""
+    """The file is changed when every row has its answer, before the table is written."""
     finished = tmp_path / "out.parquet.results.jsonl"
     table = pq.read_table(reviews)
     assert cactus("batch", str(reviews), "-o", "out.parquet", *TEMPLATE).exit_code == 0
     (tmp_path / "out.parquet").unlink()
 
-    def replace_then_write(*of_writing: Any) -> int:
-        pq.write_table(table.set_column(1, "text", [["good soup", "another", "cold soup"]]), reviews)
+    def change_then_write(*of_writing: Any) -> int:
+        change(reviews)
         return write_table(*of_writing)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("cactus_actors.data.table_request.write_table", replace_then_write)
-        with pytest.raises(InputChanged, match="its rows are not those that were asked"):
+        patched.setattr("cactus_actors.data.table_request.write_table", change_then_write)
+        with pytest.raises(error, match=message):
             cactus("batch", str(reviews), "-o", "out.parquet", *TEMPLATE, "--resume")
     assert finished.exists()
     assert not (tmp_path / "out.parquet").exists()
