@@ -65,11 +65,10 @@ class ShownRun:
 
     async def _work(self) -> BatchProgress:
         from cactus_actors.batch import run_batch, run_second_pass
-        from cactus_actors.data.table_request import TableRequest
 
-        table = self._table_request
-        if table is not None:
-            table.check()
+        if self._table_request is not None:
+            self._table_request.check()
+        table, parts = self._tables()
         name = Path(str(self.request.source)).name
         async with self._client() as client:
             with shown_progress(name, sys.stderr) as show:
@@ -78,8 +77,8 @@ class ShownRun:
                     self.progress = progress
                     show(progress)
 
-                if table is not None and not isinstance(table, TableRequest):
-                    self.parts = await table.answer(client, observe)
+                if parts is not None:
+                    self.parts = await parts.answer(client, observe)
                     return self._last_progress
                 progress = await run_batch(self.request, client, observe)
             if self.request.second_pass:
@@ -93,6 +92,16 @@ class ShownRun:
             if table is not None:
                 self.table = await table.write()
             return progress
+
+    def _tables(self) -> tuple[TableRequest | None, PartsRequest | None]:
+        """The request as one for a table, or for one in parts."""
+        if self._table_request is None:  # a prompt file needs no pyarrow
+            return None, None
+        from cactus_actors.data.table_request import TableRequest
+
+        if isinstance(self._table_request, TableRequest):
+            return self._table_request, None
+        return None, self._table_request
 
     @property
     def _last_progress(self) -> BatchProgress:

@@ -11,11 +11,20 @@ from pathlib import Path
 from tests.support.router.batch_runs import names
 from tests.support.router.scripted_router import ScriptedRouter, until
 
+MODULE = ("-m", "cactus_actors.cli.main")
+WITHOUT_PYARROW = """
+import runpy, sys
+sys.modules["pyarrow"] = None
+runpy.run_module("cactus_actors.cli.main", run_name="__main__")
+"""
 
-def command(router: ScriptedRouter, *arguments: str) -> subprocess.CompletedProcess[str]:
+
+def command(
+    router: ScriptedRouter, *arguments: str, program: tuple[str, str] = MODULE
+) -> subprocess.CompletedProcess[str]:
     environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
     return subprocess.run(
-        [sys.executable, "-m", "cactus_actors.cli.main", "batch", *arguments],
+        [sys.executable, *program, "batch", *arguments],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -42,6 +51,12 @@ def test_batch_ends_with_the_documented_exit_codes(router: ScriptedRouter, sourc
         assert failed.returncode == 1
         assert failed.stdout.startswith("20 of 21 lines done")
         assert "1 failed" in failed.stdout
+
+
+def test_a_prompt_file_needs_no_pyarrow(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
+    arguments = (str(source), "-o", str(tmp_path / "out.jsonl"))
+    done = command(router, *arguments, program=("-c", WITHOUT_PYARROW))
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_interrupt_prints_how_to_resume(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
