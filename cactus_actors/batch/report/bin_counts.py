@@ -22,10 +22,6 @@ class BinCounts(msgspec.Struct):
     edges: Sequence[float]
     counts: list[int] = []
 
-    @property
-    def num_values(self) -> int:
-        return sum(self.counts)
-
     def add(self, value: float | None) -> None:
         """Count a value; None is none."""
         if value is None:

@@ -161,5 +161,5 @@ def test_bins_hold_their_lower_edge_and_can_be_added_up() -> None:
     sum_of_both.merge(shares)
     sum_of_both.merge(BinCounts(SHARES))
     sum_of_both.merge(shares)
-    assert sum_of_both.num_values == 6
-    assert shares.num_values == 3
+    assert sum(sum_of_both.counts) == 6
+    assert sum(shares.counts) == 3

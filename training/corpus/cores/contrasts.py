@@ -9,14 +9,12 @@ from training.corpus.cores.core import Core
 from training.corpus.cores.relation import Relation, formatted, grammar
 from training.corpus.phrasing import with_articles
 from training.corpus.tables import contexts
-from training.corpus.tables.threads import AND_OF
 from training.corpus.wording.chat_frames import uncapitalised
 from training.corpus.wording.contexts import BRIDGE_RATE, BRIDGES, filled
 from training.corpus.wording.grammar import Grammar
 
 CONTRASTS = grammar(contexts.PHRASE_CONTRASTS)
 MENTIONS = {topic: grammar(text) for topic, text in contexts.MENTIONS.items()}
-SHORT_QUESTIONS = grammar(AND_OF)
 # {q} asks about the first thing; {x} is the next one as it is named after other words.
 ELLIPSES = grammar(
     """
