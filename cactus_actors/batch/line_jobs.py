@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import random
 import time
 from collections.abc import Callable
 
 import msgspec
 
 from cactus_actors.batch.batch_request import BatchLimits
+from cactus_actors.batch.patience import Patience
 from cactus_actors.client import AsyncClient
 from cactus_actors.client.submit import encoded
 from cactus_actors.protocol.errors import (
@@ -29,9 +27,6 @@ from cactus_actors.protocol.results import Result
 
 BATCH_PRIORITY = 10  # after interactive jobs, whose priority is 0
 MAX_ATTEMPTS = 100  # each interrupted run of a line counts, and the router remembers all of them
-REPEAT_NOTICE_S = 10.0
-MAX_RETRY_S = 30.0
-_log = logging.getLogger(__name__)
 
 SERVICE_FAILURES = (Overloaded, Unavailable, StorageFailure, AuthenticationFailed)  # not caused by a line
 
@@ -48,12 +43,9 @@ class LineJobs:
 
     def __init__(self, client: AsyncClient, limits: BatchLimits, account: str, round_: int = 0) -> None:
         self._client = client
-        self._limits = limits
+        self._patience = Patience(limits)
         self._account = account
         self._round = round_
-        self._last_reply_at = time.monotonic()
-        self._is_unavailable = False
-        self._notice_at = float("-inf")
 
     async def result(self, submit: Submit, frames: list[bytes], job_id_of: JobIdOf, choice: int) -> Result:
         """The result of one choice. Its seed, and so its tokens, are the same at every attempt.
@@ -69,44 +61,26 @@ class LineJobs:
             except JobConflict:  # an earlier run used another priority
                 attempt += 1
             except Overloaded as error:
-                self._on_reply()
+                self._patience.on_reply()
                 _check_time(submit, first_tried_at, error)
-                await self._pause(error)
+                await self._patience.pause_after(error)
             except (Unavailable, StorageFailure) as error:
                 # An unreachable service may have the result.
                 if error.result is not None or isinstance(error, StorageFailure):
                     _check_time(submit, first_tried_at, error)
-                if time.monotonic() - self._last_reply_at > self._limits.service_lost_s:
-                    raise
-                self._on_unavailable(error)
+                self._patience.on_unavailable(error)
                 attempt += error.result is not None  # an ended job stays ended
-                await self._pause(error)
+                await self._patience.pause_after(error)
             except CactusError:
-                self._on_reply()
+                self._patience.on_reply()
                 raise
             else:
-                self._on_reply()
+                self._patience.on_reply()
                 # An interrupted run cancelled its jobs in flight, and the router remembers.
                 if result.finish_reason != "cancelled":
                     return result
                 attempt += 1
         raise ServerFailure("the job was cancelled again and again")
-
-    def _on_reply(self) -> None:
-        self._last_reply_at = time.monotonic()
-        self._is_unavailable = False
-
-    async def _pause(self, error: CactusError) -> None:
-        wait_s = min(error.retry_after or self._limits.retry_s, MAX_RETRY_S)
-        await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)
-
-    def _on_unavailable(self, error: CactusError) -> None:
-        """Log once that the service is unreachable; a draining service still answers in between."""
-        now = time.monotonic()
-        if not self._is_unavailable and now - self._notice_at >= REPEAT_NOTICE_S:
-            _log.warning("%s; waiting up to %.0f s for the service", error, self._limits.service_lost_s)
-            self._notice_at = now
-        self._is_unavailable = True
 
 
 def _check_time(submit: Submit, first_tried_at: float, error: CactusError) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from cactus_actors.batch.line_jobs import REPEAT_NOTICE_S
+from cactus_actors.batch.patience import REPEAT_NOTICE_S
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.system_fingerprint import system_fingerprint

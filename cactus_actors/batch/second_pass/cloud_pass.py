@@ -11,11 +11,11 @@ import msgspec
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.batch_runner import first_error
 from cactus_actors.batch.left_lines import LeftLine
+from cactus_actors.batch.patience import Patience
 from cactus_actors.batch.second_pass.model_answers import REASON
 from cactus_actors.batch.second_pass.pass_journal import Part
 from cactus_actors.batch.second_pass.pass_outcomes import PassOutcome
 from cactus_actors.batch.second_pass.pass_record import PassObserver, PassRecord, SecondPassProgress
-from cactus_actors.batch.second_pass.patience import Patience
 from cactus_actors.batch.second_pass.question_source import LineQuestion, QuestionSource
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.cloud_batches import MAX_QUESTION_BYTES, BatchAnswer, BatchQuestion

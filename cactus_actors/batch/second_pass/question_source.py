@@ -12,10 +12,10 @@ from msgspec import UNSET
 
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.left_lines import LeftLine
+from cactus_actors.batch.patience import Patience
 from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.batch.second_pass.left_jobs import first_job, wanted_lines
-from cactus_actors.batch.second_pass.patience import Patience
 from cactus_actors.client import AsyncClient
 from cactus_actors.client.submit import EncodedSubmit, encoded, new_job_id
 from cactus_actors.protocol.cloud_question import CloudQuestion

@@ -11,13 +11,13 @@ from cactus_actors.batch.batch_journal import BatchJournal, BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.input_scan import scan
 from cactus_actors.batch.left_lines import left_lines
+from cactus_actors.batch.patience import Patience
 from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.second_model import second_model
 from cactus_actors.batch.second_pass.cloud_pass import CloudPass
 from cactus_actors.batch.second_pass.model_pass import ModelPass
 from cactus_actors.batch.second_pass.pass_outcomes import SecondPassReport, merge
 from cactus_actors.batch.second_pass.pass_record import PassObserver, PassRecord
-from cactus_actors.batch.second_pass.patience import Patience
 from cactus_actors.batch.second_pass.question_source import QuestionSource
 from cactus_actors.client import AsyncClient
 
