@@ -12,21 +12,10 @@ import httpx
 import pytest
 
 from cactus_actors.client.router_connection import RouterConnection
+from cactus_actors.gateway.app import PARTS
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
+from cactus_actors.gateway.openapi import pages
 from cactus_actors.gateway.openapi.document import OPERATIONS, document
-from cactus_actors.gateway.routes import (
-    adapters,
-    batches,
-    embeddings,
-    files,
-    health,
-    infill,
-    llama_cpp,
-    models,
-    openai,
-    requests,
-    text,
-)
 from cactus_actors.gateway.routes.infill import ExtraFile, InfillBody, infill_ids
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.fingerprint import model_fingerprint
@@ -220,10 +209,10 @@ def test_until_the_first_worker_is_ready_the_model_is_loading(tmp_path: Path) ->
 
 
 def test_every_route_is_documented(http: httpx.Client) -> None:
-    modules = (adapters, openai, embeddings, llama_cpp, infill, models, text, requests, files, batches, health)
     routes = {
         (method.lower(), re.sub(r":\w+\}", "}", path))
-        for module in modules
+        for module in PARTS
+        if module is not pages
         for handler in module.HANDLERS
         for path in handler.paths
         for method in handler.http_methods

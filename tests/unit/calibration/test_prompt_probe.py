@@ -178,9 +178,10 @@ def test_the_gate_on_the_prompt_needs_a_probe_of_one_of_the_models(tmp_path: Pat
     fingerprint = load_text_model(sprout).fingerprint
     named.write_bytes(msgspec.json.encode(msgspec.structs.replace(PROBE, fingerprint=fingerprint)))
     with_probe = RoutedModel(name="a", model="cactus-sprout", prompt_probe_file=str(named))
-    without = RoutedModel(name="b", model="cactus-sprout")
-    loaded = load_models(RouterSettings(gate="prompt", models=[with_probe, without]))
-    assert [model.prompt_probe is None for model in loaded] == [False, True]
+    without = RoutedModel(name="b", model="cactus-bloom")
+    of_files = RoutedModel(name="c", model="cactus-sprout")
+    loaded = load_models(RouterSettings(gate="prompt", models=[with_probe, without, of_files]))
+    assert [model.prompt_probe is None for model in loaded] == [False, True, False]
     with pytest.raises(ConfigurationInvalid, match=r"no model has a probe of prompts: fit one with .* --prompt-probe"):
         load_models(RouterSettings(gate="prompt", models=[without]))
     named.write_bytes(msgspec.json.encode(PROBE))
