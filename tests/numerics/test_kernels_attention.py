@@ -14,7 +14,7 @@ from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.attention import attend, attention_scratch
 from cactus_actors.workers.kernels.cache_formats import cached_layers, store_keys_values
-from cactus_actors.workers.kernels.compile_cache import cached_njit
+from tests.support.models.for_python import kept_njit
 
 FORMATS = ["float32", "float16", "int8"]
 # Errors of scores and values relative to their sizes: rounding of sums, of half floats, of steps of 1/127.
@@ -23,7 +23,7 @@ LAYER = 1
 ONE_LAYER = CacheShape(cached_layers([(1, 16)]))
 
 
-@cached_njit(nogil=True)
+@kept_njit(nogil=True)
 def _store(cache, layer, table, first, rows, key_start, value_start, width):
     kv_heads, block_size = layer.num_heads, cache.values.shape[2]
     for row in range(len(rows) // width):
@@ -34,7 +34,7 @@ def _store(cache, layer, table, first, rows, key_start, value_start, width):
             store_keys_values(cache, layer, block, slot, rows, key, value, head, head + 1)
 
 
-@cached_njit(nogil=True)
+@kept_njit(nogil=True)
 def _attend(
     cache,
     layer,

@@ -9,13 +9,13 @@ import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
-from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.instruction_sets import PORTABLE, choose_instruction_set, usable_instruction_sets
 from cactus_actors.workers.kernels.int4 import LEVELS
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
 from cactus_actors.workers.kernels.mxfp4 import MXFP4
 from cactus_actors.workers.kernels.weight_formats import FORMATS, FORMATS_OF_MXFP4, weight_format
 from tests.goldens.mxfp4_blocks import dequantised, quantised
+from tests.support.models.for_python import kept_njit
 
 SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (250, 128)]
 INSTRUCTION_SETS = usable_instruction_sets()
@@ -42,7 +42,7 @@ every_format = pytest.mark.parametrize("name", FORMATS)
 every_kernel = pytest.mark.parametrize(("name", "instructions"), KERNELS)
 
 
-@cached_njit()
+@kept_njit()
 def _multiply(weights, matrix, rows, source, num_rows, out, width, accumulate, ranks, pieces):
     stride = len(source) // num_rows
     for row in range(num_rows):
@@ -56,7 +56,7 @@ def _multiply(weights, matrix, rows, source, num_rows, out, width, accumulate, r
         matmul(weights, matrix, rows, 64, 0, num_rows, out, 16, width, accumulate, first, last)
 
 
-@cached_njit()
+@kept_njit()
 def _look_up(weights, matrix, index, out, start):
     decode_row(weights, matrix, index, out, start)
 

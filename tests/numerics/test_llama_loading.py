@@ -13,12 +13,12 @@ from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_named
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.barrier import follow, new_barrier, notify, wait
-from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
 from cactus_actors.workers.loading.packing import pack
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
+from tests.support.models.for_python import kept_njit
 
 SPEC = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
 CONFIG = parse_random_spec(SPEC)
@@ -115,7 +115,7 @@ def test_a_cache_has_the_format_of_its_model(weights, kv_cache, cache_format):
     assert cache.num_bytes == 5 * model.cache_cost(32).block_bytes
 
 
-@cached_njit(nogil=True)
+@kept_njit(nogil=True)
 def _count_together(rank, size, signal, seen, barrier, counts, faults, data):
     while True:
         if rank == 0:
