@@ -84,6 +84,8 @@ def test_int8_logits_are_close_to_the_reference(spec):
     assert 0 < error < 0.04
 
 
+# A step is compiled for each format; the products of floats alone are in test_kernels_matmul.py.
+@pytest.mark.parametrize("odd", ["int8", pytest.param("float32", marks=pytest.mark.slow)], indirect=True)
 def test_both_instruction_sets_give_the_same_bits(odd, monkeypatch):
     monkeypatch.setenv("CACTUS_KERNELS", "portable")
     token_ids = prompt(odd.config, 45)

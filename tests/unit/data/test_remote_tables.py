@@ -6,13 +6,12 @@ import gzip
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import s3fs
 import typer.testing
-from moto.server import ThreadedMotoServer
 
 from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputRefused
 from cactus_actors.protocol.errors import ConfigurationInvalid
@@ -20,12 +19,17 @@ from tests.support.router.scripted_router import ScriptedRouter
 from tests.support.text.documents import page
 from tests.support.text.reviews import REVIEWS, TEMPLATE
 
+if TYPE_CHECKING:
+    import s3fs
+
 Cactus = Callable[..., typer.testing.Result]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The URL of an S3 server."""
+    from moto.server import ThreadedMotoServer  # here, so that one process of the tests imports it
+
     server = ThreadedMotoServer("127.0.0.1", 0)
     server.start()
     host, port = server.get_host_and_port()
@@ -36,6 +40,8 @@ def server() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def lake(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3fs.S3FileSystem]:
     """A bucket `lake` with two Parquet files and one of CSV; tests write to it under names of their own."""
+    import s3fs
+
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("AWS_ENDPOINT_URL", server)
         patched.setenv("AWS_ACCESS_KEY_ID", "id")

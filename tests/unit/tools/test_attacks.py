@@ -122,5 +122,5 @@ def test_parsing_time_is_linear_in_the_length(markup: str, kind: str) -> None:
         told(markup, text)  # letter by letter
         return time.thread_time() - start
 
-    few, many = min(cost(2_000), cost(2_000)), min(cost(16_000), cost(16_000))
+    few, many = min(cost(1_000), cost(1_000)), min(cost(8_000), cost(8_000))
     assert many < 30 * few + 0.02, "8 times the length; its square would be 64 times"
