@@ -15,29 +15,20 @@ from cactus_actors.gateway.routes import (
     batches,
     embeddings,
     files,
+    fill_in,
     health,
     infill,
     llama_cpp,
     models,
     openai,
     requests,
+    rerank,
     text,
 )
 
 PARTS = (
-    openai,
-    anthropic,
-    embeddings,
-    llama_cpp,
-    infill,
-    models,
-    adapters,
-    text,
-    requests,
-    pages,
-    files,
-    batches,
-    health,
+    *(openai, anthropic, fill_in, embeddings, rerank, llama_cpp, infill),
+    *(models, adapters, text, requests, pages, files, batches, health),
 )
 
 

@@ -51,7 +51,7 @@ def test_the_root_needs_a_key(tmp_path: Path) -> None:
         ("POST", "/api/generate", "Ollama", "/v1/completions"),
         ("POST", "/api/embed", "Ollama", "/v1/embeddings"),
         ("GET", "/api/tags", "Ollama", "/v1/models"),
-        ("POST", "/v1/fim/completions", "Mistral", "/infill"),
+        ("POST", "/reranking", "llama.cpp", "/v1/rerank"),
         ("GET", "/props", "llama.cpp", "/v1/models"),
         ("POST", "/embedding", "llama.cpp", "/v1/embeddings"),
         ("POST", "/chat/completions", "OpenAI", CHAT),

@@ -29,7 +29,6 @@ _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
     (r"/openai/deployments/[^/]+/chat/completions", "Azure's API", _CHAT),
     (r"/openai/deployments/[^/]+/completions", "Azure's API", _TEXT),
     (r"/openai/deployments/[^/]+/embeddings", "Azure's API", _EMBEDDINGS),
-    (r"/v1/fim/completions", _MISTRAL, "/infill, or /v1/completions with a suffix"),
     (r"/v1/agents/completions", _MISTRAL, _CHAT),
     (r"/v1/(ocr|classifications|chat/moderations|chat/classifications)", _MISTRAL, None),
     (r"/api/chat", _OLLAMA, _CHAT),
@@ -41,7 +40,8 @@ _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
     (r"/generate(_stream)?", _TGI, _TEXT),
     (r"/(props|slots)(/.*)?", _LLAMA_CPP, "/v1/models and /metrics"),
     (r"/embeddings?", _LLAMA_CPP, _EMBEDDINGS),
-    (r"/(v1/)?(rerank|reranking|lora-adapters|score)", _LLAMA_CPP, None),
+    (r"/(v1/)?reranking", _LLAMA_CPP, "/v1/rerank"),
+    (r"/lora-adapters", _LLAMA_CPP, None),
     (r"/chat/completions", _WITHOUT_V1, _CHAT),
     (r"/(models|files|batches)(/.*)?", _WITHOUT_V1, r"/v1/\1"),
 )

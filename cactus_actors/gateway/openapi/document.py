@@ -58,6 +58,13 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         _completion("/v1/messages", "Answer a conversation", "Message", "MessagesBody"),
         ApiOperation("post", "/v1/messages/count_tokens", "The tokens of its prompt", "MessageTokens", "MessagesBody"),
     ),
+    "Mistral": (
+        _completion("/v1/fim/completions", "Write between a prompt and a suffix", "ChatCompletion", "CompletionBody"),
+    ),
+    "Comparing texts": (
+        ApiOperation("post", "/v1/rerank", "Order documents by their nearness to a query", "Ranking", "RerankBody"),
+        ApiOperation("post", "/v1/score", "Compare texts in pairs", "Scores", "ScoreBody"),
+    ),
     "Adapters": (
         ApiOperation("post", "/v1/load_lora_adapter", "Load an adapter", "AdapterLoaded", "LoadAdapterBody"),
         ApiOperation("post", "/v1/unload_lora_adapter", "Unload an adapter", "AdapterUnloaded", "UnloadAdapterBody"),

@@ -27,6 +27,7 @@ from cactus_actors.gateway.routes.batches import WINDOW, BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody
 from cactus_actors.gateway.routes.files import PURPOSE
 from cactus_actors.gateway.routes.infill import InfillBody
+from cactus_actors.gateway.routes.rerank import RerankBody, ScoreBody
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
 from cactus_actors.protocol.exact_integers import MAX_EXACT
 from cactus_actors.protocol.messages import ChatMessage
@@ -46,6 +47,8 @@ _TYPES = (
     LoadAdapterBody,
     UnloadAdapterBody,
     MessagesBody,
+    RerankBody,
+    ScoreBody,
 )
 _ID: Schema = {"type": "integer"}
 _PROMPT_LIST: Schema = {"type": "array", "items": {"anyOf": [_ID, TEXT]}, "minItems": 1}
@@ -87,7 +90,7 @@ def body_schemas() -> dict[str, Schema]:
     """The schemas of all bodies and their parts, by name."""
     _, components = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
     schemas: dict[str, Schema] = dict(components)
-    for kind in (TokenizeBody, DetokenizeBody, InfillBody, BatchBody):
+    for kind in (TokenizeBody, DetokenizeBody, InfillBody, BatchBody, RerankBody, ScoreBody):
         _let_null_be_absent(schemas[kind.__name__])
     common = _options(schemas["Options"]["properties"]) | _COMMON
     message = schemas["ChatMessage"]

@@ -82,14 +82,19 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
 def _jobs(asked: EmbeddingsBody, model: str, identity: Identity) -> list[EncodedSubmit]:
     if asked.dimensions is not None:
         raise NotSupported("dimensions is not supported: this model's embeddings have a fixed size", param="dimensions")
-    options = Options(max_tokens=0, user=asked.user)
+    return embedding_jobs(inputs_of(asked.input), model, identity, asked.user)
+
+
+def embedding_jobs(prompts: Sequence[Prompt], model: str, identity: Identity, user: str | None) -> list[EncodedSubmit]:
+    """A job for the embedding of each prompt."""
+    options = Options(max_tokens=0, user=user)
     return [
         encoded(
             identity.owned(
                 Submit(job_id=identity.job_id(place), prompt=prompt, model=model, task="embed", options=options)
             )
         )
-        for place, prompt in enumerate(inputs_of(asked.input))
+        for place, prompt in enumerate(prompts)
     ]
 
 
