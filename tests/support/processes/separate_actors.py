@@ -95,15 +95,21 @@ class Processes:
         self.router = self._start_router()
         self.workers = [self.start_worker(f"w{number}") for number in range(num_workers)]
 
-    def start_worker(self, name: str, *, endpoint: str | None = None, program: str = WORKER) -> subprocess.Popen[bytes]:
-        """Start a worker; `endpoint` is another route to the router, `program` another worker."""
+    def start_worker(
+        self, name: str, *, endpoint: str | None = None, program: str = WORKER, kernels: str = ""
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker; `endpoint` is another route to the router, `program` another worker.
+
+        `kernels` names its instruction set, in the place of the best one.
+        """
         command = [*self._worker_prefix, sys.executable, "-c", program, name]
         command += [endpoint or self.workers_endpoint, self._worker_key]
-        return subprocess.Popen(command, start_new_session=True)
+        environment = {**os.environ, "CACTUS_KERNELS": kernels} if kernels else None
+        return subprocess.Popen(command, start_new_session=True, env=environment)
 
-    def add_worker(self, name: str, *, endpoint: str | None = None, program: str = WORKER) -> None:
-        """Start a worker that ends with the other processes."""
-        self.workers.append(self.start_worker(name, endpoint=endpoint, program=program))
+    def add_worker(self, name: str, **options: Any) -> None:
+        """Start a worker that ends with the other processes, with the options of `start_worker`."""
+        self.workers.append(self.start_worker(name, **options))
 
     def kill_worker(self, number: int) -> None:
         _kill(self.workers[number])
