@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import typer
@@ -11,11 +12,11 @@ from cactus_actors.cli.parameters import wanted_by
 
 
 class Command(TyperCommand):
-    """A command; the error of an invalid argument names its type, choices or range in words."""
+    """A command; the error of an invalid argument names its type, choices or range in words. NaN is in no range."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             # a message of a parser of ours has no cause; the others are those of typer's libraries
             is_ours = error.__cause__ is None or error.param is None
@@ -23,6 +24,12 @@ class Command(TyperCommand):
             if wanted is not None:
                 error.message = f"it must be {wanted}"
             raise
+        parameters: list[Any] = [*self.params]
+        for parameter in parameters:
+            value = ctx.params.get(parameter.name)
+            if isinstance(value, float) and math.isnan(value):
+                raise typer.BadParameter(f"it must be {wanted_by(self, parameter)}", ctx=ctx, param=parameter)
+        return rest
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]

@@ -86,6 +86,8 @@ def test_help_shows_flags_values_ranges_and_defaults(cactus: Callable[..., typer
         ("serve --weights int3", "'--weights': it must be one of float32, bfloat16, int8, int4"),
         ("serve --placement here", "'--placement': it must be one of local, ray"),
         ("serve --threads 0", "'--threads': it must be an integer, at least 1"),
+        ("calibrate x.jsonl --cloud-share nan", "'--cloud-share': it must be a number, 0 to 1"),
+        ("complete x --temperature nan", "'--temperature': it must be a number"),
         ("serve --workers many", "'--workers': workers must be a number or LEAST:MOST, such as 1:16, not 'many'"),
         ("complete hi --temperature hot", "'--temperature': it must be a number"),
         ("calibrate x --precision 2", "'--precision': it must be a number, 0 to 1"),
