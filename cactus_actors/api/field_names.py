@@ -43,7 +43,7 @@ def option_names(options: Options) -> dict[str, str]:
 def name_as_given(error: CactusError, names: FieldNames) -> None:
     """Rewrite `param` and the message of an error in the client's names.
 
-    A name may have an index, such as `messages[1]`: the place where the client wrote that message.
+    A name may be a path, such as `messages[1]`: the place where the client wrote that message.
     """
     head = re.split(r"[.\[]", error.param or "", maxsplit=1)[0]
     for name, given in names.items():
@@ -51,10 +51,11 @@ def name_as_given(error: CactusError, names: FieldNames) -> None:
             continue
         error.message = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", given, error.message)
         error.args = (error.message,)
-    indexed = re.match(r"\w+\[\d+\]", error.param or "")
-    known = indexed[0] if indexed is not None and indexed[0] in names else head
-    if error.param is not None and known in names:
-        error.param = names[known] + error.param[len(known) :]
+    if error.param is not None:
+        above = [name for name in names if error.param == name or error.param.startswith((f"{name}.", f"{name}["))]
+        if above:
+            known = max(above, key=len)
+            error.param = names[known] + error.param[len(known) :]
 
 
 @contextmanager

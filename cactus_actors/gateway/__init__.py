@@ -1,1 +1,1 @@
-"""The HTTP gateway: the APIs of OpenAI, Anthropic and llama.cpp, as a client of the router."""
+"""The HTTP gateway: the APIs of OpenAI, Anthropic, Ollama and llama.cpp, as a client of the router."""

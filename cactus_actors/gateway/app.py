@@ -20,6 +20,7 @@ from cactus_actors.gateway.routes import (
     infill,
     llama_cpp,
     models,
+    ollama,
     openai,
     requests,
     rerank,
@@ -27,7 +28,7 @@ from cactus_actors.gateway.routes import (
 )
 
 PARTS = (
-    *(openai, anthropic, fill_in, embeddings, rerank, llama_cpp, infill),
+    *(openai, anthropic, fill_in, embeddings, rerank, llama_cpp, infill, ollama),
     *(models, adapters, text, requests, pages, files, batches, health),
 )
 

@@ -101,7 +101,8 @@ class AnswerStream:
                         yield frames
                 elif self._is_quiet:
                     self._is_quiet = False
-                    yield self._form.ping
+                    if self._form.ping:
+                        yield self._form.ping
             yield b"".join([self._form.event(chunk) for chunk in self._chunks.usage()]) + self._form.done
         except Exception as failure:
             self._gateway.note_failure(failure)

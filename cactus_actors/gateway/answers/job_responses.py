@@ -158,4 +158,4 @@ async def streamed_answer(
     stream = AnswerStream(gateway, identity, submits, chunks, names=names, error_format=error_format, form=form)
     with errors_name_fields_as_given(names):
         await unless_disconnected(gateway, request.receive, stream.begin())
-    return EventStreamResponse(stream.frames())
+    return EventStreamResponse(stream.frames(), form.media_type)

@@ -25,15 +25,23 @@ _encode = msgspec.json.Encoder().encode
 class StreamFormat:
     """What is around the data of a stream's events.
 
-    `done` ends the stream, `ping` keeps it open in silence. With `is_named` an event's name is the `type` of its data.
+    `done` ends the stream, `ping` keeps it open in silence, if there is one. With `is_named` an event's name is the
+    `type` of its data. Without `has_frames` it is the data alone, on a line.
     """
 
     done: bytes = DONE
     ping: bytes = PING
     is_named: bool = False
+    has_frames: bool = True
+
+    @property
+    def media_type(self) -> str:
+        return "text/event-stream" if self.has_frames else "application/x-ndjson"
 
     def event(self, data: dict[str, Any], event_id: str | None = None) -> bytes:
         """One frame; a reader continues after it by sending `event_id` as Last-Event-ID."""
+        if not self.has_frames:
+            return _encode(data) + b"\n"
         name = b"event: %b\n" % data["type"].encode() if self.is_named else b""
         position = b"" if event_id is None else b"id: %b\n" % event_id.encode()
         return b"%b%bdata: %b\n\n" % (name, position, _encode(data))
@@ -42,6 +50,7 @@ class StreamFormat:
 OPENAI_STREAM = StreamFormat()
 LLAMA_CPP_STREAM = StreamFormat(done=b"")
 ANTHROPIC_STREAM = StreamFormat(done=b"", ping=b'event: ping\ndata: {"type":"ping"}\n\n', is_named=True)
+OLLAMA_STREAM = StreamFormat(done=b"", ping=b"", has_frames=False)
 
 
 class ByteStreamResponse(ASGIResponse):
@@ -78,8 +87,8 @@ class EventStreamResponse(ByteStreamResponse):
 
     __slots__ = ()
 
-    def __init__(self, frames: AsyncIterator[bytes]) -> None:
-        super().__init__(frames, "text/event-stream", {"cache-control": "no-cache", "x-accel-buffering": "no"})
+    def __init__(self, frames: AsyncIterator[bytes], media_type: str) -> None:
+        super().__init__(frames, media_type, {"cache-control": "no-cache", "x-accel-buffering": "no"})
 
 
 class _Reader:

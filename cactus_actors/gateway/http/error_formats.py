@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from cactus_actors.api.anthropic import anthropic_error_body
+from cactus_actors.api.ollama import ollama_error_body
 from cactus_actors.api.openai import error_body
 from cactus_actors.protocol.error_info import ErrorInfo
 
@@ -14,10 +15,13 @@ ErrorFormat = Callable[[ErrorInfo, str], dict[str, Any]]
 """Makes the body of an error, given the id of the request."""
 
 MESSAGES = "/v1/messages"
+OLLAMA = "/api"
 
 
 def error_format_of(path: str, *, is_mistral: bool) -> ErrorFormat:
-    """The form for a path: Anthropic's for its Messages, else OpenAI's, with Mistral's fields if `is_mistral`."""
+    """The form for a path: that of Anthropic's or Ollama's, else OpenAI's, with Mistral's fields if `is_mistral`."""
     if path == MESSAGES or path.startswith(f"{MESSAGES}/"):
         return anthropic_error_body
+    if path.startswith(f"{OLLAMA}/"):
+        return ollama_error_body
     return partial(error_body, is_mistral=is_mistral)

@@ -31,11 +31,6 @@ _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
     (r"/openai/deployments/[^/]+/embeddings", "Azure's API", _EMBEDDINGS),
     (r"/v1/agents/completions", _MISTRAL, _CHAT),
     (r"/v1/(ocr|classifications|chat/moderations|chat/classifications)", _MISTRAL, None),
-    (r"/api/chat", _OLLAMA, _CHAT),
-    (r"/api/generate", _OLLAMA, _TEXT),
-    (r"/api/embed(dings)?", _OLLAMA, _EMBEDDINGS),
-    (r"/api/(tags|show|ps)", _OLLAMA, "/v1/models"),
-    (r"/api/version", _OLLAMA, "/"),
     (r"/api/(pull|push|create|copy|delete|blobs)(/.*)?", _OLLAMA, None),
     (r"/generate(_stream)?", _TGI, _TEXT),
     (r"/(props|slots)(/.*)?", _LLAMA_CPP, "/v1/models and /metrics"),
@@ -62,4 +57,4 @@ def suggestion_for(method: str, path: str, served: Sequence[str]) -> str:
     nearest = difflib.get_close_matches(path[:MAX_SHOWN_CHARACTERS], served, n=1, cutoff=0.8)
     if nearest:
         return f"{shown}: there is no such path; did you mean {nearest[0]}?{_MORE}"
-    return f"{shown}: there is no such path in the APIs served here: OpenAI's, Anthropic's and llama.cpp's{_MORE}"
+    return f"{shown}: the APIs served here (OpenAI, Anthropic, Ollama, llama.cpp) have no such path{_MORE}"

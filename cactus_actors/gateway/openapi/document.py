@@ -58,6 +58,16 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         _completion("/v1/messages", "Answer a conversation", "Message", "MessagesBody"),
         ApiOperation("post", "/v1/messages/count_tokens", "The tokens of its prompt", "MessageTokens", "MessagesBody"),
     ),
+    "Ollama": (
+        ApiOperation("post", "/api/chat", "Answer a conversation", "OllamaAnswer", "OllamaBody"),
+        ApiOperation("post", "/api/generate", "Answer a prompt", "OllamaAnswer", "OllamaBody"),
+        ApiOperation("post", "/api/embed", "Texts as vectors", "OllamaEmbeddings", "EmbedBody"),
+        ApiOperation("post", "/api/embeddings", "A text as a vector", "OllamaEmbedding", "EmbedBody"),
+        ApiOperation("get", "/api/tags", "The models that are served", "OllamaModels"),
+        ApiOperation("get", "/api/ps", "The models that have workers", "OllamaModels"),
+        ApiOperation("post", "/api/show", "What a model can do", "OllamaModel", "ShowBody"),
+        ApiOperation("get", "/api/version", "The version of this API", "OllamaVersion"),
+    ),
     "Mistral": (
         _completion("/v1/fim/completions", "Write between a prompt and a suffix", "ChatCompletion", "CompletionBody"),
     ),
@@ -131,7 +141,7 @@ def _version() -> str:
 
 
 def _operation(operation: ApiOperation, group: str) -> dict[str, Any]:
-    error = _json(reference("MessageError" if group == "Anthropic" else "Error"))
+    error = _json(reference({"Anthropic": "MessageError", "Ollama": "OllamaError"}.get(group, "Error")))
     written: dict[str, Any] = {
         "operationId": f"{operation.method}{operation.path.translate(str.maketrans('/-{}', '____'))}",
         "summary": operation.summary,

@@ -8,6 +8,7 @@ import msgspec
 
 from cactus_actors.api.anthropic.message_fields import MessagesBody
 from cactus_actors.api.field_names import OPTION_ALIASES
+from cactus_actors.api.ollama.chat_requests import OllamaBody
 from cactus_actors.api.openai.reasoning_fields import FORMATS, SWITCHES, ReasoningFields
 from cactus_actors.api.openai.request_bodies import MAX_N
 from cactus_actors.api.option_ranges import MAX_LABEL, MAX_LOGIT_BIAS, RANGES
@@ -27,6 +28,7 @@ from cactus_actors.gateway.routes.batches import WINDOW, BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody
 from cactus_actors.gateway.routes.files import PURPOSE
 from cactus_actors.gateway.routes.infill import InfillBody
+from cactus_actors.gateway.routes.ollama import EmbedBody, ShowBody
 from cactus_actors.gateway.routes.rerank import RerankBody, ScoreBody
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
 from cactus_actors.protocol.exact_integers import MAX_EXACT
@@ -49,6 +51,9 @@ _TYPES = (
     MessagesBody,
     RerankBody,
     ScoreBody,
+    OllamaBody,
+    EmbedBody,
+    ShowBody,
 )
 _ID: Schema = {"type": "integer"}
 _PROMPT_LIST: Schema = {"type": "array", "items": {"anyOf": [_ID, TEXT]}, "minItems": 1}
@@ -90,7 +95,7 @@ def body_schemas() -> dict[str, Schema]:
     """The schemas of all bodies and their parts, by name."""
     _, components = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
     schemas: dict[str, Schema] = dict(components)
-    for kind in (TokenizeBody, DetokenizeBody, InfillBody, BatchBody, RerankBody, ScoreBody):
+    for kind in (TokenizeBody, DetokenizeBody, InfillBody, BatchBody, RerankBody, ScoreBody, OllamaBody):
         _let_null_be_absent(schemas[kind.__name__])
     common = _options(schemas["Options"]["properties"]) | _COMMON
     message = schemas["ChatMessage"]

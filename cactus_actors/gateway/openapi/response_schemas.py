@@ -151,6 +151,13 @@ ANSWERS: dict[str, Schema] = {
         model=TEXT,
         usage=record_of(prompt_tokens=COUNT, total_tokens=COUNT),
     ),
+    "OllamaAnswer": record_of(model=TEXT, created_at=TEXT, done=BOOLEAN, done_reason=_one_of("stop", "length", "load")),
+    "OllamaEmbeddings": record_of(model=TEXT, embeddings=list_of(list_of(NUMBER))),
+    "OllamaEmbedding": record_of(model=TEXT, embedding=list_of(NUMBER)),
+    "OllamaModels": record_of(models=list_of(record_of(name=TEXT, model=TEXT, digest=TEXT))),
+    "OllamaModel": record_of(capabilities=list_of(TEXT), model_info={"type": "object"}),
+    "OllamaVersion": record_of(version=TEXT),
+    "OllamaError": record_of(error=TEXT, type=TEXT, param=or_null(TEXT), request_id=TEXT),
     "Ranking": record_of(
         id=TEXT,
         object={"const": "list"},
