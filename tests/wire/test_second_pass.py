@@ -187,11 +187,13 @@ def test_a_question_is_that_of_a_handoff(files: Files, endpoints: Endpoints) -> 
 
 
 def test_lines_that_may_not_leave_the_machine_keep_their_answers(files: Files, endpoints: Endpoints) -> None:
+    body = {"prompt": "prompt 7", "max_tokens": 4, "cloud_handoff_threshold": UNSURE, "return_raw_tokens": True}
     files.write(
         [
             files.line(1, allow_cloud=False),
             files.line(3, regex="p+"),
             files.line(5),
+            {"custom_id": "job-7", "method": "POST", "url": "/v1/completions", "body": body},
         ]
     )
     with batch_cloud() as cloud, handoff_actor(endpoints, cloud):
@@ -199,12 +201,13 @@ def test_lines_that_may_not_leave_the_machine_keep_their_answers(files: Files, e
         files.first_pass()
         report = files.second_pass()
         assert len(cloud.questions()) == 1
-    assert (report.num_completed, report.num_suppressed) == (1, 2)
+    assert (report.num_completed, report.num_suppressed) == (1, 3)
     handoffs = {name: (body["handoff"]["status"], body["handoff"]["reason"]) for name, body in files.bodies().items()}
     assert handoffs == {
         "job-1": ("suppressed", "allow_cloud is false"),
         "job-3": ("suppressed", "a cloud does not enforce regex"),
         "job-5": ("completed", "second pass"),
+        "job-7": ("suppressed", "a cloud answers in tokens of another model"),
     }
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from cactus_actors.api.openai import BodyRequest
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.left_lines import LeftLine
 from cactus_actors.batch.patience import Patience
@@ -34,7 +35,7 @@ class LineQuestion(NamedTuple):
 
 
 class QuestionSource:
-    """Reads the input again; nothing but the service decides if a line may leave the machine."""
+    """Reads the input again; no line leaves the machine but by a decision of the service."""
 
     def __init__(self, client: AsyncClient, request: BatchRequest, form: Format, patience: Patience) -> None:
         self._client = client
@@ -52,7 +53,10 @@ class QuestionSource:
 
     async def _question(self, line: PromptLine, left: LeftLine) -> LineQuestion:
         try:
-            submit = self._submit(line, left)
+            request = first_job(self._request, line, left)
+            if request.local_reason is not None:
+                return LineQuestion(line.custom_id, refusal=request.local_reason)
+            submit = self._submit(request)
             result = await self._patience.result(lambda: self._client.run(submit))
         except (Overloaded, Unavailable, StorageFailure):
             raise
@@ -60,9 +64,8 @@ class QuestionSource:
             return LineQuestion(line.custom_id, refusal=error.message)
         return self._of_result(line, left, result)
 
-    def _submit(self, line: PromptLine, left: LeftLine) -> EncodedSubmit:
+    def _submit(self, request: BodyRequest) -> EncodedSubmit:
         """The job of the first pass, with its seed, as a request for its question alone."""
-        request = first_job(self._request, line, left)
         submit = msgspec.structs.replace(
             request.submits[0], job_id=new_job_id(), task="cloud_question", account=self._request.account
         )
