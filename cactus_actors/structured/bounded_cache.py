@@ -30,6 +30,12 @@ class BoundedCache(Generic[Value]):
             self._entries.move_to_end(key)
             return self._entries[key][0]
 
+    def drop(self, key: str) -> None:
+        """Keep no value under this key."""
+        with self._lock:
+            if (entry := self._entries.pop(key, None)) is not None:
+                self.num_bytes -= entry[1]
+
     def put(self, key: str, value: Value, num_bytes: int) -> None:
         """Keep a value of that size; a key that is known keeps its value."""
         with self._lock:

@@ -33,12 +33,15 @@ class GrammarMatcher:
 
     A mask is computed on the helper's thread as soon as the token before it is known, while the model's
     forward pass runs; an earlier caller computes it.
+
+    Matchers of a grammar share the states of its automaton, and all fail when one of them makes too many. Each of them
+    then continues alone: only texts that need too many states by themselves fail.
     """
 
     def __init__(
         self,
         grammar: str,
-        build: Callable[[str], LLMatcher],
+        build: Callable[[str, bool], LLMatcher],
         num_tokens: int,
         later: Callable[[Callable[[], None]], None],
         never: NDArray[np.int32] | None = None,
@@ -49,6 +52,8 @@ class GrammarMatcher:
         self._never = never  # bits of tokens that end the text, if the grammar could mistake them for others
         self._lock = threading.Lock()
         self._matcher: LLMatcher | None = None
+        self._is_alone = False
+        self._token_ids: list[int] = []
         self._mask = np.zeros((num_tokens + 31) // 32, dtype=np.int32)
         self._is_masked = False
         self._is_mask_requested = False  # True if the mask of this position was requested: a replay requests none
@@ -63,7 +68,10 @@ class GrammarMatcher:
             matcher = self._ready()
             self._is_masked = False
             if not matcher.consume_token(token_id):
-                raise self._failure(matcher)
+                matcher = self._alone(matcher)
+                if not matcher.consume_token(token_id):
+                    raise self._failure(matcher)
+            self._token_ids.append(token_id)
             is_wanted = self._is_mask_requested and not matcher.is_stopped()
             self._is_mask_requested = False
         if is_wanted:
@@ -80,7 +88,8 @@ class GrammarMatcher:
     def is_finished(self) -> bool:
         """True if the text is complete and only its end may follow."""
         with self._lock:
-            return self._ready().is_stopped()
+            matcher = self._ready()
+            return matcher.is_stopped() and not matcher.is_error()
 
     def _prepare(self) -> None:
         """Compute the mask ahead; an error is raised again for the caller that needs the mask."""
@@ -96,10 +105,23 @@ class GrammarMatcher:
             return
         matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
         if matcher.is_error():
-            raise self._failure(matcher)
+            matcher = self._alone(matcher)
+            matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
+            if matcher.is_error():
+                raise self._failure(matcher)
         if self._never is not None and not matcher.is_accepting():
             self._mask &= ~self._never
         self._is_masked = True
+
+    def _alone(self, failed: LLMatcher) -> LLMatcher:
+        """A matcher at this position that shares no states; raises the error unless shared ones may be its cause."""
+        if self._is_alone or not is_about_limits(_first_line(failed)):
+            raise self._failure(failed)
+        self._is_alone = True
+        matcher = self._matcher = self._build(self._grammar, True)
+        if matcher.try_consume_tokens(self._token_ids) < len(self._token_ids):
+            raise self._failure(matcher)
+        return matcher
 
     def _failure(self, matcher: LLMatcher) -> CactusError:
         message = _first_line(matcher)
@@ -110,7 +132,7 @@ class GrammarMatcher:
 
     def _ready(self) -> LLMatcher:
         if self._matcher is None:
-            self._matcher = self._build(self._grammar)
+            self._matcher = self._build(self._grammar, False)
         return self._matcher
 
 
@@ -149,16 +171,20 @@ class Matchers:
         bits[list(self._eos_ids)] = True
         return np.packbits(bits, bitorder="little").view(np.int32)
 
-    def _compiled(self, grammar: str) -> LLMatcher:
+    def _compiled(self, grammar: str, is_alone: bool) -> LLMatcher:
+        """A matcher that shares states with the others of its grammar; alone it does not, and later ones share anew."""
         with self._lock:
-            if (template := self.templates.get(grammar)) is not None:
+            if is_alone:
+                self.templates.drop(grammar)
+            elif (template := self.templates.get(grammar)) is not None:
                 return template.deep_copy()
             if self._vocabulary is None:
                 self._vocabulary = grammar_vocabulary(self._tokenizer, self._eos_ids)
             matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=parser_limits())
             if matcher.is_error():
                 raise _refusal(_first_line(matcher), grammar)
-            self.templates.put(grammar, matcher.deep_copy(), len(grammar))
+            if not is_alone:
+                self.templates.put(grammar, matcher.deep_copy(), len(grammar))
             return matcher
 
 

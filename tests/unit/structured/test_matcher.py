@@ -22,7 +22,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.structured import ROOTS, compile_request, try_grammar
 from cactus_actors.structured.compiled import param_of
-from cactus_actors.structured.matcher import MAX_TEMPLATES, Matchers
+from cactus_actors.structured.matcher import MAX_TEMPLATES, GrammarMatcher, Matchers
 from cactus_actors.structured.vocabulary import grammar_vocabulary
 from cactus_actors.text.text_model import TextModel, load_text_model
 from tests.support.router.scripted_router import until
@@ -319,7 +319,8 @@ def test_other_sequences_do_not_change_constrained_text(text_model: TextModel) -
 
 
 HARD = "(x?){2000}x{2000}"
-"""Compiles at once, and needs more states after its first letter than a worker may hold."""
+"""Compiles at once, and needs more states after some letters than a worker may hold."""
+NUM_LETTERS = 20
 
 
 def test_a_too_expensive_grammar_is_refused_before_the_job_is_accepted(text_model: TextModel) -> None:
@@ -334,13 +335,39 @@ def test_a_large_grammar_of_bounded_cost_is_accepted(text_model: TextModel, patt
     try_grammar(grammar_of(text_model, regex=pattern), text_model.tokenizer)
 
 
+def write_letters(matcher: GrammarMatcher) -> None:
+    for _ in range(NUM_LETTERS):
+        matcher.accept(int(allowed(matcher)[0]))
+
+
 def test_exceeded_limits_are_an_error_of_the_request(text_model: TextModel) -> None:
     """A worker that exceeds its limits names the field, in the terms of the request."""
     matcher = Matchers(text_model.tokenizer, text_model.eos_ids)(grammar_of(text_model, regex=HARD))
-    bits = np.unpackbits(matcher.bitmask().view(np.uint8), bitorder="little")
     with pytest.raises(SchemaTooComplex, match="more work") as caught:
-        matcher.accept(int(np.flatnonzero(bits)[0]))
+        write_letters(matcher)
     assert (caught.value.param, caught.value.status) == ("regex", 400)
+
+
+def test_a_text_that_exceeds_the_limits_does_not_fail_other_texts_of_its_grammar(text_model: TextModel) -> None:
+    grammar = grammar_of(text_model, regex=f"{HARD}|hello")
+    token_ids, letter = (text_model.tokenizer.encode(text, add_special=False) for text in ("hello", "x"))
+    untouched, matchers = (Matchers(text_model.tokenizer, text_model.eos_ids) for _ in range(2))
+
+    def masks(matcher: GrammarMatcher, token_ids: Sequence[int]) -> list[bytes]:
+        masks = [matcher.bitmask().tobytes()]
+        for token_id in token_ids:
+            matcher.accept(token_id)
+            masks += [] if matcher.is_finished else [matcher.bitmask().tobytes()]
+        return masks
+
+    expected = masks(untouched(grammar), token_ids)
+    early, hard = matchers(grammar), matchers(grammar)
+    begun = masks(early, token_ids[:1])
+    with pytest.raises(SchemaTooComplex):
+        masks(hard, letter * NUM_LETTERS)
+    assert not hard.is_finished
+    assert begun + masks(early, token_ids[1:])[1:] == expected
+    assert masks(matchers(grammar), token_ids) == expected
 
 
 @pytest.mark.parametrize(
