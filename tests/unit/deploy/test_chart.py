@@ -123,7 +123,7 @@ def test_every_paragraph_of_values_begins_with_a_description() -> None:
 
 
 def test_documented_values_exist() -> None:
-    text = page("guide/deployment.md")
+    text = page("guide/deployment.md") + page("guide/cluster.md")
     documented = re.findall(r"--set(?:-file|-string)? ([\w.]+)=", text) + re.findall(
         r"`((?:ray|networkPolicy)\.\w+)`", text
     )
