@@ -62,7 +62,7 @@ def drain(
 
 def _wait(client: Client, node: str, *, is_quiet: bool) -> None:
     """Print what is left on the node, until nothing is, or it is not drained any more."""
-    shown = ""
+    shown: str | None = None
     while True:
         left = [it for it in client.status().leaving_nodes if node in (it.node, it.node_id)]
         line = "; ".join(f"{it.node}: {counted(it.num_workers, 'worker')}" for it in left)

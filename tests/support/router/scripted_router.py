@@ -27,6 +27,7 @@ from cactus_actors.protocol.messages import (
     ClientMessage,
     CloudBatch,
     Delta,
+    DrainNode,
     Fetch,
     Finished,
     JobState,
@@ -34,6 +35,7 @@ from cactus_actors.protocol.messages import (
     Progress,
     Rejected,
     Replay,
+    Restarting,
     Resume,
     Scale,
     Scaling,
@@ -331,6 +333,8 @@ class ScriptedRouter:
                 self.reply(identity, self.status(message.request_id))
             case Scale(num_workers=int(count)):
                 self.reply(identity, Scaling(num_workers=count, request_id=message.request_id))
+            case DrainNode():
+                self.reply(identity, Restarting(num_workers=0 if message.keep else 2, request_id=message.request_id))
 
     def status(self, request_id: str) -> Status:
         ended = sum(job.finished is not None for job in self.jobs_run.values())
