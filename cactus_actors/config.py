@@ -185,6 +185,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     models: list[RoutedModel] = []
     cascade: CascadeSettings = NO_CASCADE
     listen: str = DEFAULT_HTTP
+    ollama: str = ""
     alias: str | None = None
     key_digests: list[str] = []
     operator_digests: list[str] = []
@@ -314,6 +315,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     handoff: HandoffSettings = HandoffSettings()
     cascade: CascadeSettings = NO_CASCADE
     http: Annotated[str, about("HOST:PORT of the HTTP gateway; empty for none.")] = DEFAULT_HTTP
+    ollama: Annotated[
+        str, about("HOST:PORT where the gateway listens too, for clients of Ollama, such as 127.0.0.1:11434.")
+    ] = ""
     api_key_file: Annotated[
         Path | None,
         about(

@@ -88,6 +88,7 @@ def serve(
     no_http: Annotated[
         bool, typer.Option("--no-http", rich_help_panel=_HTTP, help="Serve without the HTTP gateway.")
     ] = False,
+    ollama: Annotated[str | None, _setting(_HTTP, "ollama", default="none", metavar="HOST:PORT")] = None,
     api_key_file: Annotated[Path | None, _setting(_HTTP, "api_key_file")] = None,
     tls_cert: Annotated[Path | None, _setting(_HTTP, "tls_cert")] = None,
     tls_key: Annotated[Path | None, _setting(_HTTP, "tls_key")] = None,

@@ -50,11 +50,19 @@ class GatewayServer:
         """`text_model` replaces the text side of the only model."""
         is_encrypted = settings.behind_proxy or settings.tls_cert is not None
         check_exposure(settings.listen, settings.key_digests, is_encrypted=is_encrypted)
+        if settings.ollama:
+            check_exposure(settings.ollama, settings.key_digests, is_encrypted=is_encrypted, option="ollama")
         self._settings = settings
         self._timeouts = timeouts
         self._certificate = certificate_of(settings)
         self._texts = ServedTexts(settings, text_model)
-        self._socket = _bound(settings.listen, timeouts.peer_s)
+        self._sockets = [_bound(settings.listen, "http", timeouts.peer_s)]
+        if settings.ollama:
+            try:
+                self._sockets.append(_bound(settings.ollama, "ollama", timeouts.peer_s))
+            except ConfigurationInvalid:
+                self._sockets[0].close()
+                raise
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gateway: GatewayContext | None = None
         self._server: HttpServer | None = None
@@ -68,13 +76,16 @@ class GatewayServer:
     @property
     def address(self) -> str:
         """The bound address, HOST:PORT with the real port."""
-        host, port = self._socket.getsockname()[:2]
+        host, port = self._sockets[0].getsockname()[:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def run(self, jobs_endpoint: str, stream_endpoint: str) -> None:
         """Serve, as a client of the router at these endpoints."""
         return_large_blocks()
-        with self._socket, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with contextlib.ExitStack() as stack:
+            for one in self._sockets:
+                stack.enter_context(one)
+            runner = stack.enter_context(asyncio.Runner(loop_factory=uvloop.new_event_loop))
             runner.run(self._serve(jobs_endpoint, stream_endpoint))
 
     def num_open(self) -> int:
@@ -152,7 +163,7 @@ class GatewayServer:
             gateway.tasks.start(gateway.batches.run())
             gateway.tasks.start(gateway.batches.expire())
             try:
-                await server.serve(sockets=[self._socket])
+                await server.serve(sockets=self._sockets)
             finally:
                 self._loop = None
                 # First: a request that loses its client leaves its jobs, one that is cancelled ends them.
@@ -164,8 +175,8 @@ async def _count(gateway: GatewayContext) -> int:
     return gateway.metrics.num_open
 
 
-def _bound(listen: str, peer_timeout_s: int) -> socket.socket:
-    host, port = host_and_port(listen)
+def _bound(listen: str, option: str, peer_timeout_s: int) -> socket.socket:
+    host, port = host_and_port(listen, option)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -178,7 +189,7 @@ def _bound(listen: str, peer_timeout_s: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         listener.close()
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigurationInvalid(f"http: cannot listen on {listen}: {reason}", param="http") from None
+        raise ConfigurationInvalid(f"{option}: cannot listen on {listen}: {reason}", param=option) from None
     listener.setblocking(False)
     return listener
 

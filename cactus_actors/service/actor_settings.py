@@ -259,6 +259,7 @@ class ActorSettings:
             models=self._routed,
             cascade=self.config.cascade,
             listen=listen,
+            ollama=config.ollama,
             alias=config.alias,
             tls_cert=None if config.tls_cert is None else str(config.tls_cert.expanduser().absolute()),
             tls_key=None if config.tls_key is None else str(config.tls_key.expanduser().absolute()),

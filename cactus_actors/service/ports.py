@@ -26,8 +26,11 @@ def check_forms(config: ServeConfig) -> None:
                 "tcp://127.0.0.1:* for any free port, or ipc:///directory/socket",
                 param=option.removeprefix("--").replace("-", "_"),
             )
-    if config.http:
-        host_and_port(config.http)
+    for option, listen in (("http", config.http), ("ollama", config.ollama)):
+        if listen:
+            host_and_port(listen, option)
+    if config.ollama and not config.http:
+        raise ConfigurationInvalid("--ollama is an address of the HTTP gateway, which is switched off", param="ollama")
 
 
 def check_ports(config: ServeConfig, wait_s: float = WAIT_S) -> None:
@@ -65,7 +68,7 @@ def _is_endpoint(endpoint: str) -> bool:
 
 def _addresses(config: ServeConfig) -> Iterator[tuple[str, str, tuple[str, int]]]:
     """Option, endpoint and address of each fixed port."""
-    for option, endpoint in (_zeromq_endpoints(config) | {"--http": config.http}).items():
+    for option, endpoint in (_zeromq_endpoints(config) | {"--http": config.http, "--ollama": config.ollama}).items():
         transport, _, place = endpoint.rpartition("://")
         host, _, port = place.rpartition(":")
         if transport in ("", "tcp") and port.isdecimal() and 0 < int(port) <= MAX_PORT:

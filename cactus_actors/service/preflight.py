@@ -31,6 +31,8 @@ def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[
     if config.http:
         api_keys = read_keys(config.api_key_file, environment)
         check_exposure(config.http, api_keys, is_encrypted=is_encrypted)
+        if config.ollama:
+            check_exposure(config.ollama, api_keys, is_encrypted=is_encrypted, option="ollama")
     if config.ray_address is None:
         _check_files(config)
     return api_keys

@@ -175,6 +175,20 @@ def test_an_address_in_use_is_named() -> None:
             GatewayServer(GatewaySettings(listen=listen))
 
 
+def test_the_address_for_ollama_is_guarded_like_the_other(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match=r"^ollama: 0.0.0.0:1 can be reached") as caught:
+        GatewayServer(GatewaySettings(listen="127.0.0.1:0", ollama="0.0.0.0:1"))
+    assert caught.value.param == "ollama"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ConfigurationInvalid, match=f"^ollama: cannot listen on {listen}"):
+            GatewayServer(GatewaySettings(listen="127.0.0.1:0", ollama=listen))
+    keys = {"key_digests": [digest_of(ANN)], "ollama": listen}
+    with fake_worker_service(tmp_path, gateway=keys):
+        assert httpx.get(f"http://{listen}/api/version").status_code == 401
+        assert httpx.get(f"http://{listen}/api/version", headers=bearer(ANN)).status_code == 200
+
+
 def test_keys_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# ours\n{ANN}\n\n  {BOB}  \n")

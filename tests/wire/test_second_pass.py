@@ -94,11 +94,8 @@ class Files:
                 return await work(client)
 
     def left_over(self) -> set[str]:
-        return {path.name for path in self.output.parent.iterdir()} - {
-            "prompts.jsonl",
-            "out.jsonl",
-            "out.jsonl.journal",
-        }
+        kept = {"prompts.jsonl", "out.jsonl", "out.jsonl.journal"}
+        return {path.name for path in self.output.parent.iterdir()} - kept
 
 
 @pytest.fixture

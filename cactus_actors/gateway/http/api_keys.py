@@ -94,20 +94,20 @@ def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Ke
     return _grants_by_digest(keys)
 
 
-def host_and_port(listen: str) -> tuple[str, int]:
-    """HOST and PORT of `HOST:PORT`, an IPv6 address in brackets; raises ConfigurationInvalid."""
+def host_and_port(listen: str, option: str = "http") -> tuple[str, int]:
+    """HOST and PORT of `HOST:PORT`, an IPv6 address in brackets; raises ConfigurationInvalid, naming the option."""
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise ConfigurationInvalid(f"--http: {listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param="http")
+        raise ConfigurationInvalid(f"--{option}: {listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param=option)
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool) -> None:
+def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool, option: str = "http") -> None:
     """Raise ConfigurationInvalid for an endpoint that others can reach without a key, or eavesdrop on.
 
     `is_encrypted` says that the endpoint has TLS, by itself or by a proxy in front of it.
     """
-    host, _ = host_and_port(listen)
+    host, _ = host_and_port(listen, option)
     try:
         is_loopback = ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -116,15 +116,15 @@ def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool)
         return
     if not digests:
         raise ConfigurationInvalid(
-            f"http: {listen} can be reached from elsewhere, and there is no API key; "
+            f"{option}: {listen} can be reached from elsewhere, and there is no API key; "
             f"name some with --api-key-file or {KEYS_VARIABLE}",
-            param="http",
+            param=option,
         )
     if not is_encrypted:
         raise ConfigurationInvalid(
-            f"http: {listen} can be reached from elsewhere, where keys and prompts would go in plain text; "
+            f"{option}: {listen} can be reached from elsewhere, where keys and prompts would go in plain text; "
             "give --tls-cert and --tls-key, or --behind-proxy where a proxy in front has TLS",
-            param="http",
+            param=option,
         )
 
 

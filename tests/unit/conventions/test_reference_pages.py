@@ -13,8 +13,8 @@ from docs.generate import PAGES, REFERENCE
 FILLED_IN = {
     HandoffSettings: {"worker_id", "key_file", "spending_file", "audit_dir", "audit_tiers", "audit_model"},
     GatewaySettings: {
-        "model", "models", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy",
-        "key_file", "operator_digests",
+        "model", "models", "listen", "ollama", "alias", "key_digests", "state_dir", "tls_cert", "tls_key",
+        "behind_proxy", "key_file", "operator_digests",
     },
 }  # fmt: skip
 

@@ -28,6 +28,7 @@ def listener() -> Iterator[socket.socket]:
         ("stream_endpoint", "--stream-endpoint", "tcp://localhost:{}"),
         ("workers_endpoint", "--workers-endpoint", "tcp://*:{}"),
         ("http", "--http", "127.0.0.1:{}"),
+        ("ollama", "--ollama", "127.0.0.1:{}"),
     ],
 )
 def test_a_port_in_use_is_named_with_its_option(field: str, option: str, form: str, listener: socket.socket) -> None:
