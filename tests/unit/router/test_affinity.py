@@ -22,7 +22,7 @@ def outcome(workers: int, chats_per_slot: float) -> Outcome:
     return simulation(workers, chats_per_slot).run()
 
 
-@pytest.mark.parametrize("workers", [2, 4, 16])
+@pytest.mark.parametrize("workers", [2, 4, pytest.param(16, marks=pytest.mark.slow)])
 def test_nine_turns_of_ten_return_to_the_worker_that_holds_their_chat(workers: int) -> None:
     seen = outcome(workers, 2.0)
     assert seen.held >= 0.9

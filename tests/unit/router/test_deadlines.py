@@ -33,13 +33,12 @@ def capacity() -> float:
 
 @pytest.mark.parametrize("num_users", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_goodput_does_not_fall_under_overload(capacity: float, num_users: int) -> None:
-    """In virtual time: at 3 and 10 times the capacity as many requests end in time as at the capacity."""
-    outcomes = [simulated(REQUESTS, load, capacity, 45.0, TIMEOUT_S, num_users) for load in (1.0, 3.0, 10.0)]
-    assert not outcomes[0].refusal_s
-    for outcome in outcomes[1:]:
-        assert outcome.num_in_time >= 0.95 * outcomes[0].num_in_time
-        assert outcome.num_too_late <= 0.03 * outcome.num_in_time
-        assert outcome.num_in_time + outcome.num_too_late + len(outcome.refusal_s) == outcome.num_sent
+    """In virtual time: at 10 times the capacity as many requests end in time as at the capacity."""
+    usual, outcome = (simulated(REQUESTS, load, capacity, 45.0, TIMEOUT_S, num_users) for load in (1.0, 10.0))
+    assert not usual.refusal_s
+    assert outcome.num_in_time >= 0.95 * usual.num_in_time
+    assert outcome.num_too_late <= 0.03 * outcome.num_in_time
+    assert outcome.num_in_time + outcome.num_too_late + len(outcome.refusal_s) == outcome.num_sent
 
 
 def reserved(user: str, weight: int, work: float, *, is_background: bool = False) -> Reservation:
