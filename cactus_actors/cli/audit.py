@@ -54,8 +54,12 @@ def audit(
         raise ConfigurationInvalid(f"{state_dir} is no directory", param="state_dir")
     files = AuditFiles(audit_directory(state_dir.expanduser()))
     if reset:
+        if files.read_state() is None:
+            raise ConfigurationInvalid(
+                f"{state_dir} has no audits; --state-dir names the state directory of a service", param="state_dir"
+            )
         files.add_label(AuditLabel(is_reset=True))
-        typer.echo("all audits begin anew")
+        typer.echo(f"all audits in {state_dir} begin anew")
         return
     waiting = _waiting(files)
     if label is not None:
@@ -67,7 +71,14 @@ def audit(
         for answer in waiting:
             print_json(answer)
     else:
-        _print(files.read_state(), waiting)
+        state = files.read_state()
+        if state is None:
+            typer.echo(
+                f"no audits in {state_dir}; `audit_share` in [handoff] begins them, "
+                "and --state-dir names the state directory of a service"
+            )
+        else:
+            _print(state, waiting)
 
 
 def _waiting(files: AuditFiles) -> list[UnjudgedAnswer]:
@@ -120,13 +131,10 @@ def _ask(files: AuditFiles, waiting: Sequence[UnjudgedAnswer]) -> None:
     typer.echo("no answer waits for a verdict")
 
 
-def _print(state: AuditState | None, waiting: Sequence[UnjudgedAnswer]) -> None:
+def _print(state: AuditState, waiting: Sequence[UnjudgedAnswer]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    if state is None:
-        typer.echo("no audits; `audit_share` in [handoff] begins them")
-        return
     for tier, one in {"": state, **state.tiers}.items():
         _print_summary(tier, one, sum(answer.tier == tier for answer in waiting))
     if not waiting:

@@ -57,8 +57,12 @@ def files(tmp_path: Path) -> AuditFiles:
     return files
 
 
-def test_without_audits_there_is_a_hint(tmp_path: Path) -> None:
-    assert "`audit_share` in [handoff]" in run(tmp_path).output
+def test_without_audits_there_is_a_hint_and_nothing_to_reset(tmp_path: Path) -> None:
+    told = run(tmp_path).output
+    assert told.startswith(f"no audits in {tmp_path}; `audit_share` in [handoff]")
+    assert "--state-dir" in told
+    with pytest.raises(ConfigurationInvalid, match=f"{tmp_path} has no audits; --state-dir"):
+        run(tmp_path, "--reset")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,7 +128,7 @@ def test_each_answer_is_asked_for_and_the_end_of_the_input_keeps_what_was_given(
 
 
 def test_a_reset_is_left_to_the_service(files: AuditFiles, tmp_path: Path) -> None:
-    run(tmp_path, "--reset")
+    assert run(tmp_path, "--reset").output == f"all audits in {tmp_path} begin anew\n"
     assert files.labels() == [AuditLabel(is_reset=True)]
     assert "0 answers to be judged" in run(tmp_path).output
 
