@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from cactus_actors.cli.word_wrap import WordWrapper
-from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.results import Handoff, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,7 +98,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def summary(result: Result) -> str:
-    """Confidence, tokens and speed in one line."""
+    """Confidence, tokens and speed in one line, and the gate that the job failed."""
     parts = []
     if result.confidence is not None:
         parts.append(f"confidence {result.confidence:.2f}")
@@ -109,8 +109,15 @@ def summary(result: Result) -> str:
     if result.finish_reason != "stop":
         parts.append(f"ended by {result.finish_reason}")
     if result.cloud_handoff:
-        parts.append(f"answered by {result.handoff.provider or 'the cloud'}")
+        parts.append(f"answered by {result.handoff.provider or 'the cloud'}{_failed_gate(result.handoff)}")
     elif result.handoff.status != "none":
         reason = f": {result.handoff.reason}" if result.handoff.reason else ""
-        parts.append(f"handoff {result.handoff.status}{reason}")
+        parts.append(f"handoff {result.handoff.status}{_failed_gate(result.handoff)}{reason}")
     return " · ".join(parts)
+
+
+def _failed_gate(handoff: Handoff) -> str:
+    """The value that was below its threshold, in brackets; nothing if there was none."""
+    if handoff.confidence is None or handoff.confidence >= handoff.threshold:
+        return ""
+    return f" ({handoff.signal} {handoff.confidence:.4g} below {handoff.threshold:g})"

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import msgspec
 import pytest
 import typer.testing
 
+from cactus_actors.cli.terminal import summary
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import Finished, Rejected, Submit
-from cactus_actors.protocol.results import Handoff
+from cactus_actors.protocol.results import Handoff, Result
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 
 
@@ -71,6 +73,17 @@ def test_a_handoff_is_reported_without_a_terminal(
     result = cactus("complete", "hello")
     assert result.stdout == "hello w1 w2 w3 w4\n"
     assert "handoff failed: the cloud answered 401" in result.stderr
+
+
+def test_the_gate_that_failed_is_named_with_its_signal() -> None:
+    failed = Handoff(status="recommended", reason="no key", confidence=0.00119345, threshold=0.5, signal="answer_prob")
+    stayed = Result(confidence=0.93, handoff=failed)
+    assert summary(stayed) == (
+        "confidence 0.93 · 0 tokens · handoff recommended (answer_prob 0.001193 below 0.5): no key"
+    )
+    left = Result(cloud_handoff=True, handoff=msgspec.structs.replace(failed, status="completed", provider="openai"))
+    assert summary(left).endswith("answered by openai (answer_prob 0.001193 below 0.5)")
+    assert summary(Result(handoff=Handoff(confidence=0.6, threshold=0.5))) == "0 tokens"
 
 
 def test_complete_options_reach_the_service(
