@@ -17,12 +17,12 @@ from cactus_actors.batch.batch_output import BatchOutput, discard_failed, discar
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, Observer, check_for_all
 from cactus_actors.batch.finished_output import finished_before
 from cactus_actors.batch.input_scan import InputScan, PendingLines, check_unchanged, scan
+from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.line_runner import LineRunner
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.prompt_file import Format
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.batch.second_model import second_model
-from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.results import Result
 
 SYNC_EVERY_S = 1.0
@@ -30,7 +30,7 @@ SYNC_EVERY_S = 1.0
 
 async def run_batch(
     request: BatchRequest,
-    client: AsyncClient,
+    client: LineClient,
     observe: Observer | None = None,
     slot: AbstractAsyncContextManager[None] | None = None,
 ) -> BatchProgress:

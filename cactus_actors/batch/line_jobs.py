@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 
 from cactus_actors.batch.batch_request import BatchLimits
+from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.patience import Patience
-from cactus_actors.client import AsyncClient
 from cactus_actors.client.submit import encoded
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
@@ -41,7 +41,7 @@ def in_background(options: Options) -> Options:
 class LineJobs:
     """The jobs of one run; `round_` separates those that are run again."""
 
-    def __init__(self, client: AsyncClient, limits: BatchLimits, account: str, round_: int = 0) -> None:
+    def __init__(self, client: LineClient, limits: BatchLimits, account: str, round_: int = 0) -> None:
         self._client = client
         self._patience = Patience(limits)
         self._account = account

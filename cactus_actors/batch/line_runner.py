@@ -12,11 +12,11 @@ from cactus_actors.api.openai.body_request import BodyRequest
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.left_lines import left_to_second_pass, may_be_left, without_cloud
+from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.line_jobs import SERVICE_FAILURES, JobIdOf, LineJobs, in_background
 from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
 from cactus_actors.batch.result_lines import render_error, render_result
 from cactus_actors.batch.system_fingerprints import SystemFingerprints
-from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError, NotSupported
 from cactus_actors.protocol.results import Result
 
@@ -37,7 +37,7 @@ class LineRunner:
     """
 
     def __init__(
-        self, client: AsyncClient, request: BatchRequest, run: BatchRun, model: str | None, round_: int = 0
+        self, client: LineClient, request: BatchRequest, run: BatchRun, model: str | None, round_: int = 0
     ) -> None:
         """`model` is the only one that lines may name, None for any; `round_` separates jobs that are run again."""
         self._client = client

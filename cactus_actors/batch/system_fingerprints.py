@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.patience import REPEAT_NOTICE_S
-from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.system_fingerprint import system_fingerprint
 
@@ -14,7 +14,7 @@ from cactus_actors.protocol.system_fingerprint import system_fingerprint
 class SystemFingerprints:
     """Asks the service once for each model; after a failure, not again for a while."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: LineClient) -> None:
         self._client = client
         self._known: dict[str, str] = {}
         self._asking = asyncio.Lock()

@@ -13,7 +13,7 @@ from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.batch_preview import show_estimate, show_lines
 from cactus_actors.cli.batch_report import print_parts_report, print_report
 from cactus_actors.cli.batch_rows import TABLES, RowOptions
-from cactus_actors.cli.batch_run import ShownRun
+from cactus_actors.cli.batch_run import ON_RAY, Place, ShownRun, check_ray_options
 from cactus_actors.cli.interrupts import Interrupted
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.data import TableFormat
@@ -94,6 +94,24 @@ def batch(
     part_rows: Annotated[
         int, typer.Option(rich_help_panel=TABLES, min=1, help="The most rows of a part, for an OUT that ends with /.")
     ] = 10_000,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=ON_RAY, metavar="HOST:PORT", help="Answer the parts of OUT on this Ray cluster; or `auto`."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=ON_RAY, metavar="MODEL", help="An engine in each actor, instead of the running service."
+        ),
+    ] = None,
+    actors: Annotated[
+        int | None, typer.Option(rich_help_panel=ON_RAY, min=1, help="The most actors; by default what has room.")
+    ] = None,
+    engine_threads: Annotated[
+        int, typer.Option(rich_help_panel=ON_RAY, min=1, help="Threads of each engine, which are CPUs of the cluster.")
+    ] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Answer the first lines or rows only.")] = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
@@ -123,6 +141,10 @@ def batch(
     the extra `data`. Results of rows so far are in OUT.results.jsonl.partial, and OUT is written from them at the end.
     If OUT ends with /, it is a folder or a URL prefix, and gets a file for every --part-rows rows of each input file as
     soon as they are answered.
+
+    With --ray, the parts of OUT/ are answered by a pipeline of Ray Data, which asks the service at the endpoints, or
+    has engines of its own (--engine). OUT is a folder that all nodes share, or a URL prefix. Whatever is killed, no
+    part that is there is repeated; if this command is, the same one with --resume continues, with or without --ray.
 
     Pictures of messages are files of this machine: their paths are relative to the folder of IN (to the current one
     for standard input), and the files are sent inside the requests.
@@ -157,6 +179,8 @@ def batch(
     Example: cactus batch reviews/*.parquet -o answers.parquet --prompt-template 'Summarise: {{ text }}'
 
     Example: cactus batch 's3://lake/in/*.parquet' -o s3://lake/answers/ --prompt-template 'Summarise: {{ text }}'
+
+    Example: cactus batch 's3://lake/in/*.parquet' -o s3://lake/answers/ --ray auto --engine cactus-sprout
 
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
@@ -208,7 +232,8 @@ def batch(
         return
     if report is not None:
         check_report_path(report, request.paths.output, request.paths.errors, Path(output), *map(Path, inputs))
-    run = ShownRun(request, table, endpoint, stream_endpoint, key_file)
+    check_ray_options(table, ray, engine, estimates=estimate)
+    run = ShownRun(request, table, Place(endpoint, stream_endpoint, key_file, ray, engine, engine_threads, actors))
     try:
         if estimate:
             show_estimate(asyncio.run(run.estimate()), as_json=as_json)

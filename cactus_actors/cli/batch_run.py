@@ -4,20 +4,57 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.batch_progress import shown_progress, shown_second_pass
 from cactus_actors.cli.interrupts import interruptible
+from cactus_actors.config import ServeConfig
+from cactus_actors.protocol.errors import InvalidRequest
+
+ON_RAY = "On a Ray cluster"
+"""Heading in the help."""
 
 if TYPE_CHECKING:
     from cactus_actors.batch import BatchProgress, BatchRequest, SecondPassProgress, SecondPassReport
+    from cactus_actors.batch.batch_request import Observer
     from cactus_actors.batch.preview import RunEstimate
     from cactus_actors.client import AsyncClient
     from cactus_actors.data.parts import PartsReport, PartsRequest
     from cactus_actors.data.table_request import TableReport, TableRequest
+
+
+class Place(NamedTuple):
+    """Where lines are answered: by a service, and with `ray` on a cluster, or there by engines of a model."""
+
+    endpoint: str
+    stream_endpoint: str | None
+    key_file: str | None
+    ray: str | None
+    engine: str | None
+    engine_threads: int
+    num_actors: int | None
+
+
+def check_ray_options(
+    table: TableRequest | PartsRequest | None, ray: str | None, engine: str | None, *, estimates: bool
+) -> None:
+    """Raise InvalidRequest for options that do not fit each other, and ConfigurationInvalid if Ray Data is missing."""
+    if engine is not None and ray is None:
+        raise InvalidRequest("--engine needs --ray; without it the running service is asked", param="engine")
+    if ray is None:
+        return
+    from cactus_actors.data import require_ray_data
+    from cactus_actors.data.parts import PartsRequest
+
+    require_ray_data()
+    if not isinstance(table, PartsRequest):
+        raise InvalidRequest("--ray writes a table in parts: OUT ends with /", param="ray")
+    if engine is not None and (table.run.second_pass or estimates):
+        what = "--estimate" if estimates else "a second pass"
+        raise InvalidRequest(f"{what} asks a service, and --engine has none", param="engine")
 
 
 class ShownRun:
@@ -30,15 +67,11 @@ class ShownRun:
         self,
         request: BatchRequest,
         table: TableRequest | PartsRequest | None,
-        endpoint: str,
-        stream_endpoint: str | None,
-        key_file: str | None,
+        place: Place,
     ) -> None:
         self.request = request
         self._table_request = table
-        self._endpoint = endpoint
-        self._stream_endpoint = stream_endpoint
-        self._key_file = key_file
+        self._place = place
         self.progress: BatchProgress | None = None
         self.second_pass: SecondPassReport | None = None
         self.table: TableReport | None = None
@@ -59,8 +92,9 @@ class ShownRun:
     def _client(self) -> AsyncClient:
         from cactus_actors.client import AsyncClient
 
+        place = self._place
         return AsyncClient(
-            self._endpoint, self._stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=self._key_file
+            place.endpoint, place.stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=place.key_file
         )
 
     async def _work(self) -> BatchProgress:
@@ -78,7 +112,7 @@ class ShownRun:
                     show(progress)
 
                 if parts is not None:
-                    self.parts = await parts.answer(client, observe)
+                    self.parts = await self._parts(parts, client, observe)
                     return self._last_progress
                 progress = await run_batch(self.request, client, observe)
             if self.request.second_pass:
@@ -102,6 +136,32 @@ class ShownRun:
         if isinstance(self._table_request, TableRequest):
             return self._table_request, None
         return None, self._table_request
+
+    async def _parts(self, table: PartsRequest, client: AsyncClient, observe: Observer) -> PartsReport:
+        """Answer a table in parts, here or on a Ray cluster."""
+        place = self._place
+        if place.ray is None:
+            return await table.answer(client, observe)
+        from cactus_actors.placement.ray.ray_environment import prepare_environment
+
+        prepare_environment(ServeConfig().state_dir.expanduser())  # before Ray is imported
+        from cactus_actors.placement.ray.ray_session import join
+        from cactus_actors.ray_data.pipeline import Pool, answer_on_ray
+        from cactus_actors.ray_data.places import EnginePlace, ServicePlace
+        from cactus_actors.sdk.engine_choice import EngineChoice
+
+        join(place.ray)
+        where: EnginePlace | ServicePlace
+        if place.engine is None:
+            model = (await client.status()).model_names
+            where = ServicePlace(
+                endpoint=client.jobs_endpoint, stream_endpoint=client.stream_endpoint, key_file=place.key_file
+            )
+        else:
+            model = place.engine
+            choice = EngineChoice(model=model, threads=place.engine_threads, max_sequences=ServeConfig().max_sequences)
+            where = EnginePlace(choice)
+        return await answer_on_ray(table, model, Pool(place=where, max_actors=place.num_actors), observe)
 
     @property
     def _last_progress(self) -> BatchProgress:

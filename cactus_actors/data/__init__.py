@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from cactus_actors.data.requirements import require_pyarrow
+from cactus_actors.data.requirements import require_pyarrow, require_ray_data
 from cactus_actors.data.table_format import TableFormat, is_table_name
 
 if TYPE_CHECKING:
     from cactus_actors.data.memory_tables import map_rows
 
-__all__ = ["TableFormat", "is_table_name", "map_rows", "require_pyarrow"]
+__all__ = ["TableFormat", "is_table_name", "map_rows", "require_pyarrow", "require_ray_data"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,3 +11,10 @@ def require_pyarrow() -> None:
     """Raise ConfigurationInvalid if pyarrow, of the extra `data`, is not installed."""
     if find_spec("pyarrow") is None:
         raise ConfigurationInvalid("tables need pyarrow: pip install 'cactus-actors[data]'")
+
+
+def require_ray_data() -> None:
+    """Raise ConfigurationInvalid if what Ray Data needs, of the extra `data`, is not installed."""
+    require_pyarrow()
+    if find_spec("pandas") is None:
+        raise ConfigurationInvalid("--ray needs pandas, for Ray Data: pip install 'cactus-actors[data]'")

@@ -24,7 +24,8 @@ def backend_of(
         from cactus_actors.sdk.http_backend import HttpBackend
 
         return HttpBackend(name)
+    from cactus_actors.sdk.engine_choice import EngineChoice
     from cactus_actors.sdk.local_backend import LocalBackend
 
     threads = len(os.sched_getaffinity(0)) if threads is None else threads
-    return LocalBackend(name, weights=weights, threads=threads, handoff=handoff or HandoffSettings())
+    return LocalBackend(EngineChoice(model=name, weights=weights, threads=threads), handoff or HandoffSettings())

@@ -90,7 +90,7 @@ def test_an_exception_of_the_callback_ends_the_generation_and_is_raised(shared_m
 
 def test_an_interrupted_step_leaves_nothing_behind(shared_model: CactusModel, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = answer(shared_model, LONG_STORY)
-    loaded = shared_model._backend._loaded  # type: ignore[attr-defined]
+    loaded = shared_model._backend.service.loaded  # type: ignore[attr-defined]
     num_free, forward, num_steps = loaded.engine.free_blocks, loaded.model.forward, 0
 
     def interrupted(*arguments: Any) -> Any:

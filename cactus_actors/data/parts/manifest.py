@@ -73,10 +73,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             for number in range(-(-file.num_rows // self.rows_per_part)):
                 yield PartId(place, number)
 
-    def num_rows_of(self, part: PartId) -> int:
-        """The number of rows of a part."""
-        return min(self.rows_per_part, self.files[part.file].num_rows - part.number * self.rows_per_part)
-
     def check_same(self, now: Manifest, output: str) -> None:
         """Raise OptionsChanged or InputChanged unless `now` has the same options, files and model."""
         if changes := changes_in_words(self._options, now._options):

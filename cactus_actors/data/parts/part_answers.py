@@ -12,6 +12,7 @@ from cactus_actors.batch import BatchRequest, run_batch, run_second_pass
 from cactus_actors.batch.batch_errors import InputChanged, OutputRefused, naming_file
 from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.batch.batch_request import Observer
+from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.report import figures_of
 from cactus_actors.client import AsyncClient
 from cactus_actors.data.answer_columns import AnswerColumns
@@ -28,18 +29,19 @@ def check_part(plan: PartsPlan, rows: PartRows) -> None:
         for _ in reader.lines():
             pass
         if reader.digest != plan.record(rows.part).sha256:
-            raise _changed(plan, rows.part)
+            raise InputChanged(
+                f"{plan.manifest.files[rows.part.file].name}: input_changed: the rows of {rows.part} are not those "
+                "that were asked; restore them and continue with --resume, or start again with --overwrite"
+            )
 
 
 async def answer_part(
-    plan: PartsPlan, rows: PartRows, client: AsyncClient, scratch: Path, observe: Observer | None = None
+    plan: PartsPlan, rows: PartRows, client: LineClient, scratch: Path, observe: Observer | None = None
 ) -> PartRecord:
     """Answer the rows of a part and write it; results so far are in `scratch`, where the same call continues.
 
     Raises what a run raises.
     """
-    if rows.num_rows != plan.manifest.num_rows_of(rows.part):
-        raise _changed(plan, rows.part)
     source, output = plan.source(rows), plan.output(rows.part, scratch)
     run = replace(
         plan.run,
@@ -51,6 +53,7 @@ async def answer_part(
     )
     await run_batch(run, client, observe)
     if run.second_pass:
+        assert isinstance(client, AsyncClient), "a second pass asks a service"
         await run_second_pass(run, client)
     return await asyncio.to_thread(_commit, plan, rows.part, source, output, run)
 
@@ -79,10 +82,3 @@ def _commit(plan: PartsPlan, part: PartId, source: RowSource, output: TableOutpu
         for path in (paths.output, paths.errors, paths.journal):
             path.unlink(missing_ok=True)
     return record
-
-
-def _changed(plan: PartsPlan, part: PartId) -> InputChanged:
-    return InputChanged(
-        f"{plan.manifest.files[part.file].name}: input_changed: the rows of {part} are not those that were asked; "
-        "restore them and continue with --resume, or start again with --overwrite"
-    )

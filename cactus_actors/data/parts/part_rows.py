@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from cactus_actors.batch.batch_errors import InputChanged
 from cactus_actors.data.parts.manifest import Manifest, PartId
 from cactus_actors.data.readers import TableReader
 from cactus_actors.data.row_batch import RowBatch
@@ -18,13 +19,9 @@ class PartRows(NamedTuple):
     part: PartId
     batches: list[RowBatch]
 
-    @property
-    def num_rows(self) -> int:
-        return sum(batch.columns.num_rows for batch in self.batches)
-
 
 def parts_of_file(table: TableReader, manifest: Manifest, file: int, columns: Sequence[str]) -> Iterator[PartRows]:
-    """All parts of a file, which is read once; the last is shorter if the file is. Raises InputInvalid."""
+    """All parts of a file, which is read once; raises InputInvalid, and InputChanged after the last row it has."""
     wanted = manifest.files[file]
     part, batches, num_missing = PartId(file, 0), list[RowBatch](), 0
     num_left = wanted.num_rows
@@ -42,8 +39,10 @@ def parts_of_file(table: TableReader, manifest: Manifest, file: int, columns: Se
                 part, batches = PartId(file, part.number + 1), []
         if not num_left:
             return
-    if batches:
-        yield PartRows(part, batches)
+    raise InputChanged(
+        f"{wanted.name}: input_changed: it has {num_left} rows less than when the run began; "
+        "restore it and continue with --resume, or start again with --overwrite"
+    )
 
 
 def _slice(batch: RowBatch, begin: int, num_rows: int) -> RowBatch:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from cactus_actors.batch.batch_errors import naming_file
 from cactus_actors.batch.paths import sync_directory
-from cactus_actors.data.remote_files import is_url, read_url, remove_urls, upload, urls_below, write_url
+from cactus_actors.data.remote_files import is_url, read_url, remove_urls, upload, url_exists, urls_below, write_url
 
 OWN = "_cactus"
 """The folder of manifest and records, which readers of whole folders pass over, as for all names with this begin."""
@@ -27,6 +27,9 @@ class PartStore(Protocol):
 
     def names(self) -> set[str]:
         """The names of all files that are there, without folders."""
+
+    def has(self, name: str) -> bool:
+        """True if the file is there."""
 
     def read(self, name: str) -> bytes | None:
         """The content of a file, None if it is not there."""
@@ -57,6 +60,10 @@ class _FolderStore:
     def names(self) -> set[str]:
         with naming_file(self._folder):
             return {path.name for path in self._folder.iterdir() if path.is_file()} if self._folder.is_dir() else set()
+
+    def has(self, name: str) -> bool:
+        with naming_file(self._folder):
+            return (self._folder / name).exists()
 
     def read(self, name: str) -> bytes | None:
         path = self._folder / name
@@ -96,6 +103,9 @@ class _UrlStore:
 
     def names(self) -> set[str]:
         return {PurePosixPath(url).name for url in urls_below(self._prefix)}
+
+    def has(self, name: str) -> bool:
+        return url_exists(f"{self._prefix}/{name}")
 
     def read(self, name: str) -> bytes | None:
         return read_url(f"{self._prefix}/{name}")

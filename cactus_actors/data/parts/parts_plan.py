@@ -37,11 +37,13 @@ class PartsReport:
 class PartsPlan:
     """The rows, the prompts and the place of a table in parts; can be pickled.
 
-    `run` has the options of its lines. `template` makes the prompts of rows of the format `form`; `carried` are the
-    columns of the input in the table, which is written in `output_form` to `target`.
+    Names of files are relative to `directory`. `run` has the options of its lines. `template` makes the prompts of rows
+    of the format `form`; `carried` are the columns of the input in the table, which is written in `output_form` to
+    `target`.
     """
 
     manifest: Manifest
+    directory: Path
     run: BatchRequest
     table: TableReader
     form: TableFormat

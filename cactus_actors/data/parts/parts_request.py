@@ -109,6 +109,7 @@ class PartsRequest:
     def _plan(self, manifest: Manifest) -> PartsPlan:
         return PartsPlan(
             manifest=manifest,
+            directory=Path.cwd(),
             run=replace(self.run, source=Path(), overwrite=False),
             table=self.rows.table,
             form=self.rows.form,

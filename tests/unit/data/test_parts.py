@@ -90,25 +90,23 @@ def test_every_part_has_its_rows_in_order(cactus: Cactus, files: list[str], tmp_
 def test_a_killed_command_repeats_no_answered_row(
     cactus: Cactus, router: ScriptedRouter, files: list[str], tmp_path: Path
 ) -> None:
-    end, num_ended = router.end, 0
+    on_submit, num_tokens = router.on_submit, router.num_tokens
 
-    def end_some(*of_job: Any) -> None:
-        nonlocal num_ended
-        num_ended += 1
-        if num_ended <= 14:
-            end(*of_job)
+    def answer_some(*of_job: Any) -> None:
+        router.num_tokens = num_tokens if len(router.submitted()) <= 14 else 50_000
+        on_submit(*of_job)
 
-    router.end = end_some  # type: ignore[method-assign]
+    router.on_submit = answer_some  # type: ignore[method-assign]
     environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
     command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", *files, *ARGUMENTS]
     partial = tmp_path / "out/_cactus/unfinished/part-00000-00001.parquet.results.jsonl.partial"
     with subprocess.Popen(
         command, env=os.environ | environment, stderr=subprocess.DEVNULL, cwd=tmp_path, text=True
     ) as running:
-        until(lambda: partial.exists() and partial.read_bytes().count(b"\n") == 4)
+        until(lambda: partial.exists() and partial.read_bytes().count(b"\n") == 4, 300.0)
         running.kill()
     assert [path.name for path in sorted((tmp_path / "out").glob("part-*"))] == NAMES[:1]
-    router.end = end  # type: ignore[method-assign]
+    router.on_submit, router.num_tokens = on_submit, num_tokens  # type: ignore[method-assign]
     router.restart()
     router.received.clear()
     result = cactus("batch", *files, *ARGUMENTS, "--resume")

@@ -132,6 +132,7 @@ def test_the_documented_commands_run(cactus: Cactus, lake: s3fs.S3FileSystem, tm
     (tmp_path / "answer.json").write_text('{"type": "object", "properties": {"topic": {"type": "string"}}}')
     text = page("guide/data.md").replace("\\\n", " ")
     commands = [line.split("cactus ", 1)[1] for line in text.splitlines() if line.startswith("    cactus batch 's3:")]
+    commands = [command for command in commands if "--ray" not in command]  # tests/cluster/test_ray_data.py
     for command in commands:
         result = cactus(*shlex.split(command))
         assert result.exit_code == 0, result.output

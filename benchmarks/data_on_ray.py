@@ -1,0 +1,221 @@
+"""Tables in parts by actors with engines: `python -m benchmarks.data_on_ray --help`.
+
+`rate` and `prefix` run one actor of the pipeline in this process, and compare processor time; `kills` runs `cactus
+batch --ray` on a cluster of four nodes on this machine, kills an actor every few seconds, and once a node and the
+command, and counts each row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from cactus_actors.batch import BatchRequest
+from cactus_actors.data.parts import parts_request
+from cactus_actors.data.table_input import TableOptions
+from cactus_actors.models.catalog import resolve_model
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.sampling_params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.ray_data.part_actor import PartActor
+from cactus_actors.ray_data.part_reading import FILE, OUTCOME, PartOutcome, PartReading
+from cactus_actors.ray_data.places import EnginePlace
+from cactus_actors.sdk.engine_choice import EngineChoice
+from cactus_actors.text import load_text_model
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
+from cactus_actors.workers.loading.load_model import load_model
+
+MODEL = "cactus-sprout"
+SEQUENCES = 16
+BLOCK_SIZE = 16
+KILL_EVERY_S = 10.0
+WORDS = ("river", "stone", "cloud", "garden", "window", "market", "winter", "letter", "bridge", "forest", "candle")
+
+
+def texts(num_words: int, num_rows: int, seed: int) -> list[str]:
+    """Rows of random words, which share no beginning."""
+    chosen = random.Random(seed)
+    return [" ".join(chosen.choices(WORDS, k=num_words)) for _ in range(num_rows)]
+
+
+class OneActor:
+    """An actor of the pipeline in this process; its engine is warm after the first table."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._place = EnginePlace(EngineChoice(model=MODEL, max_sequences=SEQUENCES))
+        self._num_tables = 0
+        self._actor: PartActor | None = None
+
+    def answer(self, rows: Sequence[str], options: Options) -> tuple[float, int]:
+        """Processor seconds for a table of these rows, and the tokens of its answers."""
+        self._num_tables += 1
+        source = self._folder / f"in-{self._num_tables}.parquet"
+        pq.write_table(pa.table({"prompt": rows}), source)
+        wanted = TableOptions(inputs=[str(source)], output=f"{self._folder}/out-{self._num_tables}/")
+        request = parts_request(wanted, BatchRequest(source=source, output=source, options=options), len(rows))
+        with request.begun(request.manifest(MODEL)) as plan:
+            self._actor = self._actor or PartActor(plan, self._place)
+            self._actor.plan = plan
+            began = time.process_time()
+            num_tokens = 0
+            for part in PartReading(plan, frozenset())({FILE: [0]}):
+                outcome = msgspec.json.decode(self._actor(part)[OUTCOME][0], type=PartOutcome)
+                assert outcome.record is not None, outcome.error
+                assert not outcome.record.figures.num_failed, outcome.record.figures.reasons
+                num_tokens += outcome.record.figures.completion_tokens
+            return time.process_time() - began, num_tokens
+
+
+def engine_alone(rows: Sequence[str], max_tokens: int) -> tuple[float, int]:
+    """Processor seconds of the engine for the same prompts, all of which wait in it, and its tokens."""
+    path = resolve_model(MODEL)
+    text = load_text_model(path)
+    prompts = [text.tokenizer.encode(row, add_special=True) for row in rows]
+    longest = max(map(len, prompts)) + max_tokens + BLOCK_SIZE
+    limits = EngineLimits(
+        cache_blocks=SEQUENCES * (longest // BLOCK_SIZE + 2),
+        block_size=BLOCK_SIZE,
+        max_sequences=SEQUENCES,
+        token_budget=256,
+    )
+    engine = Engine(load_model(path, weights="int8", threads=1), TextOptions(text.tokenizer, frozenset()), limits)
+    params = SamplingParams(max_tokens=max_tokens, ignore_eos=True)
+    waiting = [*enumerate(prompts)]
+    began, num_running, num_tokens = time.process_time(), 0, 0
+    while waiting or engine.has_work:
+        while waiting and num_running < SEQUENCES:
+            number, prompt = waiting.pop()
+            engine.add(Dispatch(number, secrets.token_hex(16), prompt, [], params))
+            num_running += 1
+        for delta in engine.step():
+            num_tokens += len(delta.token_ids)
+            num_running -= delta.finish is not None
+    return time.process_time() - began, num_tokens
+
+
+def rate(num_rows: int, folder: Path) -> None:
+    """Long rows: tokens a processor second of an actor beside those of the engine alone."""
+    options = Options(max_tokens=64, ignore_eos=True, temperature=0.0)
+    actor = OneActor(folder)
+    actor.answer(texts(200, SEQUENCES, 0), options)
+    ratios = []
+    for seed in range(1, 4):
+        rows = texts(200, num_rows, seed)  # others in each round: none is in the prefix cache
+        own_s, own_tokens = engine_alone(rows, 64)
+        its_s, its_tokens = actor.answer(rows, options)
+        assert own_tokens == its_tokens, (own_tokens, its_tokens)
+        ratios.append(own_s / its_s)
+        print(f"engine {own_tokens / own_s:.0f} tokens/s, actor {its_tokens / its_s:.0f}, {ratios[-1]:.3f} of it")
+    print(f"{num_rows} rows, {its_tokens} tokens: {sorted(ratios)[1]:.3f} of the engine's own rate (median of 3)")
+
+
+def prefix(num_rows: int, num_words: int, folder: Path) -> None:
+    """Rows with a shared beginning: in order with the prefix cache, beside shuffled ones without it."""
+    beginning = texts(num_words, 1, 2)[0]
+    rows = [f"{beginning} {row}" for row in texts(6, num_rows, 3)]
+    shuffled = random.Random(4).sample(rows, len(rows))
+    cached, uncached = (
+        Options(max_tokens=8, ignore_eos=True, temperature=0.0, cache_prompt=caches) for caches in (True, False)
+    )
+    actor = OneActor(folder)
+    actor.answer(rows[:2], uncached)
+    with_cache_s, _ = actor.answer(rows, cached)
+    without_s, _ = actor.answer(shuffled, uncached)
+    num_shared = len(load_text_model(resolve_model(MODEL)).tokenizer.encode(beginning, add_special=True))
+    print(f"{num_rows} rows with {num_shared} tokens in common: {without_s:.1f} s of processor time shuffled, without")
+    print(f"the cache, and {with_cache_s:.1f} s as the command runs them: {without_s / with_cache_s:.1f} times as fast")
+
+
+def kills(num_rows: int, folder: Path) -> None:
+    """Short rows over four nodes, with kills; prints the rate, and fails unless each row is there once."""
+    from ray.cluster_utils import Cluster
+
+    token = folder / "token"
+    token.touch(mode=0o600)
+    token.write_text(secrets.token_hex(32))
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_TMPDIR": str(folder)}
+    head = {"num_cpus": 1, "include_dashboard": False, "temp_dir": str(folder / "ray")}
+    per_file = -(-num_rows // 8)
+    for file in range(8):
+        numbers = range(file * per_file, min(num_rows, (file + 1) * per_file))
+        table = pa.table({"prompt": [f"{number} + 1 =" for number in numbers], "id": numbers})
+        pq.write_table(table, folder / f"in-{file}.parquet")
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
+        command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", f"{folder}/in-*.parquet"]
+        command += ["-o", f"{folder}/out/", "--ray", cluster.address, "--engine", MODEL, "--max-tokens", "4"]
+        command += ["--part-rows", str(max(50, num_rows // 200)), "--resume"]
+        began, num_runs, num_killed = time.monotonic(), 0, 0
+        while True:
+            num_runs += 1
+            with subprocess.Popen(command) as running:
+                while running.poll() is None:
+                    time.sleep(KILL_EVERY_S)
+                    if num_killed == 3 and nodes:
+                        cluster.remove_node(nodes.pop(), allow_graceful=False)
+                    if num_killed == 6:
+                        running.kill()
+                    for pid in [*actors()][:1]:
+                        os.kill(pid, signal.SIGKILL)
+                    num_killed += 1
+            if running.returncode == 0:
+                break
+        seconds = time.monotonic() - began
+    finally:
+        cluster.shutdown()  # type: ignore[no-untyped-call]
+    table = ds.dataset(folder / "out", format="parquet").to_table()
+    counts = Counter(table["id"].to_pylist())
+    assert counts == Counter(range(num_rows)), "a row is missing or there twice"
+    assert not table["error"].drop_null().to_pylist()
+    rows_a_second = num_rows / seconds
+    print(f"{num_rows} rows, each once, after {num_killed} kills and {num_runs} starts: {rows_a_second:.0f} rows/s")
+
+
+def actors() -> Iterator[int]:
+    """The processes that answer parts."""
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"MapWorker(MapBatches(PartActor))" in (place / "cmdline").read_bytes():
+                yield int(place.name)
+        except OSError:
+            continue
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("rate", "prefix", "kills"))
+    parser.add_argument("--rows", type=int, default=64)
+    parser.add_argument("--words", type=int, default=600, help="words of the shared beginning")
+    given: Any = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cactus-data-", ignore_cleanup_errors=True) as name:
+        match given.what:
+            case "rate":
+                rate(given.rows, Path(name))
+            case "prefix":
+                prefix(given.rows, given.words, Path(name))
+            case "kills":
+                kills(given.rows, Path(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""An engine of this process that answers jobs like a service."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, Self
+
+from cactus_actors.client.submit import EncodedSubmit, encoded
+from cactus_actors.config import HandoffSettings
+from cactus_actors.protocol.errors import CactusError, ServerFailure, error_from_info
+from cactus_actors.protocol.messages import Cancel, ClientMessage, Delta, Finished, Rejected, Status, Submit
+from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.wire import RequestDecoder
+from cactus_actors.sdk.engine_choice import EngineChoice
+from cactus_actors.sdk.local_service import LocalService
+
+IDLE_WAIT_S = 0.05
+
+_Outcome = Finished | Rejected | CactusError
+
+
+class _Asked(NamedTuple):
+    message: ClientMessage
+    pictures: tuple[bytes, ...]
+    deliver: Callable[[_Outcome], None] | None
+
+
+class EngineClient:
+    """A LineClient: one thread runs router and worker, whose jobs come from any number of event loops.
+
+    Its status is that of its start. Raises ModelFileInvalid and ConfigurationInvalid.
+    """
+
+    def __init__(self, choice: EngineChoice) -> None:
+        self._service = LocalService(choice, HandoffSettings(), self._on_message)
+        self._status = self._service.status()
+        self._inbox: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._waiting: dict[str, Callable[[_Outcome], None]] = {}
+        self._failure: CactusError | None = None
+        self._thread = threading.Thread(target=self._work, name="cactus-engine", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._inbox.put(None)
+        self._thread.join()
+
+    async def run(self, submit: Submit | EncodedSubmit) -> Result:
+        """The result of a job; a cancelled wait cancels the job."""
+        to_send = encoded(submit)
+        message, pictures = RequestDecoder().decode(to_send.frames)
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[_Outcome] = loop.create_future()
+
+        def deliver(outcome: _Outcome) -> None:
+            loop.call_soon_threadsafe(_set, answered, outcome)
+
+        self._inbox.put(_Asked(message, tuple(pictures), deliver))
+        try:
+            outcome = await answered
+        except asyncio.CancelledError:
+            self._inbox.put(_Asked(Cancel(job_id=to_send.job_id), (), None))
+            raise
+        return _result_of(outcome)
+
+    async def status(self) -> Status:
+        """The state of the engine."""
+        return self._status
+
+    def _work(self) -> None:
+        try:
+            while self._take():
+                self._service.step()
+            self._service.close()
+        except Exception as error:
+            self._failure = ServerFailure(f"the engine failed: {error}")
+            for deliver in self._waiting.values():
+                deliver(self._failure)
+            while (asked := self._inbox.get()) is not None:
+                if asked.deliver is not None:
+                    asked.deliver(self._failure)
+
+    def _take(self) -> bool:
+        """Send what was asked, after a wait if there is nothing else to do; False at the end."""
+        try:
+            asked = self._inbox.get_nowait() if self._service.has_work else self._inbox.get(timeout=IDLE_WAIT_S)
+            while asked is not None:
+                if asked.deliver is not None and isinstance(asked.message, Submit):
+                    self._waiting[asked.message.job_id] = asked.deliver
+                self._service.send(asked.message, asked.pictures)
+                asked = self._inbox.get_nowait()
+        except queue.Empty:
+            return True
+        return False
+
+    def _on_message(self, message: Delta | Finished | Rejected) -> None:
+        if not isinstance(message, Delta) and message.job_id is not None:
+            deliver = self._waiting.pop(message.job_id, None)
+            if deliver is not None:
+                deliver(message)
+
+
+def _set(answered: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
+    if not answered.done():
+        answered.set_result(outcome)
+
+
+def _result_of(outcome: _Outcome) -> Result:
+    if isinstance(outcome, CactusError):
+        raise outcome
+    if isinstance(outcome, Rejected):
+        raise error_from_info(outcome.error)
+    result = outcome.result
+    if result.success:
+        return result
+    error = CactusError("the job failed without a reason") if result.error is None else error_from_info(result.error)
+    error.result = result
+    raise error

@@ -1,0 +1,47 @@
+"""The first step of the pipeline: reads the rows of files, part by part."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cactus_actors.data.parts import PartId, PartRecord, PartsPlan, check_part
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.errors import CactusError
+
+FILE, ROWS, OUTCOME = "file", "rows", "outcome"
+"""The columns between the steps of the pipeline: places of files, pickled PartRows, and encoded PartOutcomes."""
+
+
+class PartOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of a finished part, or an error that ends the run."""
+
+    part: PartId | None = None
+    record: PartRecord | None = None
+    error: ErrorInfo | None = None
+
+
+@dataclass(frozen=True)
+class PartReading:
+    """Reads files of the plan: a row for each part that is not finished, so that Ray cuts and joins no part."""
+
+    plan: PartsPlan
+    finished: frozenset[PartId]
+
+    def __call__(self, files: dict[str, Any]) -> Iterator[dict[str, list[bytes]]]:
+        """The parts of these files; what goes wrong is an outcome."""
+        os.chdir(self.plan.directory)  # Ray starts its processes elsewhere
+        try:
+            for file in files[FILE]:
+                for rows in self.plan.rows(int(file)):
+                    if rows.part in self.finished:
+                        check_part(self.plan, rows)
+                    else:
+                        yield {ROWS: [pickle.dumps(rows)], OUTCOME: [b""]}
+        except CactusError as error:
+            yield {ROWS: [b""], OUTCOME: [msgspec.json.encode(PartOutcome(error=error.info()))]}
