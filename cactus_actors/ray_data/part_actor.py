@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.data.parts import PartRecord, PartRows, PartsPlan, answer_part
+from cactus_actors.data.parts.part_rows import decoded_rows
 from cactus_actors.data.remote_files import is_url
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.ray_data.part_reading import OUTCOME, ROWS, PartOutcome
@@ -42,8 +42,8 @@ class PartActor:
             OUTCOME: [found or self._outcome(rows) for rows, found in zip(parts[ROWS], parts[OUTCOME], strict=True)]
         }
 
-    def _outcome(self, pickled: bytes) -> bytes:
-        rows: PartRows = pickle.loads(pickled)  # noqa: S301  (of a task of this run)
+    def _outcome(self, encoded: bytes) -> bytes:
+        rows = decoded_rows(encoded)
         try:
             outcome = PartOutcome(part=rows.part, record=asyncio.run(self._record(rows)))
         except CactusError as error:

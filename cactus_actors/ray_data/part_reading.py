@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import msgspec
 
 from cactus_actors.data.parts import PartId, PartRecord, PartsPlan, check_part
+from cactus_actors.data.parts.part_rows import encoded_rows
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.errors import CactusError
 
 FILE, ROWS, OUTCOME = "file", "rows", "outcome"
-"""The columns between the steps of the pipeline: places of files, pickled PartRows, and encoded PartOutcomes."""
+"""The columns between the steps of the pipeline: places of files, encoded PartRows, and encoded PartOutcomes."""
 
 
 class PartOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +42,6 @@ class PartReading:
                     if rows.part in self.finished:
                         check_part(self.plan, rows)
                     else:
-                        yield {ROWS: [pickle.dumps(rows)], OUTCOME: [b""]}
+                        yield {ROWS: [encoded_rows(rows)], OUTCOME: [b""]}
         except CactusError as error:
             yield {ROWS: [b""], OUTCOME: [msgspec.json.encode(PartOutcome(error=error.info()))]}

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 
 from cactus_actors.batch.batch_errors import InputChanged
 from cactus_actors.data.parts.manifest import Manifest, PartId
 from cactus_actors.data.readers import TableReader
 from cactus_actors.data.row_batch import RowBatch
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.errors import InvalidRequest
 
 
 class PartRows(NamedTuple):
@@ -18,6 +21,35 @@ class PartRows(NamedTuple):
 
     part: PartId
     batches: list[RowBatch]
+
+
+class _EncodedRows(msgspec.Struct, frozen=True):
+    """Rows for another process: each batch as a stream of Arrow, with the errors of its rows."""
+
+    part: PartId
+    batches: list[tuple[bytes, dict[int, ErrorInfo]]]
+
+
+def encoded_rows(rows: PartRows) -> bytes:
+    """The rows of a part as bytes."""
+    batches = []
+    for batch in rows.batches:
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, batch.columns.schema) as writer:
+            writer.write_batch(batch.columns)
+        errors = {place: error.info() for place, error in batch.errors.items()}
+        batches.append((stream.getvalue().to_pybytes(), errors))
+    return msgspec.msgpack.encode(_EncodedRows(rows.part, batches))
+
+
+def decoded_rows(content: bytes) -> PartRows:
+    """The rows that `encoded_rows` has encoded."""
+    encoded = msgspec.msgpack.decode(content, type=_EncodedRows)
+    batches = []
+    for stream, infos in encoded.batches:
+        errors = {place: InvalidRequest(info.message, param=info.param) for place, info in infos.items()}
+        batches.append(RowBatch(pa.ipc.open_stream(stream).read_next_batch(), errors))
+    return PartRows(encoded.part, batches)
 
 
 def parts_of_file(table: TableReader, manifest: Manifest, file: int, columns: Sequence[str]) -> Iterator[PartRows]:

@@ -40,11 +40,11 @@ def place(router: ScriptedRouter) -> ServicePlace:
 
 
 def read(plan: PartsPlan, *finished: PartId) -> list[dict[str, Any]]:
-    """What the reading of both files gives to the actors; the plan comes to them as to another process."""
+    """What the reading of all files gives to the actors; the plan comes to them as to another process."""
     import pickle
 
     reading = pickle.loads(pickle.dumps(PartReading(plan, frozenset(finished))))
-    return [*reading({FILE: [0, 1]})]
+    return [*reading({FILE: [*range(len(plan.manifest.files))]})]
 
 
 def outcomes(actor: PartActor, read: list[dict[str, Any]]) -> list[PartOutcome]:
@@ -71,6 +71,18 @@ def test_parts_are_read_answered_and_written(router: ScriptedRouter, request_: P
         assert outcomes(actor, read(plan, *plan.manifest.parts())) == []
         assert outcomes(actor, read(plan)) == found  # attempts whose outcomes were lost
         assert not router.submitted()
+
+
+def test_rows_that_cannot_be_read_come_to_the_actors_with_their_errors(router: ScriptedRouter, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,text\n1,fine\n2,too,many\n3,fine\n")
+    options = TableOptions(inputs=[f"{tmp_path}/in.csv"], output=f"{tmp_path}/out/", template="Say: {{ text }}")
+    run = BatchRequest(source=tmp_path / "in.csv", output=tmp_path / "out")
+    request = parts_request(options, run, rows_per_part=10)
+    with request.begun(request.manifest("scripted")) as plan:
+        [found] = outcomes(PartActor(plan, place(router)), read(plan))
+        [reason] = found.record.figures.reasons
+        assert (reason.count, reason.first_line) == (1, 2)
+        assert "has 3 fields, the header 2" in reason.message
 
 
 def test_attempts_at_the_same_part_at_once_write_it_as_one(router: ScriptedRouter, request_: PartsRequest) -> None:

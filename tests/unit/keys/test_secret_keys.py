@@ -23,6 +23,9 @@ RUNS_WHAT_IT_READS = {
 }  # fmt: skip
 OWN_STATE = {
     "cactus_actors/cli/batch_run.py",
+    "cactus_actors/data/parts/part_answers.py",
+    "cactus_actors/ray_data/part_actor.py",
+    "cactus_actors/ray_data/pipeline.py",
     "workers/engine/adapter_table.py",
     "workers/runtime/adapter_sites.py",
     "workers/loading/load_model.py",
