@@ -8,10 +8,8 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-import ray
 from ray._private.state import state as ray_state
 from ray.autoscaler.sdk import request_resources
-from ray.exceptions import RayError
 
 from cactus_actors.placement.interface import NodeStates
 from cactus_actors.process.leaving_node import LeavingNode
@@ -65,13 +63,17 @@ class RayNodes:
         is_closed = False
         while not is_closed:
             is_closed = self._is_closed.wait(INTERVAL_S)
-            with contextlib.suppress(RayError, RuntimeError, OSError):  # the control plane is watched elsewhere
-                self._look()
+            with contextlib.suppress(Exception):  # of a Ray that is ending; the control plane is watched elsewhere
+                if not is_closed:
+                    self._look()
                 self._tell()
 
     def _look(self) -> None:
-        nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+        # ray.nodes() could start another Ray after the end of this one.
+        nodes: list[dict[str, Any]] = ray_state.node_table()  # type: ignore[no-untyped-call]
         alive = {node["NodeID"]: node for node in nodes if node["Alive"]}
+        if not alive:  # Ray's server does not answer
+            return
         self._cpus = {node_id: node["Resources"].get("CPU", 0.0) for node_id, node in alive.items()}
         draining: dict[str, int] = ray_state.get_draining_nodes()
         taken = tuple(self._taken_nodes({it: ends_ms for it, ends_ms in draining.items() if it in alive}, alive))
