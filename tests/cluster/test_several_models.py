@@ -134,6 +134,9 @@ def test_a_cascade_hands_on_what_its_first_model_is_not_sure_of(running: Running
         "tiny",
         ["cactus-sprout", "tiny"],
     )
+    told = httpx.post(f"http://{running.http}/v1/completions", json={**body, "stream": True}, timeout=60).text
+    chunks = [json.loads(line.removeprefix("data: ")) for line in told.split("\n\n")[:-2]]
+    assert {chunk["model"] for chunk in chunks} == {"tiny"}
 
 
 def test_a_second_pass_is_answered_by_the_other_model(running: Running, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ class MessageEvents(Chunks):
 
     kind = "message"
 
-    def __init__(self, request: BodyRequest, *, message_id: str) -> None:
-        super().__init__(request, completion_id=message_id, created=0)
+    def __init__(self, request: BodyRequest, *, message_id: str, is_cascade: bool = False) -> None:
+        super().__init__(request, completion_id=message_id, created=0, is_cascade=is_cascade)
         self._message_id = message_id
         self._splitter: CallSplitter | None = None
         self._block = ""  # the kind of the open one

@@ -22,6 +22,11 @@ class OllamaAnswer:
     def __init__(self, asked: BodyRequest, *, is_chat: bool) -> None:
         self._asked = asked
         self._is_chat = is_chat
+        self._model = asked.model or ""
+
+    def note_model(self, model: str | None) -> None:
+        """Let later pieces name the model that answers, if it is the cloud's or a cascade's."""
+        self._model = model or self._model
 
     def whole(self, result: Result) -> dict[str, Any]:
         """The body of an answer that was not streamed."""
@@ -31,7 +36,7 @@ class OllamaAnswer:
     def part(self, text: str, thinking: str = "", calls: list[dict[str, Any]] | None = None) -> dict[str, Any]:
         """A piece of the answer."""
         more = ({"thinking": thinking} if thinking else {}) | ({"tool_calls": calls} if calls else {})
-        head = {"model": self._asked.model or "", "created_at": now_text()}
+        head = {"model": self._model, "created_at": now_text()}
         if self._is_chat:
             return {**head, "message": {"role": "assistant", "content": text, **more}, "done": False}
         return {**head, "response": text, **more, "done": False}
@@ -72,6 +77,7 @@ class OllamaLines:
 
     def delta(self, choice: int, delta: Delta) -> list[dict[str, Any]]:  # noqa: ARG002
         """The new text and reasoning, if there is any."""
+        self._answer.note_model(delta.model)
         text = delta.text if self._splitter is None else _texts(self._splitter.feed(delta.text))
         return [self._answer.part(text, delta.reasoning_content)] if text or delta.reasoning_content else []
 

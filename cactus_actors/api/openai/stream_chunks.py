@@ -22,7 +22,8 @@ class Chunks(ABC):
     """The chunks of one request, whose choices may interleave.
 
     For each choice: `accepted` first, `delta` for each delta in order, `finished` last; `usage` when all have
-    finished. Each may return any number of chunks.
+    finished. Each may return any number of chunks. With `is_cascade`, the request names a cascade, and the chunks name
+    the model of it that answers.
     """
 
     kind: str
@@ -34,8 +35,10 @@ class Chunks(ABC):
         completion_id: str,
         created: int,
         system_fingerprint: str | None = None,
+        is_cascade: bool = False,
     ) -> None:
         self._request = request
+        self._is_cascade = is_cascade
         self._completion_id = completion_id
         self._head = {"id": completion_id, "object": self.kind, "created": created}
         self._tail: dict[str, Any] = {"model": request.model or ""}
@@ -49,11 +52,12 @@ class Chunks(ABC):
     def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
         """The chunks for the acceptance of that choice's job.
 
-        The first chunk of a choice that may be handed off is held back until its model is known.
+        The first chunk of a choice that may be answered by another model is held back until its model is known.
         """
         self._held[choice] = accepted
         options = self._request.submits[choice].options
-        return [] if options.cloud_handoff_threshold or options.max_entropy else self._begin(choice)
+        may_leave = self._is_cascade or options.cloud_handoff_threshold or options.max_entropy
+        return [] if may_leave else self._begin(choice)
 
     def delta(self, choice: int, delta: Delta) -> list[Chunk]:
         """The chunks for a new delta of that choice."""
@@ -62,7 +66,7 @@ class Chunks(ABC):
 
     def finished(self, choice: int, result: Result) -> list[Chunk]:
         """The chunks for the end of a choice: those held back, and the one with its finish reason."""
-        self._note_model(result.model if result.cloud_handoff else None)
+        self._note_model(result.model if result.cloud_handoff or self._is_cascade else None)
         self._results[choice] = result
         return [*self._begin(choice), *self._last(choice, result)]
 
@@ -75,7 +79,7 @@ class Chunks(ABC):
         return [chunk | extensions_of(self._request, results[0]) if len(results) == 1 else chunk]
 
     def _note_model(self, model: str | None) -> None:
-        """Let later chunks name the model of the cloud, if one answers, without a fingerprint."""
+        """Let later chunks name the model that answers, if it is the cloud's or a cascade's, without a fingerprint."""
         if model is not None:
             self._tail["model"] = model
             self._tail.pop("system_fingerprint", None)
@@ -253,8 +257,19 @@ class ChatChunks(Chunks):
 
 
 def chunks_of(
-    request: BodyRequest, *, completion_id: str, created: int, system_fingerprint: str | None = None
+    request: BodyRequest,
+    *,
+    completion_id: str,
+    created: int,
+    system_fingerprint: str | None = None,
+    is_cascade: bool = False,
 ) -> Chunks:
-    """The chunks of the endpoint of `request`; arguments as for `completion_body`."""
+    """The chunks of the endpoint of `request`; arguments as for `Chunks` and `completion_body`."""
     make = ChatChunks if request.endpoint == "chat" else TextChunks
-    return make(request, completion_id=completion_id, created=created, system_fingerprint=system_fingerprint)
+    return make(
+        request,
+        completion_id=completion_id,
+        created=created,
+        system_fingerprint=system_fingerprint,
+        is_cascade=is_cascade,
+    )

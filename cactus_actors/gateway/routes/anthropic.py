@@ -36,7 +36,8 @@ async def messages(request: HttpRequest) -> ASGIResponse:
     jobs = await read_jobs(gateway, request, identity, convert)
     message_id = f"msg_{identity.request_id}"
     if jobs.asked.stream:
-        events = MessageEvents(jobs.asked, message_id=message_id)
+        is_cascade = settings.cascade.is_named_by(jobs.asked.model)
+        events = MessageEvents(jobs.asked, message_id=message_id, is_cascade=is_cascade)
         return await streamed_answer(
             gateway, request, identity, jobs.submits, events, names=jobs.names, form=ANTHROPIC_STREAM
         )

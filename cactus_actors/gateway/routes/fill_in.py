@@ -34,7 +34,8 @@ async def fill_in(request: HttpRequest) -> ASGIResponse:
     written: dict[str, Any] = {"completion_id": f"cmpl-{identity.request_id}", "created": int(time.time())}
     if jobs.asked.stream:
         fingerprint = gateway.fingerprint_of(jobs.asked.model)
-        chunks = chunks_of(jobs.asked, **written, system_fingerprint=fingerprint)
+        is_cascade = gateway.settings.cascade.is_named_by(jobs.asked.model)
+        chunks = chunks_of(jobs.asked, **written, system_fingerprint=fingerprint, is_cascade=is_cascade)
         return await streamed_answer(gateway, request, identity, jobs.submits, chunks, names=jobs.names)
 
     def render(results: Sequence[Result]) -> dict[str, Any]:

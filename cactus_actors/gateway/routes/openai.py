@@ -54,7 +54,13 @@ async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest]
         # llama.cpp's text chunks have no fingerprint
         is_llama_cpp = asked.endpoint == "completion" and asked.submits[0].profile == "llamacpp"
         fingerprint = None if is_llama_cpp else gateway.fingerprint_of(asked.model)
-        chunks = chunks_of(asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint)
+        chunks = chunks_of(
+            asked,
+            completion_id=completion_id,
+            created=created,
+            system_fingerprint=fingerprint,
+            is_cascade=gateway.settings.cascade.is_named_by(asked.model),
+        )
         return await streamed_answer(gateway, request, identity, jobs.submits, chunks, names=jobs.names)
 
     def render(results: Sequence[Result]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from cactus_actors.api.anthropic import MessageEvents
+from cactus_actors.api.ollama import OllamaAnswer, OllamaLines
 from cactus_actors.api.openai import BodyRequest, Chunks, chunks_of, completion_body
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.options import Options
@@ -116,6 +118,25 @@ def test_chunks_of_a_job_that_may_be_handed_off_begin_with_its_first_token() -> 
     chunks = make_chunks(options=Options(cloud_handoff_threshold=0.5))
     chunks.accepted(0, accepted())
     assert contents(chunks.finished(0, Result())) == [{"role": "assistant", "content": ""}, {}]
+
+
+def test_each_chunk_of_a_cascade_s_answer_names_the_model_that_gave_it() -> None:
+    for endpoint in ("chat", "completion"):
+        request = make_request(endpoint, include_usage=True)
+        chunks = chunks_of(request, completion_id="cmpl-123", created=17, is_cascade=True)
+        written = chunks.accepted(0, accepted(prompt_text="Once")) + chunks.delta(0, delta("Hi", model="small"))
+        written += chunks.finished(0, Result(model="small")) + chunks.usage()
+        assert {chunk["model"] for chunk in written} == {"small"}
+    events = MessageEvents(make_request(), message_id="msg_1", is_cascade=True)
+    assert events.accepted(0, accepted()) == []
+    start, *_ = events.finished(0, Result(model="small"))
+    assert start["message"]["model"] == "small"
+
+
+def test_lines_of_ollama_s_format_name_the_model_once_it_is_known() -> None:
+    lines = OllamaLines(request := make_request(), OllamaAnswer(request, is_chat=True))
+    written = lines.accepted(0, accepted(prompt_text="Once")) + lines.delta(0, delta("Hi", model="small"))
+    assert [line["model"] for line in written] == ["m", "small"]
 
 
 def test_the_last_chunk_names_the_matched_stop_string() -> None:
