@@ -191,12 +191,36 @@ def calibrate(
         _print(calibration, target, as_json=as_json)
     else:
         _print_bound(calibration, BoundReport.of(answered[0], bound), bound, as_json=as_json)
-    if probe is not None:
-        _write_fit("probe", calibration.probe, probe)
-    if probability is not None:
-        _write_fit("probability", calibration.probability, probability)
-    if prompt_probe is not None:
-        _write_fit("probe of prompts", calibration.prompt_probe, prompt_probe)
+    for file, fit, kind in (
+        (probe, calibration.probe, _PROBE),
+        (probability, calibration.probability, _PROBABILITY),
+        (prompt_probe, calibration.prompt_probe, _PROMPT_PROBE_OF_TWO if second else _PROMPT_PROBE),
+    ):
+        if file is not None:
+            _write_fit(kind, fit, file)
+            typer.echo(_use_of(kind, file), err=as_json)
+
+
+class _FitKind(NamedTuple):
+    """A kind of fit, the setting that names its file, the one that uses it, and the two classes that it separates."""
+
+    noun: str
+    setting: str
+    use: str
+    classes: tuple[str, str] = ("right", "wrong answers")
+
+
+_PROBE = _FitKind("probe", "probe_file", 'confidence_signal = "probe"')
+_PROBABILITY = _FitKind("probability", "probability_file", 'confidence_signal = "probability"')
+_PROMPT_PROBE = _FitKind("probe of prompts", "prompt_probe_file", 'gate = "prompt"')
+_PROMPT_PROBE_OF_TWO = _PROMPT_PROBE._replace(
+    classes=("questions that are answered wrong here and right by --second", "others")
+)
+
+
+def _use_of(kind: _FitKind, file: Path) -> str:
+    """That a fit was written, and the settings with which a service uses it."""
+    return f'The new {kind.noun} is in {file}. In cactus.toml:\n  [handoff]\n  {kind.use}\n  {kind.setting} = "{file}"'
 
 
 class _Asked(NamedTuple):
@@ -268,7 +292,7 @@ def _check_output(path: Path) -> None:
         raise ConfigurationInvalid(f"{path}: there is no directory {path.parent}")
 
 
-def _write_fit(noun: str, fit: Probe | Probability | PromptProbe | None, path: Path) -> None:
+def _write_fit(kind: _FitKind, fit: Probe | Probability | PromptProbe | None, path: Path) -> None:
     import msgspec
 
     from cactus_actors.batch.batch_errors import naming_file
@@ -276,8 +300,9 @@ def _write_fit(noun: str, fit: Probe | Probability | PromptProbe | None, path: P
     from cactus_actors.protocol.errors import ConfigurationInvalid
 
     if fit is None:
+        one, other = kind.classes
         raise ConfigurationInvalid(
-            f"no {noun} was fitted: at least {MIN_EACH} right and {MIN_EACH} wrong answers are needed"
+            f"no {kind.noun} was fitted: at least {MIN_EACH} {one} and {MIN_EACH} {other} are needed"
         )
     with naming_file(path, ConfigurationInvalid):
         path.write_bytes(msgspec.json.format(msgspec.json.encode(fit)) + b"\n")

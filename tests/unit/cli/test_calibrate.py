@@ -14,7 +14,7 @@ import typer.testing
 from cactus_actors.models.confidence_fits import read_probability, read_probe
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.messages import Finished, Submit
-from cactus_actors.protocol.results import Measures
+from cactus_actors.protocol.results import GateInputs, Measures
 from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 from tests.support.router.two_models import of_two_models
 
@@ -68,6 +68,10 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     probability = read_probability(tmp_path / "probability.json")
     assert (probability.signal, probability(0.0) < 0.1, probability(1.0) > 0.9) == ("entropy", True, True)
     assert any(line.startswith("new probability 1.000 ") for line in table)
+    told = (
+        'In cactus.toml:\n  [handoff]\n  confidence_signal = "probability"\n  probability_file = "probability.json"\n'
+    )
+    assert result.stdout.endswith(told)
     assert table[table.index("Expected calibration error (ECE) of the probabilities:") + 1].startswith("  new prob")
     submits = router.received_of(Submit)
     assert {(submit.options.allow_cloud, submit.options.temperature) for submit in submits} == {(False, 0.0)}
@@ -255,3 +259,22 @@ def test_calibrate_prints_its_table_although_a_probe_needs_more_answers(
             cactus("calibrate", "data.jsonl", "--probe", "probe.json")
     assert printed[0].startswith("1 answer, ")
     assert not (tmp_path / "probe.json").exists()
+
+
+def test_a_probe_of_prompts_for_two_services_says_which_questions_are_missing(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = GateInputs(
+        entropies=[0.1], logprobs=[-0.1], first_gate_tokens=1, commit_tokens=1, prompt_states={1: bytes(8)}
+    )
+    finish = ScriptedJob.finish
+    monkeypatch.setattr(
+        ScriptedJob, "finish", lambda job, **changes: finish(job, measures=Measures(gate_inputs=seen), **changes)
+    )
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "1", "contains": "w4"}))
+    needed = "at least 10 questions that are answered wrong here and right by --second and 10 others are needed"
+    with pytest.raises(ConfigurationInvalid, match=f"no probe of prompts was fitted: {needed}"):
+        cactus("calibrate", "data.jsonl", "--prompt-probe", "prompt.json", "--second", router.endpoint)
