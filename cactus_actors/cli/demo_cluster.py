@@ -36,6 +36,9 @@ def show_on_cluster(config: ServeConfig, output: Path, before: DemoSummary, cons
     num_workers = max(2, worker_range(config.workers).low)
     with activity(console, "starting a private Ray cluster of two nodes"):
         cluster = PrivateCluster(num_workers, state_dir, console.print)
+    console.print(
+        "One of them is killed on purpose at the first answer. Ray then reports that its raylet is terminated."
+    )
     with cluster:
         on_ray = msgspec.structs.replace(config, workers=num_workers, ray_address=cluster.address)
         with running(on_ray, console) as endpoints:

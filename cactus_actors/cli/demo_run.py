@@ -120,6 +120,8 @@ async def run_prompt_file(
             request = BatchRequest(source=prompts, output=output, options=OPTIONS, overwrite=True)
             await run_batch(request, client, observe)
             tally.seconds = time.monotonic() - started
+    if not console.is_terminal:
+        console.line()  # Live ends the last line of a terminal only
     return tally
 
 

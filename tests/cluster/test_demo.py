@@ -59,7 +59,9 @@ def test_both_parts_have_the_same_tokens_although_a_node_is_killed(
     wait_for_nothing({demo.pid}, NOTHING_WITHIN_S)
     told = said(tmp_path)
     assert "2 workers on 2 nodes; the node of worker-" in told
+    assert "killed on purpose" in told
     assert "[state-dump]" not in told
+    assert all(line.startswith("Ray: ") for line in told.splitlines() if "Ray: (" in line)
     end = r"^\d+ answers continued on the other node; all 40 have the same tokens as without Ray$"
     assert re.search(end, told, re.M)
     for name in ("results.jsonl", "results-cluster.jsonl"):
