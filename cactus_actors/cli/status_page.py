@@ -26,7 +26,7 @@ _LEFT: dict[str, Callable[[WorkerStatus], str]] = {
     "pid": lambda worker: str(worker.pid),
     "weights": lambda worker: worker.weights,
     "kernels": lambda worker: worker.kernels and f"{worker.kernels} x{worker.threads}",
-    "state": lambda worker: worker.state,
+    "state": lambda worker: worker.unavailable if worker.unavailable and worker.state == "ready" else worker.state,
 }
 _RIGHT: dict[str, Callable[[WorkerStatus], str]] = {
     "running": lambda worker: str(worker.num_running),
@@ -151,8 +151,9 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
             yield "", _scaling_of(model.scaling)
     for node in answer.leaving_nodes:
         yield "drained", drained_node(node)
-    for memory in dict.fromkeys(_cache_of(worker) for worker in answer.workers if worker.block_bytes):
-        yield "cache", memory
+    caches = dict.fromkeys((worker.model, _cache_of(worker)) for worker in answer.workers if worker.block_bytes)
+    for name, memory in caches:
+        yield "cache", f"{name}: {memory}" if answer.models else memory
     encoded = sum(worker.encoded_pictures for worker in answer.workers)
     cached = sum(worker.cached_pictures for worker in answer.workers)
     if encoded or cached:

@@ -23,6 +23,7 @@ from cactus_actors.protocol.messages import Status
 from cactus_actors.protocol.scaling_status import ScalingStatus
 from cactus_actors.protocol.service_status import WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter, until
+from tests.support.router.two_models import of_two_models
 
 HEADINGS = "worker kind node pid weights kernels state running slots blocks tokens cached drafts seen"
 
@@ -209,6 +210,16 @@ def test_the_memory_of_the_caches_is_shown_once(router: ScriptedRouter, num_stat
     workers = [worker, msgspec.structs.replace(worker, worker_id="b"), worker_named("old")]
     status = msgspec.structs.replace(router.status(""), workers=workers)
     assert [fact for label, fact in facts_of(status) if label == "cache"] == [told]
+    small, large = (msgspec.structs.replace(worker, model=name) for name in ("small", "large"))
+    several = msgspec.structs.replace(of_two_models(status), workers=[small, small, large])
+    assert [fact for label, fact in facts_of(several) if label == "cache"] == [f"small: {told}", f"large: {told}"]
+
+
+def test_a_cloud_worker_that_takes_no_jobs_has_the_reason_as_its_state(router: ScriptedRouter) -> None:
+    cloud = msgspec.structs.replace(worker_named("cloud"), kind="cloud", unavailable="no key")
+    told = page(msgspec.structs.replace(router.status(""), workers=[cloud]), 300)[-1]
+    assert " no key " in told
+    assert " ready " not in told
 
 
 def test_pictures_are_counted_over_all_workers_where_there_are_some(router: ScriptedRouter) -> None:
