@@ -33,7 +33,7 @@ from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.options import ProfileName
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
-from cactus_actors.setting_types import DayOrLess, Duration, HourOrLess, Positive, about
+from cactus_actors.setting_types import DayOrLess, Duration, HourOrLess, Positive, TokenCount, about
 
 LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
@@ -292,7 +292,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     max_sequences: Annotated[Positive, about("Sequences that a worker runs at once.")] = 16
     token_budget: Annotated[Positive, about("Largest number of tokens that a worker computes in one step.")] = 256
-    cache_tokens: Annotated[Positive, about("Size of a worker's KV cache, in tokens.")] = 32_768
+    cache_tokens: Annotated[TokenCount, about("Size of a worker's KV cache, in tokens.")] = 32_768
     cache_bytes: Annotated[
         Positive | None,
         about("Memory of a worker's cache, keys, values and recurrent states together; replaces `cache_tokens`."),

@@ -12,7 +12,7 @@ from msgspec import Meta
 from cactus_actors.config_scaling import WorkerCount, WorkerRange
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
-from cactus_actors.setting_types import DayOrLess, Positive, about
+from cactus_actors.setting_types import DayOrLess, Positive, TokenCount, about
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
@@ -66,7 +66,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     threads: Annotated[Positive | None, about("Threads of each worker.")] = None
     max_sequences: Annotated[Positive | None, about("Sequences that a worker runs at once.")] = None
     token_budget: Annotated[Positive | None, about("Largest number of tokens in a step.")] = None
-    cache_tokens: Annotated[Positive | None, about("Size of a worker's KV cache, in tokens.")] = None
+    cache_tokens: Annotated[TokenCount | None, about("Size of a worker's KV cache, in tokens.")] = None
     cache_bytes: Annotated[Positive | None, about("Memory of a worker's cache; replaces `cache_tokens`.")] = None
     checkpoints: Annotated[Annotated[int, Meta(ge=0)] | None, about("Recurrent states for cached prefixes.")] = None
     checkpoint_tokens: Annotated[Positive | None, about("Tokens from one kept recurrent state to the next.")] = None

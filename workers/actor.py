@@ -23,7 +23,7 @@ from cactus_actors.models.pooling import pooling_of
 from cactus_actors.process.cpu_cores import pin_threads
 from cactus_actors.process.health import WorkerHealth
 from cactus_actors.process.node_id import node_id
-from cactus_actors.protocol.errors import InvalidMessage
+from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidMessage
 from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.worker_messages import Hello
 from cactus_actors.text import TextModel, load_text_model
@@ -92,16 +92,19 @@ def load_engine_from(
         drafts=settings.draft_head,
         on_progress=on_packed,
     )
-    engine = Engine(
-        model,
-        TextOptions(
-            text.tokenizer,
-            text.eos_ids,
-            new_constraint=Matchers(text.tokenizer, text.eos_ids),
-            pooling=pooling_of(path),
-        ),
-        limits_of(settings, model.cache_cost(settings.block_size)),
+    options = TextOptions(
+        text.tokenizer,
+        text.eos_ids,
+        new_constraint=Matchers(text.tokenizer, text.eos_ids),
+        pooling=pooling_of(path),
     )
+    try:
+        engine = Engine(model, options, limits_of(settings, model.cache_cost(settings.block_size)))
+    except MemoryError as error:
+        model.close()
+        raise ConfigurationInvalid(
+            f"the cache does not fit this machine ({error}): lower cache_tokens or cache_bytes", param="cache_tokens"
+        ) from None
     return LoadedEngine(engine, model, text.fingerprint, adapter_loader(path, mmproj, model))
 
 

@@ -13,6 +13,7 @@ from cactus_actors.cli.shared_options import FIRST_ANSWER_S, AsJson, Endpoint, K
 from cactus_actors.cli.status_page import num_local, status_page, workers_summary
 from cactus_actors.cli.terminal import counted, print_json, wide_console
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.config_scaling import MAX_WORKERS
 from cactus_actors.protocol.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def _worker_count(text: str) -> str:
         raise typer.BadParameter(f"there is no option {text}")
     if text != "auto" and not text.isdecimal():
         raise typer.BadParameter(f"give a number of workers, 0 or more, or auto, not {text}")
+    if text != "auto" and (len(text) > 4 or int(text) > MAX_WORKERS):  # int refuses thousands of digits
+        raise typer.BadParameter(f"a model has at most {MAX_WORKERS} workers, not {text:.40}")
     return text
 
 

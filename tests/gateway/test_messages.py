@@ -84,6 +84,30 @@ def test_a_stream_continues_after_an_event_in_another_connection(
     assert [line for line in frames if '"message_stop"' in line] == frames[-1:]
 
 
+def test_a_reader_that_has_the_first_event_alone_gets_it_once(http: httpx.Client, service: FakeWorkerService) -> None:
+    headers = {"idempotency-key": "a message of which the start was read"}
+    for path, first in (("/v1/messages", "message_start"), ("/v1/chat/completions", '"role"')):
+        body = BODY | {"stream": True}
+        named = headers | {"idempotency-key": headers["idempotency-key"] + path}
+        frames = http.post(path, json=body, headers=named).text.split("\n\n")
+        assert first in frames[0]
+        [position] = [line.removeprefix("id: ") for line in frames[0].split("\n") if line.startswith("id: ")]
+        rest = http.post(path, json=body, headers={**named, "last-event-id": position}).text.split("\n\n")
+        assert first not in "".join(rest)
+        assert text_of(frames) == text_of(rest) == "".join(STORY)
+
+
+def text_of(frames: list[str]) -> str:
+    """The text of the events of either form."""
+    texts = []
+    for frame in frames:
+        [*data] = [json.loads(line[6:]) for line in frame.split("\n") if line.startswith("data: {")]
+        for one in data:
+            delta = one.get("delta") or one.get("choices", [{}])[0].get("delta", {})
+            texts.append(delta.get("text") or delta.get("content") or "")
+    return "".join(texts)
+
+
 def test_tokens_are_counted_as_the_answer_counts_them(http: httpx.Client, service: FakeWorkerService) -> None:
     num_dispatches = len(service.worker.dispatches)
     counted = http.post("/v1/messages/count_tokens", json={"model": "m", "messages": BODY["messages"]})

@@ -145,8 +145,8 @@ def read_peft(directory: Path, modules: AdapterModules) -> AdapterWeights:
             raise invalid(file.path, f"{module!r} is not one of the target_modules of {CONFIG_NAME}")
         down, up = (_read(file, module, matrix) for matrix in "AB")
         rank = config.rank_of(module)
-        if len(down) != rank:
-            raise invalid(file.path, f"{module!r} has the rank {len(down)}, {CONFIG_NAME} says {rank}")
+        if down.ndim != 2 or len(down) != rank:
+            raise invalid(file.path, f"{module!r} has the shape {down.shape}, {CONFIG_NAME} says the rank {rank}")
         builder.add(module, modules.parts_of(module), down, up, config.scale_of(module))
     if config.is_for_all_layers:
         for name in modules.shapes.keys() - builder.weights.keys() - modules.routers:

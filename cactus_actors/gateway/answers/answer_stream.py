@@ -145,7 +145,8 @@ class AnswerStream:
         match stream_event.content:
             case Accepted() as accepted:
                 chunks = self._chunks.accepted(choice, accepted)
-                return self._events(chunks) if seen.num_items == 0 and not seen.is_ended else []
+                place.is_begun = bool(chunks)
+                return [] if seen.is_begun else self._events(chunks)
             case Delta() as delta:
                 self._observe(len(delta.token_ids))
                 before, after = seen.halves(delta, place)

@@ -12,7 +12,7 @@ from cactus_actors.gateway.http.request_ids import read_request_id
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta
 
-_POSITION = r"[0-9]{1,9}\.[0-9]{1,9}(?:\.[0-9]{1,9})?e?"
+_POSITION = r"[0-9]{1,9}\.[0-9]{1,9}(?:\.[0-9]{1,9})?[be]?"
 _EVENT_ID = re.compile(rf"([0-9a-f]{{24}}):({_POSITION}(?:_{_POSITION}){{0,1023}})", re.ASCII)
 
 
@@ -20,12 +20,13 @@ _EVENT_ID = re.compile(rf"([0-9a-f]{{24}}):({_POSITION}(?:_{_POSITION}){{0,1023}
 class StreamPosition:
     """Position in one choice: items of its stream, characters of its answer and of its reasoning.
 
-    `is_ended` says that its end was sent.
+    `is_begun` says that what comes before its first item was sent, `is_ended` that its end was.
     """
 
     num_items: int = 0
     num_characters: int = 0
     num_reasoning_characters: int = 0
+    is_begun: bool = False
     is_ended: bool = False
 
     def advance(self, delta: Delta) -> None:
@@ -36,7 +37,8 @@ class StreamPosition:
 
     def __str__(self) -> str:
         reasoned = f".{self.num_reasoning_characters}" if self.num_reasoning_characters else ""
-        return f"{self.num_items}.{self.num_characters}{reasoned}{'e' if self.is_ended else ''}"
+        mark = "e" if self.is_ended else "b" if self.is_begun and not self.num_items else ""
+        return f"{self.num_items}.{self.num_characters}{reasoned}{mark}"
 
     def halves(self, delta: Delta, of_delta: StreamPosition) -> tuple[Delta | None, Delta | None]:
         """The parts of a delta before and after this position; `of_delta` is the delta's start."""
@@ -88,5 +90,6 @@ def read_event_id(text: str, tenant: Tenant) -> tuple[str, list[StreamPosition]]
 
 
 def _position(written: str) -> StreamPosition:
-    items, characters, *reasoned = [int(count) for count in written.rstrip("e").split(".")]
-    return StreamPosition(items, characters, sum(reasoned), is_ended=written.endswith("e"))
+    items, characters, *reasoned = [int(count) for count in written.rstrip("be").split(".")]
+    is_begun = items > 0 or not written[-1].isdigit()
+    return StreamPosition(items, characters, sum(reasoned), is_begun=is_begun, is_ended=written.endswith("e"))

@@ -112,7 +112,7 @@ def test_patterns_set_rank_and_alpha_of_some_modules(tmp_path: Path, weights: Ad
         ({"init_lora_weights": "pissa"}, "init_lora_weights 'pissa'"),
         ({"use_new_idea": True}, "use_new_idea True"),
         ({"r": 0}, "r is 0"),
-        ({"r": 8}, "has the rank 4, adapter_config.json says 8"),
+        ({"r": 8}, "adapter_config.json says the rank 8"),
         ({"lora_alpha": 0}, "lora_alpha 0 is not supported"),
         ({"alpha_pattern": {"q_proj": 1e300}}, "values that are not finite"),
         ({"lora_alpha": "4"}, "lora_alpha must be a finite number"),
