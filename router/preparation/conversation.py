@@ -11,7 +11,7 @@ from cactus_actors.protocol.content_part import ContentPart
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.router.preparation.length_limits import check_length
-from cactus_actors.router.preparation.picture_content import PictureSource, picture_content
+from cactus_actors.router.preparation.picture_content import PICTURE_TYPES, PictureSource, picture_content
 from cactus_actors.router.preparation.prompt_model import PromptModel
 
 SAFETY = (
@@ -84,7 +84,7 @@ def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMess
     """The message with its parts joined; only an assistant's may have reasoning."""
     path = f"messages[{place}].content"
     if message.images:
-        raise _unread("images", f"messages[{place}].images", model)
+        raise _unread("pictures", f"messages[{place}].images", model)
     reasoning = message.reasoning_content if message.role == "assistant" else None
     if not isinstance(message.content, list):
         return msgspec.structs.replace(message, reasoning_content=reasoning)
@@ -98,7 +98,8 @@ def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMess
 
 def _text_of(part: ContentPart, path: str, model: PromptModel) -> str:
     if part.type != "text":
-        raise _unread(f"content of type {part.type[:40]!r}", path, model)
+        what = "pictures" if part.type in PICTURE_TYPES else f"content of type {part.type[:40]!r}"
+        raise _unread(what, path, model)
     if part.text is None:
         raise InvalidRequest("a part of type text needs a text", param=path)
     return part.text

@@ -32,7 +32,7 @@ def media_prompt(
 ) -> MediaPrompt:
     """The prompt with `images` at its markers; raises InvalidRequest and its kinds, as `request_pictures` does."""
     if model.pictures is None:
-        raise NotSupported(f"{model.name} is a text model: images cannot be read", param="images")
+        raise NotSupported(f"{model.name} is a text model: pictures cannot be read", param="images")
     if not isinstance(prompt, str):
         raise InvalidRequest(f"pictures go with a prompt of text that has {MARKER} in their places", param="images")
     check_length(prompt, "prompt", model)

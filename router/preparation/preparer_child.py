@@ -33,6 +33,7 @@ from cactus_actors.router.preparation.preparer_frames import (
     receive,
     send,
 )
+from cactus_actors.router.preparation.request_pictures import check_sees
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text import load_text_model
 from cactus_actors.vision.picture_reader import PictureReader
@@ -93,6 +94,7 @@ def main() -> None:
 
     def prepare_one(request: PreparerRequest, frames: Sequence[bytes]) -> PreparedRequest:
         def prepare_for(name: str, submit: Submit, sources: Sequence[Source] | None) -> PreparedRequest:
+            check_sees(submit, name, models)
             keeps, tenant = settings.keeps_pictures, request.tenant
             contents = PictureContents(reader, frames, keeps=keeps, cache=cache, tenant=tenant)
             return prepare_with_documents(submit, sources, models[name], finds[name], contents)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from cactus_actors.protocol.errors import ContextExceeded, MediaInvalid, MediaNotAllowed, MediaTooLarge
+from cactus_actors.protocol.errors import ContextExceeded, MediaInvalid, MediaNotAllowed, MediaTooLarge, NotSupported
+from cactus_actors.protocol.messages import Submit
 from cactus_actors.router.preparation.picture_cache import CachedPicture
-from cactus_actors.router.preparation.picture_content import PictureSource
+from cactus_actors.router.preparation.picture_content import PictureSource, sources_of
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.vision.picture_limits import LIMITS, PictureLimits
@@ -54,6 +55,17 @@ def request_pictures(
             )
         pictures.append(processed)
     return pictures
+
+
+def check_sees(submit: Submit, name: str, models: Mapping[str, PromptModel]) -> None:
+    """Raise NotSupported, with the models that see, for pictures that `name` of several models cannot read."""
+    if len(models) == 1 or models[name].pictures is not None:
+        return
+    first = next(sources_of(submit), None)
+    if first is not None:
+        seeing = [other for other, model in models.items() if model.pictures is not None]
+        hint = f"; models of this service that read them: {', '.join(seeing)}" if seeing else ""
+        raise NotSupported(f"{name} is a text model: pictures cannot be read{hint}", param=first.param)
 
 
 def _prepared(content: bytes, max_pixels: int, processor: PictureProcessor) -> CachedPicture:

@@ -25,6 +25,7 @@ from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.preparation.request_pictures import check_sees
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.queue_load import load_of_request
 from cactus_actors.text import load_text_model
@@ -201,8 +202,21 @@ def test_other_content_parts_are_refused(
 
 def test_a_text_model_refuses_pictures_by_its_name() -> None:
     model = load_text_model(resolve_model("cactus-sprout"))
-    with pytest.raises(NotSupported, match="cactus-sprout is a text model: content of type 'image_url' cannot be read"):
+    with pytest.raises(NotSupported, match="cactus-sprout is a text model: pictures cannot be read"):
         prepared(model, user(part(url(9, 9))))
+
+
+def test_a_text_model_among_several_names_those_that_read_pictures(model: TextModel) -> None:
+    blind = load_text_model(resolve_model("cactus-sprout"))
+    asked, plain = (Submit(job_id=job_id(1), messages=[user(one)]) for one in (part(url(9, 9)), text("hello")))
+    models = {"small": blind, "seeing": model}
+    told = "small is a text model: pictures cannot be read; models of this service that read them: seeing$"
+    with pytest.raises(NotSupported, match=told):
+        check_sees(asked, "small", models)
+    with pytest.raises(NotSupported, match=r"pictures cannot be read$"):
+        check_sees(asked, "small", {"small": blind, "other": blind})
+    for request, name in ((plain, "small"), (asked, "seeing")):
+        check_sees(request, name, models)
 
 
 @pytest.mark.parametrize(
