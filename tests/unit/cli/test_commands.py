@@ -92,7 +92,7 @@ def test_help_shows_flags_values_ranges_and_defaults(cactus: Callable[..., typer
         ("complete hi --temperature hot", "'--temperature': it must be a number"),
         ("calibrate x --precision 2", "'--precision': it must be a number, 0 to 1"),
         ("keys new bob --role boss", "'--role': it must be one of client, worker, operator"),
-        ("scale 999999999999999999999", "a model has at most 256 workers"),
+        ("scale 999999999999999999999", "'N|auto': a model has at most 256 workers"),
         ("scale many", "'N|auto': give a number of workers, 0 or more, or auto, not many"),
     ],
 )
