@@ -68,7 +68,7 @@ def test_media_is_refused_and_nothing_is_fetched(service: FakeWorkerService, htt
                 error = refused.json()["error"]
                 assert error["type"] == "not_supported_error"
                 assert error["param"].startswith("messages[0].content")
-                assert kind in error["message"]
+                assert ("pictures" if "image" in kind else kind) in error["message"]
                 assert len(error["message"]) < 500
     finally:
         is_watched = False

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from msgspec import inspect as types
 
+from cactus_actors.protocol.confidence import Probability
+
 EXTREME_INTEGERS = (0, 1, -1, 2, 7, 255, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, -(2**63), 2**64 - 1)
 HUGE_INTEGERS = (2**64, 10**30, 10**400, -(10**400))
 ODD_TEXTS = ("", " ", "\0", "a" * 5000, "\u2028", "é" * 40, "😀", "../../etc/passwd", "%s{}{{", "<|im_end|>")
@@ -51,6 +53,14 @@ def of_type(wanted: Any) -> SearchStrategy[Any]:
     return _of(types.type_info(wanted), {})
 
 
+@st.composite
+def probability_fits(draw: st.DrawFn) -> Probability:
+    """Rising scores, and probabilities that do not fall: the struct refuses others."""
+    scores = draw(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=3, unique=True))
+    probabilities = draw(st.lists(st.floats(0, 1), min_size=len(scores), max_size=len(scores)))
+    return Probability(signal="entropy", scores=sorted(scores), probabilities=sorted(probabilities))
+
+
 def _of(info: types.Type, known: dict[Any, SearchStrategy[Any]]) -> SearchStrategy[Any]:
     match info:
         case types.NoneType():
@@ -79,6 +89,8 @@ def _of(info: types.Type, known: dict[Any, SearchStrategy[Any]]) -> SearchStrate
             return st.tuples(*(_of(item, known) for item in items))
         case types.DictType(key, value):
             return st.dictionaries(_of(key, known), _of(value, known), max_size=3)
+        case types.StructType(cls) if cls is Probability:
+            return probability_fits()
         case types.StructType(cls):
             if cls not in known:
                 known[cls] = st.deferred(lambda: _struct(info, known))

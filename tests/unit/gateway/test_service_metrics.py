@@ -51,6 +51,7 @@ def make_status(numbers: Any) -> Status:
         worker_id="w",
         kind="local",
         node="here",
+        node_id="",
         pid=1,
         threads=1,
         kernels="",
