@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from cactus_actors.protocol.errors import CactusError, ServerFailure
+from cactus_actors.protocol.errors import CactusError, Overloaded, ServerFailure
 from cactus_actors.router.effects import PrepareRequest
 from cactus_actors.router.preparation.preparer import Preparer
 from cactus_actors.router.state.prepared_request import PreparedRequest
@@ -20,13 +21,15 @@ class PoolTiming:
     """A request that takes longer than `slow_s` is slow, and its user counts as slow for `slow_for_s`.
 
     The spare preparer checks every `check_s` seconds whether the main one is blocked, and rests after
-    `rest_after_s` seconds without requests.
+    `rest_after_s` seconds without requests. A new request that has waited longer than `max_wait_s` is refused: its
+    client would soon take the router for dead (`Timeouts.first_reply_s`).
     """
 
     slow_s: float = 0.25
     slow_for_s: float = 60.0
     check_s: float = 0.05
     rest_after_s: float = 60.0
+    max_wait_s: float = 8.0
 
 
 DEFAULT_TIMING = PoolTiming()
@@ -35,6 +38,14 @@ LARGE_BYTES = 64 << 10
 """A larger request waits in a separate line, so that its user's small requests need not wait for it."""
 
 Outcome = PreparedRequest | CactusError
+
+
+class QueuedRequest(NamedTuple):
+    """A request that waits for its preparation `since` a time."""
+
+    request: PrepareRequest
+    since: float
+
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +71,7 @@ class PreparationPool:
         self._spare = spare
         self._on_prepared = on_prepared
         self._timing = timing
-        self._turns: UserRoundRobin[PrepareRequest] = UserRoundRobin()
+        self._turns: UserRoundRobin[QueuedRequest] = UserRoundRobin()
         self._changed = threading.Condition()  # only the main thread waits for it
         self._closing = threading.Event()
         self._waiting = threading.Event()
@@ -80,7 +91,8 @@ class PreparationPool:
     def add(self, request: PrepareRequest) -> None:
         """Queue a request; it is decoded when its turn comes."""
         with self._changed:
-            self._turns.put(request, _line_of(request), is_background=request.is_background)
+            queued = QueuedRequest(request, time.monotonic())
+            self._turns.put(queued, _line_of(request), is_background=request.is_background)
             self._waiting.set()
             self._changed.notify()
 
@@ -95,9 +107,9 @@ class PreparationPool:
 
     def _run_first(self) -> None:
         self._first.make_ready()
-        while (request := self._next()) is not None:
+        while (queued := self._next()) is not None:
             self._first.make_ready()
-            self._have_prepared(self._first, request)
+            self._have_prepared(self._first, queued)
             self._first.make_ready()  # the request may have cost it its process
             with self._changed:
                 self._held = None
@@ -119,33 +131,33 @@ class PreparationPool:
         if not self._may_overtake():
             return False
         self._spare.make_ready()  # the main thread may become free meanwhile
-        while (request := self._overtaking()) is not None:
-            self._have_prepared(self._spare, request)
+        while (queued := self._overtaking()) is not None:
+            self._have_prepared(self._spare, queued)
             with self._changed:
                 self._skipped_user = None
                 self._changed.notify()
         return True
 
-    def _next(self) -> PrepareRequest | None:
+    def _next(self) -> QueuedRequest | None:
         """Wait for the main thread's next request; None after `close`, when none is left."""
         with self._changed:
-            while (request := self._turns.take(lambda user: user != self._skipped_user)) is None:
+            while (queued := self._turns.take(lambda user: user != self._skipped_user)) is None:
                 if self._closing.is_set() and not self._turns:
                     return None
                 self._changed.wait()
-            self._held = _line_of(request), time.monotonic()
-            return request
+            self._held = _line_of(queued.request), time.monotonic()
+            return queued
 
     def _may_overtake(self) -> bool:
         with self._changed:
             return self._turns.has(self._overtakers())
 
-    def _overtaking(self) -> PrepareRequest | None:
+    def _overtaking(self) -> QueuedRequest | None:
         """The next request that need not wait for the main thread; None while that is not blocked."""
         with self._changed:
-            request = self._turns.take(self._overtakers())
-            self._skipped_user = None if request is None else _line_of(request)
-            return request
+            queued = self._turns.take(self._overtakers())
+            self._skipped_user = None if queued is None else _line_of(queued.request)
+            return queued
 
     def _overtakers(self) -> Callable[[str], bool]:
         """A predicate: True if the spare thread takes requests of a line now."""
@@ -160,9 +172,10 @@ class PreparationPool:
     def _is_slow(self, user: str, now: float) -> bool:
         return self._slow_until.get(user, now) > now
 
-    def _have_prepared(self, preparer: Preparer, request: PrepareRequest) -> None:
-        began = time.monotonic()
-        outcome = self._outcome(preparer, request)
+    def _have_prepared(self, preparer: Preparer, queued: QueuedRequest) -> None:
+        began, request = time.monotonic(), queued.request
+        is_late = request.sources is None and began - queued.since > self._timing.max_wait_s
+        outcome = _too_late() if is_late else self._outcome(preparer, request)
         now = time.monotonic()
         if now - began > self._timing.slow_s:
             with self._changed:
@@ -179,6 +192,13 @@ class PreparationPool:
         except Exception as error:  # an error of the tokenizer must fail this request, not the router
             _log.exception("a request could not be prepared")
             return ServerFailure(f"the request could not be prepared: {type(error).__name__}")
+
+
+def _too_late() -> Overloaded:
+    return Overloaded(
+        "requests wait too long to be prepared: pictures and long prompts take their time; send fewer at once",
+        retry_after=2.0,
+    )
 
 
 def _line_of(request: PrepareRequest) -> str:

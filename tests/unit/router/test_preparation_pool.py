@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.protocol.errors import InvalidRequest, ServerFailure, StorageFailure
+from cactus_actors.protocol.errors import InvalidRequest, Overloaded, ServerFailure, StorageFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import decode_submit, encode
 from cactus_actors.router.effects import PrepareRequest
@@ -98,8 +98,8 @@ class Scene:
         return ticket
 
 
-PATIENT = PoolTiming(slow_s=1.0)
-"""With this limit no user counts as slow because of other load on the machine."""
+PATIENT = PoolTiming(slow_s=1.0, max_wait_s=PATIENCE_S)
+"""With these limits no user counts as slow, and no request as late, because of other load on the machine."""
 
 
 @pytest.fixture
@@ -117,6 +117,21 @@ def running(timing: PoolTiming) -> Iterator[Scene]:
         scene.first.is_let.set()
         scene.spare.is_let.set()
         scene.lanes.close()
+
+
+def test_a_new_request_that_waited_too_long_is_refused_and_a_recovered_one_is_prepared() -> None:
+    with running(PoolTiming(slow_s=PATIENCE_S, max_wait_s=0.2)) as scene:
+        scene.send("a", SLOW, sources=[])
+        assert scene.first.has_begun.wait(PATIENCE_S)
+        new, recovered = scene.send("a", "new"), scene.send("a", "recovered", sources=[])
+        time.sleep(0.3)
+        scene.first.is_let.set()
+        outcomes = dict(scene.answers.get(timeout=PATIENCE_S) for _ in range(3))
+    late = outcomes[job_id(new)]
+    assert isinstance(late, Overloaded)
+    assert late.retry_after == 2.0
+    assert isinstance(outcomes[job_id(recovered)], InvalidRequest)
+    assert "new" not in scene.first.prepared + scene.spare.prepared
 
 
 def test_an_exception_fails_its_request_without_internal_details(scene: Scene) -> None:
@@ -192,7 +207,7 @@ def test_the_order_of_each_slow_user_is_kept(scene: Scene) -> None:
 
 
 def test_without_slow_requests_the_spare_process_is_idle_and_rests() -> None:
-    with running(PoolTiming(slow_s=PATIENCE_S, rest_after_s=0.1)) as scene:
+    with running(PoolTiming(slow_s=PATIENCE_S, rest_after_s=0.1, max_wait_s=PATIENCE_S)) as scene:
         for number in range(200):
             scene.send(str(number % 7), "x")
         assert [scene.answered() for _ in range(200)]
