@@ -49,7 +49,7 @@ demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file
 	$(BIN)/cactus demo
 
 # Tests are idle for a quarter of the time: three processes keep two cores busy.
-test: $(VENV)/.dev       ## all tests that need neither network nor root, eight to twelve minutes
+test: $(VENV)/.dev       ## all tests that need neither network nor root, seven to ten minutes
 	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3
 
 clients: .venv-clients/.ready ## other projects' clients, in Python and Node, against a running service
