@@ -146,12 +146,12 @@ def prefix(num_rows: int, num_words: int, folder: Path) -> None:
 
 def kills(num_rows: int, folder: Path) -> None:
     """Short rows over four nodes, with kills; prints the rate, and fails unless each row is there once."""
-    from ray.cluster_utils import Cluster
-
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_TMPDIR": str(folder)}
+    from ray.cluster_utils import Cluster  # Ray reads the environment when it is imported
+
     head = {"num_cpus": 1, "include_dashboard": False, "temp_dir": str(folder / "ray")}
     per_file = -(-num_rows // 8)
     for file in range(8):
@@ -179,6 +179,7 @@ def kills(num_rows: int, folder: Path) -> None:
                     num_killed += 1
             if running.returncode == 0:
                 break
+            assert num_killed >= 6, "the command failed by itself"
         seconds = time.monotonic() - began
     finally:
         cluster.shutdown()  # type: ignore[no-untyped-call]
