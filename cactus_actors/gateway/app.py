@@ -15,7 +15,6 @@ from cactus_actors.gateway.routes import (
     batches,
     embeddings,
     files,
-    fill_in,
     health,
     infill,
     llama_cpp,
@@ -28,7 +27,7 @@ from cactus_actors.gateway.routes import (
 )
 
 PARTS = (
-    *(openai, anthropic, fill_in, embeddings, rerank, llama_cpp, infill, ollama),
+    *(openai, anthropic, embeddings, rerank, llama_cpp, infill, ollama),
     *(models, adapters, text, requests, pages, files, batches, health),
 )
 

@@ -36,10 +36,7 @@ class MessageEvents(Chunks):
         return [{"type": "message_stop"}]
 
     def _open(self, choice: int, accepted: Accepted) -> list[Event]:
-        submit = self._request.submits[choice]
-        if accepted.tool_markup is not None:
-            tools = () if submit.options.tool_choice == "none" else submit.tools or ()
-            self._splitter = CallSplitter(accepted.tool_markup, tools)
+        self._splitter = self._request.call_splitter(choice, accepted)
         usage = {"input_tokens": accepted.prompt_tokens, "output_tokens": 0}
         head = message_head(self._message_id, self._tail["model"])
         message = {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}

@@ -64,18 +64,16 @@ class OllamaLines:
     """The lines of one request: pieces of text and reasoning, whole calls, and the end."""
 
     def __init__(self, asked: BodyRequest, answer: OllamaAnswer) -> None:
-        self._submit = asked.submits[0]
+        self._asked = asked
         self._answer = answer
         self._splitter: CallSplitter | None = None
 
-    def accepted(self, choice: int, accepted: Accepted) -> list[dict[str, Any]]:  # noqa: ARG002  it is one choice
+    def accepted(self, choice: int, accepted: Accepted) -> list[dict[str, Any]]:
         """No line, except for the given beginning of an answer."""
-        if accepted.tool_markup is not None:
-            tools = () if self._submit.options.tool_choice == "none" else self._submit.tools or ()
-            self._splitter = CallSplitter(accepted.tool_markup, tools)
+        self._splitter = self._asked.call_splitter(choice, accepted)
         return [self._answer.part(accepted.prompt_text)] if accepted.prompt_text else []
 
-    def delta(self, choice: int, delta: Delta) -> list[dict[str, Any]]:  # noqa: ARG002
+    def delta(self, choice: int, delta: Delta) -> list[dict[str, Any]]:  # noqa: ARG002  it is one choice
         """The new text and reasoning, if there is any."""
         self._answer.note_model(delta.model)
         text = delta.text if self._splitter is None else _texts(self._splitter.feed(delta.text))

@@ -8,7 +8,8 @@ import msgspec
 
 from cactus_actors.api.openai.reasoning_fields import ReasoningFormat
 from cactus_actors.api.profiles import PROFILES
-from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.messages import Accepted, Submit
+from cactus_actors.tools.call_splitter import CallSplitter
 
 Endpoint = Literal["chat", "completion"]
 
@@ -51,6 +52,13 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
     def is_mistral(self) -> bool:
         """True if finish reasons and the last chunk have Mistral's form."""
         return self.submits[0].profile == "mistral"
+
+    def call_splitter(self, choice: int, accepted: Accepted) -> CallSplitter | None:
+        """Splits the stream of a choice into text and calls of its tools; None if it has no calls."""
+        if accepted.tool_markup is None:
+            return None
+        submit = self.submits[choice]
+        return CallSplitter(accepted.tool_markup, () if submit.options.tool_choice == "none" else submit.tools or ())
 
     def text_offset(self, choice: int) -> int:
         """First offset of the log probabilities of a text that echoes no prompt."""

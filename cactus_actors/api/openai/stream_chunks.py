@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 from cactus_actors.api.openai.body_request import BodyRequest
@@ -167,8 +166,9 @@ class ChatChunks(Chunks):
         self._written = [WrittenReasoning(request.reasoning_format) for _ in request.submits]
 
     def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
-        if accepted.tool_markup is not None:
-            self._splitters[choice] = CallSplitter(accepted.tool_markup, self._tools_of(choice))
+        splitter = self._request.call_splitter(choice, accepted)
+        if splitter is not None:
+            self._splitters[choice] = splitter
         first = self._delta(choice, {"role": "assistant", "content": ""})
         return [first, self._delta(choice, {"content": accepted.prompt_text})] if accepted.prompt_text else [first]
 
@@ -237,11 +237,6 @@ class ChatChunks(Chunks):
         if place and self._request.submits[choice].options.parallel_tool_calls is False:
             return []
         return [self._delta(choice, {"tool_calls": [{"index": place, **fields}]})]
-
-    def _tools_of(self, choice: int) -> Sequence[dict[str, Any]]:
-        """The tools that an answer may call."""
-        submit = self._request.submits[choice]
-        return () if submit.options.tool_choice == "none" else submit.tools or ()
 
     def _delta(
         self,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.api.conversion import typed
-from cactus_actors.api.field_names import errors_name_fields_as_given
+from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given
 from cactus_actors.api.openai.prompt_field import Prompt, prompts_of
 from cactus_actors.client.submit import EncodedSubmit, encoded
 from cactus_actors.gateway.answers.job_responses import check_serves, hold_bytes, requested_model, whole_answer
@@ -27,6 +28,7 @@ from cactus_actors.protocol.results import Result
 MAX_INPUTS = 1024
 _NAMES = {"prompt": "input"}
 
+T = TypeVar("T")
 EncodingFormat = Literal["float", "base64"]
 
 
@@ -48,18 +50,15 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
     """Embeddings of texts: the model's pooled last hidden states."""
     gateway, identity = gateway_of(request), Identity.of(request)
 
-    def convert(body: dict[str, Any]) -> tuple[str, EncodingFormat, list[EncodedSubmit]]:
+    def convert(body: dict[str, Any]) -> tuple[tuple[str, EncodingFormat], list[EncodedSubmit]]:
         asked = typed(body, EmbeddingsBody)
         model = requested_model(gateway, asked.model)
         with errors_name_fields_as_given(_NAMES):
             jobs = _jobs(asked, model, identity)
-        return model, asked.encoding_format or "float", jobs
+        return (model, asked.encoding_format or "float"), jobs
 
-    model, encoding_format, submits = await read_json(request, gateway.settings.max_body_bytes, convert)
-    hold_bytes(request, sum(submit.num_bytes for submit in submits))
-    await check_serves(gateway, identity)
-
-    def render(results: Sequence[Result]) -> dict[str, Any]:
+    def render(given: tuple[str, EncodingFormat], results: Sequence[Result]) -> dict[str, Any]:
+        model, encoding_format = given
         num_tokens = sum(result.usage.prompt_tokens for result in results)
         return {
             "id": f"embd-{identity.request_id}",
@@ -76,7 +75,22 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
             "usage": {"prompt_tokens": num_tokens, "total_tokens": num_tokens},
         }
 
-    return await whole_answer(gateway, request, identity, submits, render, names=_NAMES)
+    return await answer_from_embeddings(request, identity, convert, render, _NAMES)
+
+
+async def answer_from_embeddings(
+    request: HttpRequest,
+    identity: Identity,
+    convert: Callable[[dict[str, Any]], tuple[T, list[EncodedSubmit]]],
+    render: Callable[[T, Sequence[Result]], dict[str, Any]],
+    names: FieldNames,
+) -> ASGIResponse:
+    """The answer that `render` makes of the jobs of a body, and of what else `convert` makes of it."""
+    gateway = gateway_of(request)
+    given, submits = await read_json(request, gateway.settings.max_body_bytes, convert)
+    hold_bytes(request, sum(submit.num_bytes for submit in submits))
+    await check_serves(gateway, identity)
+    return await whole_answer(gateway, request, identity, submits, partial(render, given), names=names)
 
 
 def _jobs(asked: EmbeddingsBody, model: str, identity: Identity) -> list[EncodedSubmit]:

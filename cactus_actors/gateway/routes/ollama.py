@@ -31,7 +31,7 @@ from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.oversized_prompts import check_prompt_fits
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.gateway.routes.embeddings import embedding_jobs, inputs_of
+from cactus_actors.gateway.routes.embeddings import answer_from_embeddings, embedding_jobs, inputs_of
 from cactus_actors.protocol.results import Result
 from cactus_actors.text import TextModel
 
@@ -183,15 +183,11 @@ async def _embedded(
         model = requested_model(gateway, without_tag(asked.model))
         return model, embedding_jobs(inputs_of(texts_of(asked)), model, identity, None)
 
-    model, submits = await read_json(request, gateway.settings.max_body_bytes, convert)
-    hold_bytes(request, sum(submit.num_bytes for submit in submits))
-    await check_serves(gateway, identity)
-
-    def render(results: Sequence[Result]) -> dict[str, Any]:
+    def render(model: str, results: Sequence[Result]) -> dict[str, Any]:
         counts = {"prompt_eval_count": sum(result.usage.prompt_tokens for result in results)}
         return {"model": model, **written([result.embedding or [] for result in results]), **counts}
 
-    return await whole_answer(gateway, request, identity, submits, render, names={"prompt": "input"})
+    return await answer_from_embeddings(request, identity, convert, render, {"prompt": "input"})
 
 
 def _listed(gateway: GatewayContext, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""/v1/completions and /v1/chat/completions."""
+"""/v1/completions and /v1/chat/completions, and /v1/fim/completions in their form."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
@@ -37,6 +38,17 @@ async def chat_completions(request: HttpRequest) -> ASGIResponse:
     """Answer a conversation."""
     profile = gateway_of(request).settings.chat_profile
     return await _answer(request, partial(request_from_chat, profile=profile), "chatcmpl")
+
+
+@post("/v1/fim/completions", status_code=200)
+async def fill_in(request: HttpRequest) -> ASGIResponse:
+    """Mistral's path: write what is between a prompt and a suffix, or what follows a prompt, as a message."""
+
+    def request_from(*arguments: Any, **options: Any) -> BodyRequest:
+        asked = request_from_completion(*arguments, profile="mistral", **options)
+        return msgspec.structs.replace(asked, endpoint="chat")
+
+    return await _answer(request, request_from, "cmpl")
 
 
 async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest], id_prefix: str) -> ASGIResponse:
@@ -75,4 +87,4 @@ async def _answer(request: HttpRequest, request_from: Callable[..., BodyRequest]
     return await whole_answer(gateway, request, identity, jobs.submits, render, names=jobs.names)
 
 
-HANDLERS = [completions, chat_completions]
+HANDLERS = [completions, chat_completions, fill_in]

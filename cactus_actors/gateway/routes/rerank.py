@@ -16,11 +16,11 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.api.conversion import typed
 from cactus_actors.client.submit import EncodedSubmit
-from cactus_actors.gateway.answers.job_responses import check_serves, hold_bytes, requested_model, whole_answer
+from cactus_actors.gateway.answers.job_responses import requested_model
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.identity import Identity
-from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.gateway.routes.embeddings import MAX_INPUTS, embedding_jobs
+from cactus_actors.gateway.http.request_body import HttpRequest
+from cactus_actors.gateway.routes.embeddings import MAX_INPUTS, answer_from_embeddings, embedding_jobs
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.results import Result
 
@@ -125,29 +125,26 @@ async def _compared(
     """The response that `render` makes of the scores of all pairs, and of the fields that both paths have."""
     gateway = gateway_of(request)
 
-    def convert(body: dict[str, Any]) -> tuple[_Comparison, str, list[EncodedSubmit]]:
+    def convert(body: dict[str, Any]) -> tuple[tuple[_Comparison, str], list[EncodedSubmit]]:
         asked = comparison(body)
         if len(asked.texts) > MAX_INPUTS:
             raise InvalidRequest(f"{len(asked.texts)} texts, at most {MAX_INPUTS} are compared", param="body")
         if "" in asked.texts:
             raise InvalidRequest("a text to compare must not be empty", param="body")
         model = requested_model(gateway, asked.model)
-        return asked, model, embedding_jobs(asked.texts, model, identity, asked.user)
+        return (asked, model), embedding_jobs(asked.texts, model, identity, asked.user)
 
-    asked, model, submits = await read_json(request, gateway.settings.max_body_bytes, convert)
-    hold_bytes(request, sum(submit.num_bytes for submit in submits))
-    await check_serves(gateway, identity)
-
-    def answer(results: Sequence[Result]) -> dict[str, Any]:
+    def answer(given: tuple[_Comparison, str], results: Sequence[Result]) -> dict[str, Any]:
         import numpy as np  # most gateways compare nothing
 
+        asked, model = given
         vectors = np.array([result.embedding for result in results], np.float32)
         scores = [float(vectors[first] @ vectors[second]) for first, second in asked.pairs]
         num_tokens = sum(result.usage.prompt_tokens for result in results)
         usage = {"prompt_tokens": num_tokens, "total_tokens": num_tokens}
         return render(scores, {"model": model, "usage": usage})
 
-    return await whole_answer(gateway, request, identity, submits, answer, names={})
+    return await answer_from_embeddings(request, identity, convert, answer, {})
 
 
 HANDLERS = [rerank, score]
