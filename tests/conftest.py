@@ -42,6 +42,7 @@ def _environment(shared_directory: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACTUS_CACHE_DIR", str(cache))
         patch.delenv("CACTUS_KEY_FILE", raising=False)
+        patch.setenv("RAY_AUTH_MODE", "token")  # Ray reads it at its first import, which any test may be
         yield
 
 

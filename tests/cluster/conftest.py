@@ -38,7 +38,6 @@ def ray_cluster() -> Iterator[Any]:
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
         os.environ |= {
-            "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(token),
             "RAY_TMPDIR": temp_dir,  # otherwise each process that joins makes a directory that all users share
             "RAY_worker_niceness": "0",  # as in a service with a private Ray cluster

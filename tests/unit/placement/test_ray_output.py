@@ -86,7 +86,7 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
 def test_messages_that_ray_held_back_go_to_the_file_at_the_disconnect(
     printed: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import ray  # not above: Ray reads its token at the import, before the fixture of the cluster sets it
+    import ray  # not above: Ray takes 1 s to import, and each process of the tests collects this file
 
     from cactus_actors.placement.ray import ray_session
 
