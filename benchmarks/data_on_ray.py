@@ -1,13 +1,14 @@
 """Tables in parts by actors with engines: `python -m benchmarks.data_on_ray --help`.
 
-`rate` and `prefix` run one actor of the pipeline in this process, and compare processor time; `kills` runs `cactus
-batch --ray` on a cluster of four nodes on this machine, kills an actor every few seconds, and once a node and the
-command, and counts each row.
+`rate` and `prefix` run one actor of the pipeline in this process, and compare processor time; `short` runs `cactus
+batch --ray` on a cluster of four nodes on this machine; `kills` also kills an actor every few seconds, and once a node
+and the command. Both count each row.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import random
 import secrets
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ from cactus_actors.workers.loading.load_model import load_model
 MODEL = "cactus-sprout"
 SEQUENCES = 16
 BLOCK_SIZE = 16
+NODES = 4
+NUM_FILES = 8
+SHORT_TOKENS = 4
 KILL_EVERY_S = 10.0
 WORDS = ("river", "stone", "cloud", "garden", "window", "market", "winter", "letter", "bridge", "forest", "candle")
 
@@ -144,31 +148,56 @@ def prefix(num_rows: int, num_words: int, folder: Path) -> None:
     print(f"the cache, and {with_cache_s:.1f} s as the command runs them: {without_s / with_cache_s:.1f} times as fast")
 
 
-def kills(num_rows: int, folder: Path) -> None:
-    """Short rows over four nodes, with kills; prints the rate, and fails unless each row is there once."""
+def engines_own_rate(num_rows: int) -> float:
+    """Rows a second of NODES engines at once, each in a process of its own, for as many short rows each."""
+    pool = multiprocessing.get_context("spawn")
+    barrier, rates = pool.Barrier(NODES), pool.SimpleQueue()
+    processes = [pool.Process(target=_own_rate, args=(num_rows, barrier, rates)) for _ in range(NODES)]
+    for process in processes:
+        process.start()
+    total = float(sum(rates.get() for _ in processes))
+    for process in processes:
+        process.join()
+    return total
+
+
+def _own_rate(num_rows: int, barrier: Any, rates: Any) -> None:
+    engine_alone(short_rows(range(16)), SHORT_TOKENS)  # its kernels are loaded
+    barrier.wait()
+    began = time.monotonic()
+    engine_alone(short_rows(range(num_rows)), SHORT_TOKENS)
+    rates.put(num_rows / (time.monotonic() - began))
+
+
+def short_rows(numbers: Iterable[int]) -> list[str]:
+    """Questions of four or five tokens."""
+    return [f"{number} + 1 =" for number in numbers]
+
+
+def short(num_rows: int, folder: Path, *, is_killed: bool) -> None:
+    """Short rows over NODES nodes; prints the rate, and fails unless each row is there once."""
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_TMPDIR": str(folder)}
     from ray.cluster_utils import Cluster  # Ray reads the environment when it is imported
 
-    head = {"num_cpus": 1, "include_dashboard": False, "temp_dir": str(folder / "ray")}
-    per_file = -(-num_rows // 8)
-    for file in range(8):
+    per_file = -(-num_rows // NUM_FILES)
+    for file in range(NUM_FILES):
         numbers = range(file * per_file, min(num_rows, (file + 1) * per_file))
-        table = pa.table({"prompt": [f"{number} + 1 =" for number in numbers], "id": numbers})
-        pq.write_table(table, folder / f"in-{file}.parquet")
+        pq.write_table(pa.table({"prompt": short_rows(numbers), "id": numbers}), folder / f"in-{file}.parquet")
+    head = {"num_cpus": 1, "include_dashboard": False, "temp_dir": str(folder / "ray")}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
-        nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(NODES - 1)]
         command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", f"{folder}/in-*.parquet"]
-        command += ["-o", f"{folder}/out/", "--ray", cluster.address, "--engine", MODEL, "--max-tokens", "4"]
-        command += ["--part-rows", str(max(50, num_rows // 200)), "--resume"]
+        command += ["-o", f"{folder}/out/", "--ray", cluster.address, "--engine", MODEL]
+        command += ["--max-tokens", str(SHORT_TOKENS), "--part-rows", str(max(50, num_rows // 200)), "--resume"]
         began, num_runs, num_killed = time.monotonic(), 0, 0
         while True:
             num_runs += 1
             with subprocess.Popen(command) as running:
-                while running.poll() is None:
+                while is_killed and running.poll() is None:
                     time.sleep(KILL_EVERY_S)
                     if num_killed == 3 and nodes:
                         cluster.remove_node(nodes.pop(), allow_graceful=False)
@@ -187,8 +216,9 @@ def kills(num_rows: int, folder: Path) -> None:
     counts = Counter(table["id"].to_pylist())
     assert counts == Counter(range(num_rows)), "a row is missing or there twice"
     assert not table["error"].drop_null().to_pylist()
-    rows_a_second = num_rows / seconds
-    print(f"{num_rows} rows, each once, after {num_killed} kills and {num_runs} starts: {rows_a_second:.0f} rows/s")
+    own = engines_own_rate(max(200, num_rows // 20))
+    print(f"{num_rows} rows, each once, after {num_killed} kills and {num_runs} starts, in {seconds:.0f} s:")
+    print(f"{num_rows / seconds:.0f} rows/s with the start; {NODES} engines alone at once: {own:.0f} rows/s")
 
 
 def actors() -> Iterator[int]:
@@ -204,7 +234,7 @@ def actors() -> Iterator[int]:
 def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("rate", "prefix", "kills"))
+    parser.add_argument("what", choices=("rate", "prefix", "short", "kills"))
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--words", type=int, default=600, help="words of the shared beginning")
     given: Any = parser.parse_args()
@@ -214,8 +244,8 @@ def main() -> None:
                 rate(given.rows, Path(name))
             case "prefix":
                 prefix(given.rows, given.words, Path(name))
-            case "kills":
-                kills(given.rows, Path(name))
+            case "short" | "kills":
+                short(given.rows, Path(name), is_killed=given.what == "kills")
 
 
 if __name__ == "__main__":

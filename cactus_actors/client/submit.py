@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ def make_submit(
 
 def make_options(given: Mapping[str, Any]) -> Options:
     """Build Options from keyword arguments; raises InvalidRequest for an unknown name or a wrong type."""
-    types = {field.name: field.type for field in msgspec.structs.fields(Options)}
+    types = _option_types()
     for name, value in given.items():
         if name not in types:
             raise InvalidRequest(f"unknown option {name!r}{similar_name(name, types)}", param=name)
@@ -111,6 +112,12 @@ def make_options(given: Mapping[str, Any]) -> Options:
         except msgspec.ValidationError:
             raise InvalidRequest(f"{name} must be {_IN_WORDS[types[name]]}, got {value!r:.80}", param=name) from None
     return msgspec.convert(dict(given), Options)
+
+
+@functools.cache
+def _option_types() -> dict[str, Any]:
+    """The types of options by their names; msgspec evaluates the annotations again at each call."""
+    return {field.name: field.type for field in msgspec.structs.fields(Options)}
 
 
 def encoded(submit: Submit | EncodedSubmit, frames: Sequence[bytes] = ()) -> EncodedSubmit:

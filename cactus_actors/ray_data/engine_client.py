@@ -40,6 +40,7 @@ class EngineClient:
         self._inbox: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
         self._waiting: dict[str, Callable[[_Outcome], None]] = {}
         self._failure: CactusError | None = None
+        self._requests = RequestDecoder()
         self._thread = threading.Thread(target=self._work, name="cactus-engine", daemon=True)
         self._thread.start()
 
@@ -53,7 +54,7 @@ class EngineClient:
     async def run(self, submit: Submit | EncodedSubmit) -> Result:
         """The result of a job; a cancelled wait cancels the job."""
         to_send = encoded(submit)
-        message, pictures = RequestDecoder().decode(to_send.frames)
+        message, pictures = self._requests.decode(to_send.frames)
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[_Outcome] = loop.create_future()
 

@@ -26,6 +26,7 @@ from cactus_actors.ray_data.part_reading import FILE, OUTCOME, PartOutcome, Part
 from cactus_actors.ray_data.places import EnginePlace, ServicePlace
 
 ASKING_CPUS = 0.1  # of an actor that asks a service
+ACTORS_PER_READER = 2  # a row is read much faster than it is answered, and each reader is a process
 PARTS_AT_ONCE = 2  # of an actor: the second keeps it busy while the last rows of the first are answered
 
 
@@ -123,7 +124,8 @@ def _pipeline(plan: PartsPlan, pool: Pool, finished: frozenset[PartId]) -> ray.d
     num_files = len(plan.manifest.files)
     # Neither the numbers of files nor their readers take a CPU: actors may take all of them.
     files = ray.data.from_items([{FILE: file} for file in range(num_files)], override_num_blocks=num_files)
-    parts = files.map_batches(PartReading(plan, finished), batch_size=1, num_cpus=0)
+    readers = ray.data.TaskPoolStrategy(size=min(num_files, -(-pool.size // ACTORS_PER_READER)))
+    parts = files.map_batches(PartReading(plan, finished), batch_size=1, num_cpus=0, compute=readers)
     actors = ray.data.ActorPoolStrategy(
         min_size=1,
         max_size=pool.size,
