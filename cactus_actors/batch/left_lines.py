@@ -73,7 +73,7 @@ def left_to_second_pass(result: Result) -> Result:
 def left_lines(output: Path) -> dict[str, LeftLine]:
     """The lines of a finished output that failed a gate and were not answered by the cloud, by custom_id.
 
-    Lines with several choices are not among them. Raises OutputFailed.
+    Lines with several choices and messages are not among them. Raises OutputFailed.
     """
     lines: dict[str, LeftLine] = {}
     decoder = msgspec.json.Decoder(_Line)
@@ -82,7 +82,7 @@ def left_lines(output: Path) -> dict[str, LeftLine]:
             with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                 line = decoder.decode(content)
                 body = line.response.body
-                if body.handoff.status in _UNDONE and body.handoff.confidence is not None:
+                if body.object and body.handoff.status in _UNDONE and body.handoff.confidence is not None:
                     is_chat = body.object == "chat.completion"
                     lines[line.custom_id] = LeftLine(
                         line.response.request_id, is_chat, body.usage.completion_tokens, body.model

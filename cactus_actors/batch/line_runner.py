@@ -73,7 +73,8 @@ class LineRunner:
                 pictures=self._pictures,
             )
             with errors_name_fields_as_given(request.field_names):
-                results = await self._results(request, job_id_of)
+                leaves_handoffs = self._leaves_handoffs and line.has_second_pass
+                results = await self._results(request, job_id_of, leaves_handoffs=leaves_handoffs)
             fingerprint = await self._fingerprints.of(results[0].model)
             rendered = render_result(line, request, results, self._run.created, fingerprint)
             return LineOutcome(rendered, results, succeeded=True)
@@ -85,11 +86,11 @@ class LineRunner:
             results = [] if error.result is None else [error.result]
             return LineOutcome(render_error(line, job_id_of(0), error), results, succeeded=False)
 
-    async def _results(self, request: BodyRequest, job_id_of: JobIdOf) -> list[Result]:
+    async def _results(self, request: BodyRequest, job_id_of: JobIdOf, *, leaves_handoffs: bool) -> list[Result]:
         """The results of all choices of a line; the first failure fails the line and cancels the others."""
         submits, frames = request.submits, request.frames
         if len(submits) == 1:
-            if self._leaves_handoffs and may_be_left(submits[0].options):
+            if leaves_handoffs and may_be_left(submits[0].options):
                 result = await self._jobs.result(without_cloud(submits[0]), frames, job_id_of, 0)
                 return [left_to_second_pass(result)]
             return [await self._jobs.result(submits[0], frames, job_id_of, 0)]

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.api.openai import BodyRequest, JobIds, request_from_body
+from cactus_actors.api.anthropic import MESSAGES
+from cactus_actors.api.openai import BodyRequest, JobIds
 from cactus_actors.api.option_rules import with_defaults, with_seed
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.batch.line_bodies import request_of, with_system
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, RawLine
 from cactus_actors.client.picture_files import with_read_pictures
 from cactus_actors.client.submit import make_submit
@@ -41,8 +43,19 @@ class PromptLine:
 
     @property
     def is_batch_line(self) -> bool:
-        """True for an OpenAI batch line."""
+        """True for a batch line: a custom_id, a method, a url and a body."""
         return isinstance(self.value, dict) and not _BATCH_FIELDS.isdisjoint(self.value.keys() - {"custom_id"})
+
+    @property
+    def url(self) -> str | None:
+        """The path that a batch line names."""
+        url = self.value.get("url") if self.is_batch_line else None
+        return url if isinstance(url, str) else None
+
+    @property
+    def has_second_pass(self) -> bool:
+        """False for a message of Anthropic's API: the second pass rewrites completions alone."""
+        return self.url != MESSAGES
 
     @property
     def model(self) -> str | None:
@@ -120,7 +133,7 @@ def _with_pictures(line: PromptLine, directory: Path, frames: list[bytes]) -> Pr
 def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: str | None) -> Submit:
     match value:
         case str() if as_chat:
-            messages = _with_system([{"role": "user", "content": value}], system)
+            messages = with_system([{"role": "user", "content": value}], system)
             return make_submit(messages=messages, job_id=job_id, options={})
         case str():
             return make_submit(value, job_id=job_id, options={})
@@ -128,7 +141,7 @@ def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: st
             _check_known(fields)
             return make_submit(
                 fields.get("prompt"),
-                messages=_with_system(fields.get("messages"), system),
+                messages=with_system(fields.get("messages"), system),
                 tools=fields.get("tools"),
                 model=fields.get("model"),
                 job_id=job_id,
@@ -145,16 +158,6 @@ def _check_known(fields: dict[str, Any]) -> None:
             raise InvalidRequest(f"unknown field {name!r:.80}{similar_name(name, known)}", param=name)
 
 
-def _with_system(messages: Any, system: str | None) -> Any:
-    """The messages, preceded by `system` if they have no system message."""
-    if system is None or not isinstance(messages, list):
-        return messages
-    roles = {message.get("role") for message in messages if isinstance(message, dict)}
-    if not roles.isdisjoint(("system", "developer")):
-        return messages
-    return [{"role": "system", "content": system}, *messages]
-
-
 def _request_of_batch_line(
     fields: dict[str, Any], job_id_of: JobIds, defaults: Options, system: str | None
 ) -> BodyRequest:
@@ -166,14 +169,10 @@ def _request_of_batch_line(
         )
     if fields.get("method") != "POST":
         raise InvalidRequest("method must be POST", param="method")
-    url, body = fields.get("url"), fields.get("body")
+    url = fields.get("url")
     if not isinstance(url, str):
         raise InvalidRequest("url is required", param="url")
-    if isinstance(body, dict) and body.get("stream"):
-        raise InvalidRequest("stream has no meaning in a prompt file", param="stream")
-    if isinstance(body, dict) and "messages" in body:
-        body = {**body, "messages": _with_system(body["messages"], system)}
-    return request_from_body(url, body, job_id_of, defaults=defaults)
+    return request_of(url, fields.get("body"), job_id_of, defaults, system)
 
 
 def _decode(raw: RawLine, form: Format) -> Any:

@@ -1,4 +1,4 @@
-"""Renders finished lines as OpenAI batch lines, for output and error file."""
+"""Renders finished lines as batch lines, for output and error file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cactus_actors.api.openai import BodyRequest, completion_body, error_body
+from cactus_actors.api.openai import BodyRequest
+from cactus_actors.batch.line_bodies import answer_body, failure_body
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.results import Result
@@ -19,16 +20,9 @@ def render_result(
     created: int,
     system_fingerprint: str | None = None,
 ) -> bytes:
-    """Render an output line: a chat completion for messages, a text completion for a prompt."""
+    """Render an output line."""
     job_id = request.submits[0].job_id
-    prefix = "chatcmpl" if request.endpoint == "chat" else "cmpl"
-    body = completion_body(
-        request,
-        results,
-        completion_id=f"{prefix}-{job_id[:24]}",
-        created=created,
-        system_fingerprint=system_fingerprint,
-    )
+    body = answer_body(line.url, request, results, created=created, system_fingerprint=system_fingerprint)
     return _render(line, job_id, {"status_code": 200, "request_id": job_id, "body": body}, None)
 
 
@@ -38,7 +32,7 @@ def render_error(line: PromptLine, job_id: str, error: CactusError) -> bytes:
     response = {
         "status_code": info.status or 500,
         "request_id": job_id,
-        "body": error_body(info, request_id=job_id),
+        "body": failure_body(line.url, info, job_id),
     }
     return _render(
         line,

@@ -18,6 +18,7 @@ from cactus_actors.gateway.routes import (
     health,
     infill,
     llama_cpp,
+    message_batches,
     models,
     ollama,
     openai,
@@ -27,7 +28,7 @@ from cactus_actors.gateway.routes import (
 )
 
 PARTS = (
-    *(openai, anthropic, embeddings, rerank, llama_cpp, infill, ollama),
+    *(openai, anthropic, message_batches, embeddings, rerank, llama_cpp, infill, ollama),
     *(models, adapters, text, requests, pages, files, batches, health),
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.router.scripted_router import until
 from tests.support.services.real_service import KEY, RealService
 from tests.support.text.client_questions import CAPITAL, MODEL, PLACE, STORY, WEATHER, check_place, check_weather
 
@@ -91,6 +92,21 @@ def test_tokens_are_counted_before_a_message(client: anthropic.Anthropic) -> Non
     counted = client.messages.count_tokens(model=MODEL, messages=CAPITAL, system="Be brief.")
     usage = client.messages.create(**asked(system="Be brief.")).usage
     assert counted.input_tokens == usage.input_tokens + usage.cache_read_input_tokens
+
+
+def test_a_batch_of_messages(client: anthropic.Anthropic) -> None:
+    params = {"model": MODEL, "messages": CAPITAL, "max_tokens": 60, "temperature": 0}
+    wrong = params | {"temperature": 9}
+    requests = [{"custom_id": "right", "params": params}, {"custom_id": "wrong", "params": wrong}]
+    batch = client.messages.batches.create(requests=requests)
+    until(lambda: client.messages.batches.retrieve(batch.id).processing_status == "ended", 60)
+    results = {result.custom_id: result.result for result in client.messages.batches.results(batch.id)}
+    assert results["right"].message.content[0].text == "The capital of France is Paris."
+    assert results["wrong"].error.error.type == "invalid_request_error"
+    assert batch.id in [listed.id for listed in client.messages.batches.list(limit=1)]
+    client.messages.batches.delete(batch.id)
+    with pytest.raises(anthropic.NotFoundError):
+        client.messages.batches.cancel(batch.id)
 
 
 def test_failures_are_of_its_classes(client: anthropic.Anthropic, guarded_url: str, empty_url: str) -> None:

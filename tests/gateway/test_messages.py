@@ -136,9 +136,9 @@ def test_errors_have_the_form_of_messages(
 
 
 def test_unknown_paths_below_messages_name_what_there_is(http: httpx.Client) -> None:
-    error = http.post("/v1/messages/batches", json={}).json()
+    error = http.post("/v1/messages/count_token", json={}).json()
     assert (error["type"], error["error"]["type"]) == ("error", "not_found_error")
-    assert "use /v1/batches" in error["error"]["message"]
+    assert "did you mean /v1/messages/count_tokens?" in error["error"]["message"]
     wrong = http.get("/v1/messages")
     assert (wrong.status_code, wrong.json()["type"]) == (405, "error")
 

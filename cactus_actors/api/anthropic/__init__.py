@@ -3,8 +3,8 @@
 Source: Anthropic's API reference.
 """
 
-from cactus_actors.api.anthropic.message_body import anthropic_error_body, message_body
+from cactus_actors.api.anthropic.message_body import STOP_REASONS, anthropic_error_body, message_body
 from cactus_actors.api.anthropic.message_events import MessageEvents
-from cactus_actors.api.anthropic.message_request import request_from_message
+from cactus_actors.api.anthropic.message_request import MESSAGES, request_from_message
 
-__all__ = ["MessageEvents", "anthropic_error_body", "message_body", "request_from_message"]
+__all__ = ["MESSAGES", "STOP_REASONS", "MessageEvents", "anthropic_error_body", "message_body", "request_from_message"]

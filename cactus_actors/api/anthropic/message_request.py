@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -24,9 +24,12 @@ from cactus_actors.api.anthropic.message_fields import (
 from cactus_actors.api.conversion import typed
 from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given
 from cactus_actors.api.openai import BodyRequest, JobIds, request_from_chat
+from cactus_actors.api.openai.request_bodies import NO_DEFAULTS
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.similar_name import similar_name
+
+MESSAGES: Final = "/v1/messages"
 
 Message = dict[str, Any]
 
@@ -49,14 +52,22 @@ class ChatBody(NamedTuple):
 
 
 def request_from_message(
-    body: Mapping[str, Any], job_id_of: JobIds, *, profile: ProfileName = "cactus", strict: bool = False
+    body: Mapping[str, Any],
+    job_id_of: JobIds,
+    *,
+    profile: ProfileName = "cactus",
+    defaults: Options = NO_DEFAULTS,
+    strict: bool = False,
 ) -> BodyRequest:
-    """The request of a Messages body; raises InvalidRequest and NotSupported, naming the field as given."""
+    """The request of a Messages body; `defaults` fill in absent options, before the profile's.
+
+    Raises InvalidRequest and NotSupported, naming the field as given.
+    """
     chat = chat_body_of(body, strict=strict)
-    if body.get("max_tokens") is None:
+    if body.get("max_tokens") is None and defaults.max_tokens is None:
         raise InvalidRequest("max_tokens is required", param="max_tokens")
     with errors_name_fields_as_given(chat.names):
-        asked = request_from_chat(chat.fields, job_id_of, profile=profile, strict=strict)
+        asked = request_from_chat(chat.fields, job_id_of, profile=profile, defaults=defaults, strict=strict)
     return msgspec.structs.replace(asked, ignored=chat.ignored, field_names={**asked.field_names, **chat.names})
 
 

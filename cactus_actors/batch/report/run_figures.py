@@ -7,10 +7,13 @@ from collections import Counter
 
 import msgspec
 
+from cactus_actors.api.anthropic import STOP_REASONS
 from cactus_actors.batch.batch_errors import naming_file
 from cactus_actors.batch.failure_reasons import Reason, merged_reasons, reasons_of
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.report.bin_counts import MILLISECONDS, SHARES, TOKENS, BinCounts
+
+_FINISH_REASONS = {stop: finish for finish, stop in STOP_REASONS.items()} | {"stop_sequence": "stop"}
 
 
 class RunFigures(msgspec.Struct, kw_only=True):
@@ -58,8 +61,21 @@ class _Handoff(msgspec.Struct, frozen=True):
 
 
 class _Usage(msgspec.Struct, frozen=True):
+    """The counts of a completion, or those of a message."""
+
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    input_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def prompt_length(self) -> int:
+        return self.prompt_tokens + self.input_tokens + self.cache_read_input_tokens
+
+    @property
+    def answer_length(self) -> int:
+        return self.completion_tokens + self.output_tokens
 
 
 class _Timings(msgspec.Struct, frozen=True):
@@ -70,6 +86,7 @@ class _Timings(msgspec.Struct, frozen=True):
 class _Body(msgspec.Struct, frozen=True):
     model: str = ""
     choices: list[_Choice] = []
+    stop_reason: str | None = None
     usage: _Usage = _Usage()
     confidence: float | None = None
     cloud_handoff: bool = False
@@ -103,18 +120,20 @@ def figures_of(paths: BatchPaths) -> RunFigures:
 def _count(body: _Body, figures: RunFigures) -> None:
     usage, timings = body.usage, body.timings
     figures.num_succeeded += 1
-    figures.prompt_tokens += usage.prompt_tokens
-    figures.completion_tokens += usage.completion_tokens
+    figures.prompt_tokens += usage.prompt_length
+    figures.completion_tokens += usage.answer_length
     figures.num_handed_off += body.cloud_handoff
     _add(figures.statuses, body.handoff.status)
     _add(figures.models, body.model)
     for choice in body.choices:
         _add(figures.endings, choice.finish_reason or "unknown")
+    if body.stop_reason is not None:
+        _add(figures.endings, _FINISH_REASONS.get(body.stop_reason, body.stop_reason))
     figures.confidence.add(body.confidence)
     figures.first_token_ms.add(timings.time_to_first_token_ms or None)  # a cloud reports none
     figures.total_ms.add(timings.total_time_ms)
-    figures.prompt_length.add(usage.prompt_tokens)
-    figures.answer_length.add(usage.completion_tokens)
+    figures.prompt_length.add(usage.prompt_length)
+    figures.answer_length.add(usage.answer_length)
 
 
 def _add(counts: dict[str, int], name: str) -> None:

@@ -22,12 +22,13 @@ from cactus_actors.batch.batch_runner import run_batch
 from cactus_actors.batch.prompt_lines import decode_line
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files.batch_check import checked
-from cactus_actors.gateway.files.batch_record import BatchFault, BatchRecord, BatchStatus, Endpoint
+from cactus_actors.gateway.files.batch_record import EXPIRED, BatchFault, BatchRecord, BatchStatus, Endpoint
 from cactus_actors.gateway.files.file_store import FileStore, new_file_id
 from cactus_actors.gateway.files.line_slots import LineSlots
 from cactus_actors.gateway.files.record_files import RecordFiles
 from cactus_actors.protocol.errors import (
     CactusError,
+    InvalidRequest,
     Overloaded,
     QuotaExceeded,
     ResourceNotFound,
@@ -80,9 +81,15 @@ class BatchQueue:
         self._working: dict[str, asyncio.Task[None]] = {}
 
     def create(
-        self, endpoint: Endpoint, input_file_id: str, tenant: str, metadata: dict[str, str] | None
+        self,
+        endpoint: Endpoint,
+        input_file_id: str,
+        tenant: str,
+        metadata: dict[str, str] | None,
+        *,
+        owned_lines: int | None = None,
     ) -> BatchRecord:
-        """Create a batch.
+        """Create a batch; one of `owned_lines` lines owns its files.
 
         Raises ResourceNotFound if there is no such file, QuotaExceeded if its results would not fit.
         """
@@ -96,10 +103,12 @@ class BatchQueue:
             created_at=time.time(),
             taken_at=self._now(),
             tenant=tenant,
-            batch_id=f"batch_{secrets.token_hex(12)}",
+            batch_id=f"{'batch' if owned_lines is None else 'msgbatch'}_{secrets.token_hex(12)}",
             endpoint=endpoint,
             input_file_id=input_file_id,
+            num_lines=owned_lines or 0,
             metadata=metadata,
+            owns_files=owned_lines is not None,
             window_s=self._window_s,
         )
         self._save(record)
@@ -113,20 +122,34 @@ class BatchQueue:
             raise ResourceNotFound(f"no batch {batch_id[:64]!r}")
         return record
 
+    def get_owner(self, batch_id: str, tenant: str) -> BatchRecord:
+        """A tenant's batch that owns its files; raises ResourceNotFound."""
+        record = self.get(batch_id, tenant)
+        if not record.owns_files:
+            raise ResourceNotFound(f"no message batch {batch_id[:64]!r}")
+        return record
+
     def all_of(self, tenant: str) -> list[BatchRecord]:
         """A tenant's batches, newest first."""
         return [record for _, record in reversed(self._records.items()) if record.tenant == tenant]
 
-    def reads(self, file_id: str) -> bool:
-        """True if a batch that has not ended needs this file."""
-        return any(record.input_file_id == file_id and not record.has_ended for _, record in self._records.items())
+    def needs(self, file_id: str) -> bool:
+        """True if a batch needs this file."""
+        return any(record.needs(file_id) for _, record in self._records.items())
 
     def forget_old(self) -> None:
         """Remove ended batches whose retention is over."""
         for batch_id in self._files.quota.expired(self._records.items(), self._now()):
             record = self._records.get(batch_id)
             if record is not None and record.has_ended:
-                self._forget(batch_id)
+                self._forget(record)
+
+    def delete(self, batch_id: str, tenant: str) -> None:
+        """Remove an ended batch that owns its files; raises ResourceNotFound, InvalidRequest if it has not ended."""
+        record = self.get_owner(batch_id, tenant)
+        if not record.has_ended:
+            raise InvalidRequest("the batch has not ended: cancel it first")
+        self._forget(record)
 
     def cancel(self, batch_id: str, tenant: str) -> BatchRecord:
         """Cancel a batch and its running lines, also out of turn; an ended batch does not change."""
@@ -142,7 +165,7 @@ class BatchQueue:
         """Remove batches and files whose retention is over, forever."""
         while True:
             self.forget_old()
-            self._files.forget_old(self.reads)
+            self._files.forget_old(self.needs)
             await asyncio.sleep(EXPIRE_EVERY_S)
 
     async def run(self) -> None:
@@ -177,14 +200,18 @@ class BatchQueue:
         records = self.all_of(tenant)
         if len(records) < self._files.quota.max_files:
             return
-        ended = [record.batch_id for record in records if record.has_ended]
+        ended = [record for record in records if record.has_ended]
         if not ended:
             raise QuotaExceeded(f"this key has {len(records)} open batches, the maximum")
         self._forget(ended[-1])
 
-    def _forget(self, batch_id: str) -> None:
-        shutil.rmtree(self._directory / batch_id, ignore_errors=True)
-        self._records.remove(batch_id)
+    def _forget(self, record: BatchRecord) -> None:
+        shutil.rmtree(self._directory / record.batch_id, ignore_errors=True)
+        self._records.remove(record.batch_id)
+        for file_id in (record.input_file_id, record.output_file_id, record.error_file_id):
+            if record.owns_files and file_id is not None:
+                with contextlib.suppress(ResourceNotFound):
+                    self._files.delete(file_id, record.tenant)
 
     def _work_on(self, record: BatchRecord) -> None:
         def end(_: asyncio.Task[None]) -> None:
@@ -278,7 +305,7 @@ class BatchQueue:
                     line = decode_line(raw, "jsonl")
                     if output.has(line.custom_id):
                         continue
-                    error = {"code": "batch_expired", "message": "the batch expired before this line ran"}
+                    error = {"code": EXPIRED, "message": "the batch expired before this line ran"}
                     written = {
                         "id": f"batch_req_{secrets.token_hex(12)}",
                         "custom_id": line.custom_id,
@@ -290,6 +317,8 @@ class BatchQueue:
             pass  # an unreadable input has no lines to write errors for
         finally:
             output.close()
+        errors = request.paths.partial_errors.read_bytes()
+        record.num_expired = errors.count(b'"error":{"code":"%b"' % EXPIRED.encode())
 
     async def _finalize(self, record: BatchRecord, status: BatchStatus) -> None:
         """Count the results and make them files of the tenant."""

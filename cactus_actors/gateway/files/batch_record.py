@@ -1,4 +1,4 @@
-"""The stored state of a batch of OpenAI's API."""
+"""The stored state of a batch, and OpenAI's batch object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from cactus_actors.gateway.files.record_files import StoredRecord
 
-Endpoint = Literal["/v1/chat/completions", "/v1/completions"]
+Endpoint = Literal["/v1/chat/completions", "/v1/completions", "/v1/messages"]
 BatchStatus = Literal[
     "validating",
     "failed",
@@ -20,6 +20,8 @@ BatchStatus = Literal[
     "cancelling",
     "cancelled",
 ]
+EXPIRED = "batch_expired"
+"""The code of a line that did not run within its batch's window."""
 ENDED: frozenset[BatchStatus] = frozenset({"failed", "completed", "expired", "cancelled"})
 
 
@@ -33,7 +35,10 @@ class BatchFault(msgspec.Struct, kw_only=True):
 
 
 class BatchRecord(StoredRecord, kw_only=True):
-    """`times` has the Unix seconds at which the batch entered each status."""
+    """`times` has the Unix seconds at which the batch entered each status.
+
+    One that `owns_files` was made from a request with all of its lines: its files are removed together with it.
+    """
 
     batch_id: str
     endpoint: Endpoint
@@ -46,13 +51,21 @@ class BatchRecord(StoredRecord, kw_only=True):
     num_lines: int = 0
     num_completed: int = 0
     num_failed: int = 0
+    num_expired: int = 0
     metadata: dict[str, str] | None = None
+    owns_files: bool = False
     window_s: float = 24 * 3600
 
     @property
     def has_ended(self) -> bool:
         """True once the batch is in a final state."""
         return self.status in ENDED
+
+    def needs(self, file_id: str) -> bool:
+        """True if this file must stay."""
+        if self.owns_files:
+            return file_id in (self.input_file_id, self.output_file_id, self.error_file_id)
+        return file_id == self.input_file_id and not self.has_ended
 
     @property
     def expires_at(self) -> float:

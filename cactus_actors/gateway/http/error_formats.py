@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cactus_actors.api.anthropic import anthropic_error_body
+from cactus_actors.api.anthropic import MESSAGES, anthropic_error_body
 from cactus_actors.api.ollama import ollama_error_body
 from cactus_actors.api.openai import error_body
 from cactus_actors.protocol.error_info import ErrorInfo
@@ -14,7 +14,6 @@ from cactus_actors.protocol.error_info import ErrorInfo
 ErrorFormat = Callable[[ErrorInfo, str], dict[str, Any]]
 """Makes the body of an error, given the id of the request."""
 
-MESSAGES = "/v1/messages"
 OLLAMA = "/api"
 
 

@@ -20,7 +20,6 @@ _TGI = "Text Generation Inference's API"
 _WITHOUT_V1 = "a path of OpenAI's API without its /v1"
 
 _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
-    (r"/v1/messages/batches(/.*)?", "Anthropic's API", "/v1/batches"),
     (r"/v1/complete", "Anthropic's API", _TEXT),
     (r"/v1/responses(/.*)?", _OPENAI, _CHAT),
     (r"/v1/(assistants|threads)(/.*)?", _OPENAI, _CHAT),

@@ -45,6 +45,7 @@ def _completion(path: str, summary: str, answer: str, body: str) -> ApiOperation
     return ApiOperation("post", path, summary, answer, body, streams=True)
 
 
+_MESSAGE_BATCH = "/v1/messages/batches/{batch_id}"
 _FILE, _BATCH, _REQUEST = "/v1/files/{file_id}", "/v1/batches/{batch_id}", "/v1/requests/{request_id}"
 OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
     "OpenAI": (
@@ -57,6 +58,12 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
     "Anthropic": (
         _completion("/v1/messages", "Answer a conversation", "Message", "MessagesBody"),
         ApiOperation("post", "/v1/messages/count_tokens", "The tokens of its prompt", "MessageTokens", "MessagesBody"),
+        ApiOperation("post", "/v1/messages/batches", "Answer many", "MessageBatch", "MessageBatchBody"),
+        ApiOperation("get", "/v1/messages/batches", "List batches of messages", "MessageBatchList"),
+        ApiOperation("get", _MESSAGE_BATCH, "One batch of messages", "MessageBatch"),
+        ApiOperation("get", f"{_MESSAGE_BATCH}/results", "Its results, one a line", "application/x-jsonl"),
+        ApiOperation("post", f"{_MESSAGE_BATCH}/cancel", "Stop a batch of messages", "MessageBatch"),
+        ApiOperation("delete", _MESSAGE_BATCH, "Remove a batch of messages", "MessageBatchDeleted"),
     ),
     "Ollama": (
         ApiOperation("post", "/api/chat", "Answer a conversation", "OllamaAnswer", "OllamaBody"),

@@ -28,6 +28,7 @@ from cactus_actors.gateway.routes.batches import WINDOW, BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody
 from cactus_actors.gateway.routes.files import PURPOSE
 from cactus_actors.gateway.routes.infill import InfillBody
+from cactus_actors.gateway.routes.message_batches import MessageBatchBody
 from cactus_actors.gateway.routes.ollama import EmbedBody, ShowBody
 from cactus_actors.gateway.routes.rerank import RerankBody, ScoreBody
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
@@ -49,6 +50,7 @@ _TYPES = (
     LoadAdapterBody,
     UnloadAdapterBody,
     MessagesBody,
+    MessageBatchBody,
     RerankBody,
     ScoreBody,
     OllamaBody,
@@ -111,6 +113,7 @@ def body_schemas() -> dict[str, Schema]:
     schemas["ChatBody"] = object_of(chat, ["messages"])
     in_messages = {**schemas["MessagesBody"]["properties"], "messages": list_of(reference("MessageTurn"))}
     schemas["MessagesBody"] = object_of(common | {"thinking": reasoning["thinking"]} | in_messages, ["messages"])
+    schemas["BatchedMessage"]["properties"]["params"] = reference("MessagesBody")
     schemas["CompletionBody"] = object_of(common | {"prompt": _PROMPT}, ["prompt"])
     schemas["LlamaCppBody"] = object_of(common | _LLAMA_CPP | {"prompt": _PROMPT}, ["prompt"])
     schemas["InfillBody"] = object_of(common | _LLAMA_CPP | schemas["InfillBody"]["properties"], [])

@@ -134,6 +134,23 @@ ANSWERS: dict[str, Schema] = {
         usage=record_of(input_tokens=COUNT, cache_read_input_tokens=COUNT, output_tokens=COUNT),
     ),
     "MessageTokens": record_of(input_tokens=COUNT),
+    "MessageBatch": record_of(
+        id=TEXT,
+        type={"const": "message_batch"},
+        processing_status=_one_of("in_progress", "canceling", "ended"),
+        request_counts=record_of(processing=COUNT, succeeded=COUNT, errored=COUNT, canceled=COUNT, expired=COUNT),
+        created_at=TEXT,
+        expires_at=TEXT,
+        ended_at=or_null(TEXT),
+        results_url=or_null(TEXT),
+    ),
+    "MessageBatchList": record_of(
+        data=list_of(reference("MessageBatch")),
+        has_more=BOOLEAN,
+        first_id=or_null(TEXT),
+        last_id=or_null(TEXT),
+    ),
+    "MessageBatchDeleted": record_of(id=TEXT, type={"const": "message_batch_deleted"}),
     "MessageError": record_of(
         type={"const": "error"},
         error=record_of(type=TEXT, message=TEXT, param=or_null(TEXT), code=TEXT),

@@ -9,13 +9,12 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.api.anthropic import MessageEvents, message_body, request_from_message
+from cactus_actors.api.anthropic import MESSAGES, MessageEvents, message_body, request_from_message
 from cactus_actors.api.field_names import FieldNames
 from cactus_actors.api.openai import BodyRequest
 from cactus_actors.gateway.answers.job_responses import read_jobs, streamed_answer, whole_answer, with_model
 from cactus_actors.gateway.answers.streaming_response import ANTHROPIC_STREAM
 from cactus_actors.gateway.context import gateway_of
-from cactus_actors.gateway.http.error_formats import MESSAGES
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.results import Result

@@ -45,7 +45,7 @@ async def create_batch(request: HttpRequest) -> ASGIResponse:
 async def list_batches(request: HttpRequest) -> ASGIResponse:
     """All batches, newest first."""
     records = gateway_of(request).batches.all_of(tenant_name(request))
-    return json_response(page(request, [record.body() for record in records]))
+    return json_response(page(request, [record.body() for record in records if not record.owns_files]))
 
 
 @get("/v1/batches/{batch_id:str}")

@@ -67,11 +67,11 @@ async def get_content(request: HttpRequest, file_id: FromPath[str]) -> ASGIRespo
 
 @delete("/v1/files/{file_id:str}", status_code=200)
 async def delete_file(request: HttpRequest, file_id: FromPath[str]) -> ASGIResponse:
-    """Remove a file that no running batch reads."""
+    """Remove a file that no batch needs."""
     gateway, tenant = gateway_of(request), tenant_name(request)
     gateway.files.get(file_id, tenant)  # first: another tenant's file must not be revealed
-    if gateway.batches.reads(file_id):
-        raise InvalidRequest("a batch that has not ended reads this file", param="file_id")
+    if gateway.batches.needs(file_id):
+        raise InvalidRequest("a batch reads this file, or it belongs to a batch of messages", param="file_id")
     gateway.files.delete(file_id, tenant)
     body: dict[str, Any] = {"id": file_id, "object": "file", "deleted": True}
     return json_response(body)

@@ -277,6 +277,20 @@ def test_all_four_forms_of_a_line_are_accepted() -> None:
     assert (batch.messages, batch.model, batch.options.max_tokens) == (chat.messages, "m", 3)
 
 
+def test_a_line_may_be_a_message_of_anthropics_api() -> None:
+    text = (
+        '{"custom_id":"a","method":"POST","url":"/v1/messages",'
+        '"body":{"max_tokens":3,"system":%s,"messages":[{"role":"user","content":"hi"}]}}'
+    )
+    said, asked = ChatMessage(role="system", content="brief"), ChatMessage(role="user", content="hi")
+    assert submit_of(text % '"brief"').messages == [said, asked]
+    assert submit_of(text % "null").messages == [asked]
+    line = decode_line(RawLine(1, 0, (text % "null").encode()), "jsonl")
+    [given] = request_of_line(line, job_id_of, Options(temperature=0.0), None, system="brief").submits
+    assert given.messages == [said, asked]
+    assert (given.options.max_tokens, given.options.temperature) == (3, 0.0)
+
+
 def test_defaults_apply_to_missing_options_of_a_line() -> None:
     defaults = Options(max_tokens=9, seed=5, temperature=0.0)
     options = submit_of('{"prompt": "x", "max_tokens": 3}', defaults).options

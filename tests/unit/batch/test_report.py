@@ -116,6 +116,18 @@ def test_the_page_shows_what_the_results_say(cactus: Cactus, router: ScriptedRou
     assert confidence["0.25 to 0.30"] == confidence["0.75 to 0.80"] == "1"
 
 
+def test_messages_are_counted_like_completions(cactus: Cactus, router: ScriptedRouter, tmp_path: Path) -> None:
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+    line = {"custom_id": "a", "method": "POST", "url": "/v1/messages", "body": body}
+    chat = {"messages": body["messages"], "max_tokens": 9}
+    (tmp_path / "in.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps(chat)}\n")
+    assert cactus("batch", "in.jsonl", "-o", "out.jsonl", "--report", "report.html").exit_code == 0
+    page = Page((tmp_path / "report.html").read_text())
+    assert {row[0]: row[1] for row in page.tables["Ends of answers"][1:]} == {"length": "2"}
+    lengths = page.tables["Length of answers"][1:]
+    assert [row[1] for row in lengths] == ["2"]
+
+
 def test_a_report_is_made_again_without_a_service(
     cactus: Cactus, router: ScriptedRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
