@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -185,6 +184,8 @@ def batch(
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
     given = shared.given_options(locals())
+    import asyncio
+
     from cactus_actors.batch import BatchRequest, FirstLines, check_for_all, keep_input
     from cactus_actors.batch.report import check_report_path, figures_of, write_report
     from cactus_actors.protocol.options import Options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -43,6 +42,8 @@ def bench(
     if endpoint is not None:
         if model is not None or random is not None:
             raise ConfigurationInvalid("--endpoint measures what is served there; leave --model and --random out")
+        import asyncio
+
         from cactus_actors.cli.bench_service import bench_service
 
         measured = bench_service(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
@@ -140,6 +139,8 @@ def calibrate(
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
     options = shared.given_options(locals())
+    import asyncio
+
     from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
     from cactus_actors.calibration.bound_report import BoundReport
     from cactus_actors.calibration.bound_scores import Bound

@@ -15,7 +15,6 @@ from cactus_actors.cli.image_files import pictures_of_files
 from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.cli.wait_notice import WaitNotice
-from cactus_actors.client.picture_files import data_url
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import (
     CactusError,
@@ -252,6 +251,8 @@ def _known_options(name: str, given: dict[str, Any]) -> Options:
 
 def _with_data_urls(turn: dict[str, Any]) -> dict[str, Any]:
     """The turn with its pictures inside."""
+    from cactus_actors.client.picture_files import data_url
+
     return {**turn, "images": [*map(data_url, turn["images"])]} if "images" in turn else turn
 
 

@@ -1,23 +1,29 @@
-"""The help of a command: what it does, its arguments and its options, in two columns."""
+"""The help of a command at the terminal's width: what it does, examples, arguments and options in panels.
+
+It is written without rich, whose import takes as long as all the rest of `cactus --help`.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
+import re
+import shutil
+import textwrap
+from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
-from rich.markdown import Markdown
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+import typer
 
 from cactus_actors.cli.parameters import Parameter, parameters_of
 
 MAX_NAME = 27
 """Width of the column of names; the description of a longer name begins below it."""
+EXAMPLE = re.compile(r"^Example: (.*)$", re.MULTILINE)
+_WORDS_OF_SHELL = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")
 _HELP = ("-h, --help", "Show this message and exit.")
 _COMPLETION = (
-    ("--install-completion", "Install completion of commands and options for the current shell."),
+    ("--install-completion", "Install completion of commands, options and models for the current shell."),
     ("--show-completion", "Print the script of that completion."),
 )
 
@@ -25,31 +31,55 @@ Row = tuple[str, str]
 
 
 def help_page(command: Any, context: Any) -> str:
-    """The page as text, with the colours of the terminal."""
-    console = Console(highlight=False)
-    with console.capture() as capture:
-        console.print(Text(command.get_usage(context), style="bold"))
-        console.print(Padding(Markdown(inspect.cleandoc(command.help or "")), (1, 0, 0, 0)))
-        panels = _panels(command)
-        names = [name for rows in panels.values() for name, _ in rows]
-        width = max(len(name) for name in names if len(name) <= MAX_NAME)
-        for heading, rows in panels.items():
-            console.print(Text(f"\n{heading}", style="bold"))
-            for row in rows:
-                _print_row(console, *row, width)
-    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+    """The page as text, with the colours of a terminal unless NO_COLOR is set."""
+    width = shutil.get_terminal_size().columns
+    text = inspect.cleandoc(command.help or "")
+    lines = [_styled(command.get_usage(context), bold=True)]
+    for paragraph in filter(str.strip, EXAMPLE.sub("", text).split("\n\n")):
+        lines += ["", *_wrapped(paragraph, width)]
+    if examples := EXAMPLE.findall(text):
+        lines += ["", _styled("Examples", bold=True)]
+        lines += [line for example in examples for line in _command_lines(example, width)]
+    panels = _panels(command)
+    names = [name for rows in panels.values() for name, _ in rows]
+    name_width = max(len(name) for name in names if len(name) <= MAX_NAME)
+    for heading, rows in panels.items():
+        lines += ["", _styled(heading, bold=True)]
+        for row in rows:
+            lines += _row(*row, name_width, width)
+    return "\n".join(lines) + "\n"
 
 
-def _print_row(console: Console, name: str, text: str, width: int) -> None:
-    shown = Text(f"  {name}", style="cyan")
-    if len(name) > width:
-        console.print(shown)
-        shown = Text()
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=width + 2, no_wrap=True)
-    table.add_column()
-    table.add_row(shown, Markdown(text))
-    console.print(table)
+def _row(name: str, text: str, name_width: int, width: int) -> Iterator[str]:
+    """A name, and its description beside it, or below it if the name is long."""
+    shown, indent = _styled(f"  {name}", fg=typer.colors.CYAN), name_width + 4
+    first, *rest = _wrapped(text, width - indent)
+    if len(name) > name_width:
+        yield shown
+        rest = [first, *rest]
+    else:
+        yield f"{shown}{' ' * (indent - len(name) - 2)}{first}"
+    yield from (" " * indent + line for line in rest)
+
+
+def _command_lines(command: str, width: int) -> Iterator[str]:
+    """A command in lines that a shell joins."""
+    line = " "
+    for word in _WORDS_OF_SHELL.findall(command):
+        if len(line) + len(word) + 3 > width:
+            yield f"{line} \\"
+            line = "   "
+        line += f" {word}"
+    yield line
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A paragraph in lines; the marks of code are for the reference page."""
+    return textwrap.wrap(text.replace("`", ""), max(width, 20), break_long_words=False, break_on_hyphens=False)
+
+
+def _styled(text: str, **style: Any) -> str:
+    return text if os.environ.get("NO_COLOR") else typer.style(text, **style)
 
 
 def _panels(command: Any) -> dict[str, list[Row]]:

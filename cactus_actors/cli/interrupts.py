@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -49,6 +48,8 @@ async def interruptible(work: Coroutine[Any, Any, T], on_first: Callable[[], Non
 
     Signals that are ignored from the start stay ignored, as under `nohup`.
     """
+    import asyncio
+
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
     received: list[int] = []

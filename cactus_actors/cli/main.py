@@ -40,25 +40,12 @@ TRACEBACK_VARIABLE = "CACTUS_TRACEBACK"
 # types of cactus_actors.batch.batch_errors, by name so that only `cactus batch` loads them
 _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "output_failed": EXIT_IO}
 
-app = typer.Typer(
-    name="cactus",
-    cls=Group,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for panel, commands in {
+PANELS = {
     "Ask": (complete, chat, batch),
     "Serve": (serve, status, scale, drain, restart, demo),
     "Models": (models, quantize, bench),
     "The cloud": (auth, calibrate, audit),
-}.items():
-    for command in commands:
-        # -1 is an invalid number, not an option
-        context = {"ignore_unknown_options": True} if command is scale else None
-        app.command(cls=Command, rich_help_panel=panel, context_settings=context)(command)
-app.add_typer(keys, name="keys", rich_help_panel="Serve")
-app.add_typer(lora, name="lora", rich_help_panel="Serve")
+}
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -69,13 +56,38 @@ def _print_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def cactus(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """An inference server for small language models on CPUs."""
+
+
+def program(only: str | None = None) -> typer.Typer:
+    """The program with all commands, or for a quick start with one of them, if there is one of that name."""
+    app = typer.Typer(
+        name="cactus",
+        cls=Group,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(cactus)
+    is_one = only in {command.__name__ for commands in PANELS.values() for command in commands}
+    for panel, commands in PANELS.items():
+        for command in commands:
+            if command.__name__ == only or not is_one:
+                # -1 is an invalid number, not an option
+                context = {"ignore_unknown_options": True} if command is scale else None
+                app.command(cls=Command, rich_help_panel=panel, context_settings=context)(command)
+    if not is_one:
+        app.add_typer(keys, name="keys", rich_help_panel="Serve")
+        app.add_typer(lora, name="lora", rich_help_panel="Serve")
+    return app
+
+
+app = program()
 
 
 def main() -> None:
@@ -85,7 +97,7 @@ def main() -> None:
     not available, 74 failed write, 130 interrupted (129 by SIGHUP, 143 by SIGTERM).
     """
     try:
-        app()
+        program(only=sys.argv[1] if len(sys.argv) > 1 else None)()
     except CactusError as error:
         _print_error(error.message)
         sys.exit(exit_code(error))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import typer
 
 from cactus_actors.cli import main
+from cactus_actors.cli.help_page import EXAMPLE
 from cactus_actors.cli.parameters import Parameter, parameters_of
 from cactus_actors.cli.shared_options import CONNECTION, REASONING, SAMPLING
 from docs.generate.layout import item, page, paragraphs
@@ -16,9 +16,6 @@ from docs.generate.layout import item, page, paragraphs
 INTRODUCTION = """\
 `cactus COMMAND --help` shows the same on a terminal. Settings of `cactus serve` that have no option are in the file
 that `--config` names: [configuration.md](configuration.md)."""
-EXAMPLE = re.compile(r"^Example: (.*)$", re.MULTILINE)
-
-
 SHARED = {
     SAMPLING: "Options of jobs; [options](options.md) has their defaults.",
     REASONING: "",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 
@@ -107,12 +105,6 @@ def test_the_page_names_the_file_of_each_message() -> None:
     with_messages = {file.path for file in product() if any(tagged_messages(file))}
     assert with_messages == MESSAGE_FILES
     assert all(f"`{name}`" in page("internals/architecture.md") for name in MESSAGE_FILES)
-
-
-def test_importing_the_package_loads_neither_ray_nor_numba() -> None:
-    program = "import sys, cactus_actors; cactus_actors.Client; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert {"ray", "numba"} & {*loaded.stdout.split()} == set()
 
 
 def test_every_dependency_is_documented() -> None:
