@@ -126,7 +126,7 @@ bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, 
 	$(BIN)/python -m benchmarks.end_to_end
 
 lock: .venv-release/.ready ## update versions and hashes of all dependencies, within pyproject.toml
-	$(LOCK) pyproject.toml -o deploy/requirements.lock
+	$(LOCK) pyproject.toml --extra ray -o deploy/requirements.lock
 	$(LOCK) pyproject.toml --extra dev -c deploy/requirements.lock -o deploy/requirements-dev.lock
 
 sbom: .venv-release/.ready ## write sbom.json: the contents of an installation from the lock files, in CycloneDX

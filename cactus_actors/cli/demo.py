@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,10 +33,12 @@ def demo(
 ) -> None:
     """Serve the embedded models, run a prompt file, stream one answer, ask about a picture, print a summary.
 
-    Then repeat the prompt file on a private Ray cluster of two nodes, kill one of them, and compare the tokens.
+    Then repeat the prompt file on a private Ray cluster of two nodes, kill one of them, and compare the tokens, if the
+    package was installed with Ray: cactus-actors[ray].
 
     Example: cactus demo
     """
+    import asyncio
     import sys
 
     from rich.console import Console
@@ -62,7 +64,11 @@ def demo(
             _report(tally, output, console)
             console.print()
             ask_about_picture(endpoints, output.with_name(f"{output.stem}-picture.png"), console)
-        if cluster:
+        if cluster and find_spec("ray") is None:
+            console.print(
+                "\nWith Ray (pip install 'cactus-actors\\[ray]'), the same follows on a cluster of two nodes."
+            )
+        elif cluster:
             from cactus_actors.cli.demo_cluster import show_on_cluster
 
             console.print("\nThe same on a private Ray cluster of two nodes on this machine")

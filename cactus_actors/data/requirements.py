@@ -14,7 +14,7 @@ def require_pyarrow() -> None:
 
 
 def require_ray_data() -> None:
-    """Raise ConfigurationInvalid if what Ray Data needs, of the extra `data`, is not installed."""
+    """Raise ConfigurationInvalid if what Ray Data needs, of the extras `data` and `ray`, is not installed."""
     require_pyarrow()
-    if find_spec("pandas") is None:
-        raise ConfigurationInvalid("--ray needs pandas, for Ray Data: pip install 'cactus-actors[data]'")
+    if find_spec("ray") is None or find_spec("pandas") is None:
+        raise ConfigurationInvalid("--ray needs Ray and pandas: pip install 'cactus-actors[data,ray]'")

@@ -9,18 +9,22 @@ from cactus_actors.config import ServeConfig
 from cactus_actors.placement.interface import Placement
 from cactus_actors.placement.local import LocalPlacement
 from cactus_actors.placement.local.core_pool import CorePool
+from cactus_actors.placement.ray.ray_environment import prepare_environment, require_ray
 from cactus_actors.process.cpu_cores import cores_of, may_share_cpus
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def uses_ray(config: ServeConfig) -> bool:
-    """True if Ray places the actors; raises ConfigurationInvalid for contradicting settings."""
+    """True if Ray places the actors; raises ConfigurationInvalid for contradicting settings, and without Ray."""
     if config.placement == "local" and config.ray_address is not None:
         raise ConfigurationInvalid(
             "--placement local runs on this machine alone: leave out --ray-address, or use --placement ray",
             param="placement",
         )
-    return config.placement == "ray" or config.ray_address is not None
+    if config.ray_address is None and config.placement != "ray":
+        return False
+    require_ray("--placement ray" if config.ray_address is None else "--ray-address")
+    return True
 
 
 def make_placement(config: ServeConfig, num_threads: int, announce: Callable[[str], None]) -> Placement:
@@ -31,8 +35,6 @@ def make_placement(config: ServeConfig, num_threads: int, announce: Callable[[st
         return LocalPlacement(state_dir, announce, _cores_for(config, num_threads, announce))
     # Ray is slow and large: it is imported only where it is used.
     if config.ray_address is None:
-        from cactus_actors.placement.ray.ray_environment import prepare_environment
-
         announce("placing: a private Ray instance starts, which places the actors")
         prepare_environment(state_dir)
         from cactus_actors.placement.ray.private_ray_placement import PrivateRayPlacement

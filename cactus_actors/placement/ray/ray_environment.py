@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping, MutableMapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from cactus_actors.keys.private_file import read_private, write_private
@@ -36,6 +37,12 @@ SETTINGS = {
     "RAY_gcs_server_port_wait_time_s": "600",
     **{f"RAY_{name}": str(value) for name, value in RAY_TIMEOUTS.items()},
 }
+
+
+def require_ray(needed_by: str) -> None:
+    """Raise ConfigurationInvalid if Ray, an extra of the package, is not installed."""
+    if find_spec("ray") is None:
+        raise ConfigurationInvalid(f"{needed_by} needs Ray, which is not installed: pip install 'cactus-actors[ray]'")
 
 
 def prepare_environment(state_dir: Path) -> None:

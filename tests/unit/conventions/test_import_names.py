@@ -6,6 +6,7 @@ import ast
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tests.support.conventions.sources import PRODUCT, Source, product, sources,
 from tests.support.paths import ROOT
 
 TOP_LEVEL = {"router", "workers"}
-BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "cactus_actors", "router", "workers")
+BUILD = "from setuptools import build_meta; build_meta.build_{}({!r})"
 
 
 def imported_modules(source: Source) -> list[str]:
@@ -41,23 +42,41 @@ def test_no_file_imports_router_or_workers_from_the_top_level() -> None:
     assert offenders == []
 
 
-def test_a_wheel_has_one_top_level_package_with_the_actors_in_it(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in BUILT_FROM:
-        if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
-        else:
-            shutil.copy(ROOT / name, source)
-    command = [sys.executable, "-m", "pip", "wheel", str(source), "--no-deps", "--no-build-isolation"]
-    built = subprocess.run([*command, "--wheel-dir", str(tmp_path)], capture_output=True, text=True, check=False)
+def build(kind: str, source: Path, target: Path) -> Path:
+    """The distribution of a kind that is built from the files in a folder."""
+    command = [sys.executable, "-c", BUILD.format(kind, str(target))]
+    built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     if built.returncode:
         pytest.fail(built.stdout + built.stderr)
-    [wheel] = tmp_path.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
-    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"cactus_actors"}
+    [distribution] = target.iterdir()
+    return distribution
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names of the files in a wheel that is built from a source distribution of the tracked files."""
+    folder = tmp_path_factory.mktemp("build")
+    source = folder / "source"
+    for path in (path for path in tracked("*") if path.parts[0] in PRODUCT or len(path.parts) == 1):
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, source / path)
     for actor in TOP_LEVEL:
-        files = {path.relative_to(ROOT) for path in (ROOT / actor).rglob("*.py")}
-        assert {f"cactus_actors/{path}" for path in files} <= names
-    assert {"cactus_actors/py.typed", "cactus_actors/router/core.py"} <= names
+        (source / "cactus_actors" / actor).symlink_to(Path("..", actor))
+    for name in ("sdist", "wheel"):
+        (folder / name).mkdir()
+    sdist = build("sdist", source, folder / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    [unpacked] = (folder / "unpacked").iterdir()
+    return set(zipfile.ZipFile(build("wheel", unpacked, folder / "wheel")).namelist())
+
+
+def test_a_wheel_has_one_top_level_package_with_the_actors_in_it(wheel: set[str]) -> None:
+    assert {name.split("/")[0] for name in wheel if ".dist-info/" not in name} == {"cactus_actors"}
+    assert {"cactus_actors/py.typed", "cactus_actors/router/core.py", "cactus_actors/workers/actor.py"} <= wheel
+
+
+def test_a_wheel_has_every_file_of_the_product(wheel: set[str]) -> None:
+    files = [path for path in tracked("*") if path.parts[0] in PRODUCT and (ROOT / path).is_file()]
+    expected = {str(path if path.parts[0] == "cactus_actors" else Path("cactus_actors", path)) for path in files}
+    assert {name for name in wheel if ".dist-info/" not in name} == expected
