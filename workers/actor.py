@@ -203,6 +203,7 @@ class WorkerActor:
             phase=self._progress.phase,
             share_done=self._progress.share_done,
             num_compiled=self._progress.num_compiled,
+            compiling=self._progress.compiling,
         )
 
     def _serve(self, core: WorkerSession, link: RouterLink) -> str:

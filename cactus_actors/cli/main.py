@@ -25,6 +25,7 @@ from cactus_actors.cli.models import models
 from cactus_actors.cli.quantize import quantize
 from cactus_actors.cli.serve import serve
 from cactus_actors.cli.status import restart, scale, status
+from cactus_actors.cli.warm import warm
 from cactus_actors.protocol.errors import (
     CactusError,
     ConfigurationInvalid,
@@ -43,7 +44,7 @@ _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "
 PANELS = {
     "Ask": (complete, chat, batch),
     "Serve": (serve, status, scale, drain, restart, demo),
-    "Models": (models, quantize, bench),
+    "Models": (models, warm, quantize, bench),
     "The cloud": (auth, calibrate, audit),
 }
 

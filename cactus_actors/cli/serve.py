@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
@@ -16,12 +15,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-from typer.models import OptionInfo
 
 from cactus_actors.cli.config_file import config_of
+from cactus_actors.cli.setting_options import (
+    MODEL,
+    STATE,
+    ConfigFile,
+    KvCache,
+    Mmproj,
+    Speculation,
+    Weights,
+    numbers_of,
+    setting,
+)
 from cactus_actors.config import LogFormat, Pinning, PlacementName, ServeConfig
 from cactus_actors.config_fields import config_fields
-from cactus_actors.config_models import CacheFormat, WeightFormat
 from cactus_actors.config_scaling import worker_range
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -30,35 +38,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE = 2000
 
-_MODEL, _WORKERS, _HTTP, _ZEROMQ, _STATE = "Model", "Workers", "HTTP", "ZeroMQ", "State and logs"
-
-
-def _setting(
-    panel: str,
-    name: str,
-    *spellings: str,
-    default: str | None = None,
-    metavar: str | None = None,
-    parser: Callable[[str], str] | None = None,
-) -> OptionInfo:
-    """The option of a field of ServeConfig, with its description, default and bounds."""
-    field = config_fields(ServeConfig)[name]
-    if isinstance(field.default, bool):
-        yes_and_no = spellings[0].split("/")
-        default = yes_and_no[0 if field.default else 1] if len(yes_and_no) > 1 else None
-    elif default is None and field.default not in (None, []):
-        default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
-    option: OptionInfo = typer.Option(
-        *spellings,
-        help=field.text,
-        rich_help_panel=panel,
-        show_default=default or False,
-        metavar=metavar,
-        parser=parser,
-        min=field.minimum,
-        max=field.maximum,
-    )
-    return option
+_WORKERS, _HTTP, _ZEROMQ = "Workers", "HTTP", "ZeroMQ"
 
 
 def _workers(text: str) -> str:
@@ -70,54 +50,49 @@ def _workers(text: str) -> str:
 
 
 def serve(
-    model: Annotated[str | None, _setting(_MODEL, "model")] = None,
-    mmproj: Annotated[str | None, _setting(_MODEL, "mmproj", default="next to the model", metavar="FILE")] = None,
-    chat_template: Annotated[Path | None, _setting(_MODEL, "chat_template", metavar="FILE")] = None,
-    tool_format: Annotated[str | None, _setting(_MODEL, "tool_format", metavar="NAME")] = None,
-    lora: Annotated[list[str] | None, _setting(_MODEL, "lora", metavar="NAME=PATH")] = None,
-    weights: Annotated[WeightFormat | None, _setting(_MODEL, "weights")] = None,
-    kv_cache: Annotated[CacheFormat | None, _setting(_MODEL, "kv_cache")] = None,
-    workers: Annotated[str | None, _setting(_WORKERS, "workers", metavar="N|LEAST:MOST", parser=_workers)] = None,
-    threads: Annotated[int | None, _setting(_WORKERS, "threads")] = None,
-    pin: Annotated[Pinning | None, _setting(_WORKERS, "pin")] = None,
-    speculation: Annotated[str | None, _setting(_MODEL, "speculation", "--speculate", metavar="N|mtp|mtp:N")] = None,
-    jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint", metavar="ENDPOINT")] = None,
-    stream_endpoint: Annotated[str | None, _setting(_ZEROMQ, "stream_endpoint", metavar="ENDPOINT")] = None,
-    workers_endpoint: Annotated[str | None, _setting(_ZEROMQ, "workers_endpoint", metavar="ENDPOINT")] = None,
-    http: Annotated[str | None, _setting(_HTTP, "http", metavar="HOST:PORT")] = None,
+    model: Annotated[str | None, setting(MODEL, "model")] = None,
+    mmproj: Mmproj = None,
+    chat_template: Annotated[Path | None, setting(MODEL, "chat_template", metavar="FILE")] = None,
+    tool_format: Annotated[str | None, setting(MODEL, "tool_format", metavar="NAME")] = None,
+    lora: Annotated[list[str] | None, setting(MODEL, "lora", metavar="NAME=PATH")] = None,
+    weights: Weights = None,
+    kv_cache: KvCache = None,
+    workers: Annotated[str | None, setting(_WORKERS, "workers", metavar="N|LEAST:MOST", parser=_workers)] = None,
+    threads: Annotated[int | None, setting(_WORKERS, "threads")] = None,
+    pin: Annotated[Pinning | None, setting(_WORKERS, "pin")] = None,
+    speculation: Speculation = None,
+    jobs_endpoint: Annotated[str | None, setting(_ZEROMQ, "jobs_endpoint", metavar="ENDPOINT")] = None,
+    stream_endpoint: Annotated[str | None, setting(_ZEROMQ, "stream_endpoint", metavar="ENDPOINT")] = None,
+    workers_endpoint: Annotated[str | None, setting(_ZEROMQ, "workers_endpoint", metavar="ENDPOINT")] = None,
+    http: Annotated[str | None, setting(_HTTP, "http", metavar="HOST:PORT")] = None,
     no_http: Annotated[
         bool, typer.Option("--no-http", rich_help_panel=_HTTP, help="Serve without the HTTP gateway.")
     ] = False,
-    ollama: Annotated[str | None, _setting(_HTTP, "ollama", default="none", metavar="HOST:PORT")] = None,
-    api_key_file: Annotated[Path | None, _setting(_HTTP, "api_key_file")] = None,
-    tls_cert: Annotated[Path | None, _setting(_HTTP, "tls_cert")] = None,
-    tls_key: Annotated[Path | None, _setting(_HTTP, "tls_key")] = None,
-    behind_proxy: Annotated[bool | None, _setting(_HTTP, "behind_proxy", "--behind-proxy")] = None,
-    alias: Annotated[str | None, _setting(_HTTP, "alias")] = None,
-    curve: Annotated[bool | None, _setting(_ZEROMQ, "curve", "--curve/--no-curve")] = None,
-    worker_key_file: Annotated[Path | None, _setting(_ZEROMQ, "worker_key_file")] = None,
-    corpus: Annotated[Path | None, _setting(_MODEL, "corpus")] = None,
-    image_root: Annotated[Path | None, _setting(_MODEL, "image_root")] = None,
+    ollama: Annotated[str | None, setting(_HTTP, "ollama", default="none", metavar="HOST:PORT")] = None,
+    api_key_file: Annotated[Path | None, setting(_HTTP, "api_key_file")] = None,
+    tls_cert: Annotated[Path | None, setting(_HTTP, "tls_cert")] = None,
+    tls_key: Annotated[Path | None, setting(_HTTP, "tls_key")] = None,
+    behind_proxy: Annotated[bool | None, setting(_HTTP, "behind_proxy", "--behind-proxy")] = None,
+    alias: Annotated[str | None, setting(_HTTP, "alias")] = None,
+    curve: Annotated[bool | None, setting(_ZEROMQ, "curve", "--curve/--no-curve")] = None,
+    worker_key_file: Annotated[Path | None, setting(_ZEROMQ, "worker_key_file")] = None,
+    corpus: Annotated[Path | None, setting(MODEL, "corpus")] = None,
+    image_root: Annotated[Path | None, setting(MODEL, "image_root")] = None,
     image_hosts: Annotated[
-        list[str] | None, _setting(_MODEL, "image_hosts", "--image-host", default="none", metavar="HOST")
+        list[str] | None, setting(MODEL, "image_hosts", "--image-host", default="none", metavar="HOST")
     ] = None,
-    state_dir: Annotated[Path | None, _setting(_STATE, "state_dir")] = None,
-    journal: Annotated[bool | None, _setting(_STATE, "journal", "--journal/--no-journal")] = None,
-    drain_timeout_s: Annotated[float | None, _setting(_STATE, "drain_timeout_s", "--drain-timeout")] = None,
-    ready_timeout_s: Annotated[float | None, _setting(_STATE, "ready_timeout_s", "--ready-timeout")] = None,
-    job_log: Annotated[
-        str | None, _setting(_STATE, "job_log", default="jobs.jsonl in STATE_DIR", metavar="FILE")
-    ] = None,
-    log_format: Annotated[LogFormat | None, _setting(_STATE, "log_format")] = None,
-    otlp_endpoint: Annotated[str | None, _setting(_STATE, "otlp_endpoint")] = None,
+    state_dir: Annotated[Path | None, setting(STATE, "state_dir")] = None,
+    journal: Annotated[bool | None, setting(STATE, "journal", "--journal/--no-journal")] = None,
+    drain_timeout_s: Annotated[float | None, setting(STATE, "drain_timeout_s", "--drain-timeout")] = None,
+    ready_timeout_s: Annotated[float | None, setting(STATE, "ready_timeout_s", "--ready-timeout")] = None,
+    job_log: Annotated[str | None, setting(STATE, "job_log", default="jobs.jsonl in STATE_DIR", metavar="FILE")] = None,
+    log_format: Annotated[LogFormat | None, setting(STATE, "log_format")] = None,
+    otlp_endpoint: Annotated[str | None, setting(STATE, "otlp_endpoint")] = None,
     placement: Annotated[
-        PlacementName | None, _setting(_WORKERS, "placement", default="ray with --ray-address, else local")
+        PlacementName | None, setting(_WORKERS, "placement", default="ray with --ray-address, else local")
     ] = None,
-    ray_address: Annotated[str | None, _setting(_WORKERS, "ray_address")] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(rich_help_panel=_STATE, help="TOML file of settings; options of the command line win."),
-    ] = None,
+    ray_address: Annotated[str | None, setting(_WORKERS, "ray_address")] = None,
+    config: ConfigFile = None,
 ) -> None:
     """Start the router, the workers, the HTTP gateway and, with a cloud, the handoff actor; print one `ready` line.
 
@@ -129,10 +104,7 @@ def serve(
     flags = {name: given[name] for name in config_fields(ServeConfig) if name in given}
     if no_http:
         flags["http"] = ""
-    for name, value in {"speculation": speculation, "workers": workers}.items():
-        if value is not None and value.isdecimal():
-            flags[name] = int(value)
-    run_service(config_of(config, flags))
+    run_service(config_of(config, flags | numbers_of({"speculation": speculation, "workers": workers})))
 
 
 def run_service(config: ServeConfig) -> None:

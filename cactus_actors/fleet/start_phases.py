@@ -12,7 +12,7 @@ TEXTS: dict[PhaseName, str] = {
     "placing": "waiting for a place",
     "loading": "loading the model",
     "packing": "packing the weights, once for each model and format",
-    "compiling": "compiling the kernels, once for each format",
+    "compiling": "compiling the kernels, once for each instruction set and format",
 }
 
 
@@ -21,17 +21,24 @@ class StartPhase:
     """The phase of an actor's start; `share_done` is the completed share, if known.
 
     `num_compiled` rises with each compiled function: a slow machine that compiles for minutes makes progress.
+    `compiling` is the function that is compiled.
     """
 
     who: str
     name: PhaseName
     share_done: float | None = None
     num_compiled: int = 0
+    compiling: str = ""
 
     @property
     def text(self) -> str:
         """The phase as a line of text."""
         return f"{self.who}: {TEXTS[self.name]}"
+
+    @property
+    def detail(self) -> str:
+        """What is done within the phase; empty if it is not known."""
+        return f"{self.num_compiled} functions, now {self.compiling}" if self.compiling else ""
 
 
 ShowPhase = Callable[[StartPhase], None]

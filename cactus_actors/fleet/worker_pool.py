@@ -174,7 +174,9 @@ class WorkerPool:
 
     def _note_loading(self, worker_id: str, health: WorkerHealth) -> None:
         if health.state == "loading":
-            self.loading[worker_id] = StartPhase(worker_id, health.phase, health.share_done, health.num_compiled)
+            self.loading[worker_id] = StartPhase(
+                worker_id, health.phase, health.share_done, health.num_compiled, health.compiling
+            )
         else:
             del self.loading[worker_id]
             self._num_lost_loading = 0

@@ -44,7 +44,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a worker on this `node`; `last_tick_s` is the age of the last iteration of its main loop.
 
     `node_id` is that of its node in its cluster. While `state` is `loading`, `phase` is the phase of the start, and
-    `share_done` the completed share, if known; `num_compiled` functions were compiled so far.
+    `share_done` the completed share, if known; `num_compiled` functions were compiled so far, and `compiling` is.
     """
 
     worker_id: str
@@ -56,6 +56,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     phase: LoadingPhase = "loading"
     share_done: float | None = None
     num_compiled: int = 0
+    compiling: str = ""
 
 
 class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,16 +25,19 @@ def log_other_compilation(directory: Path) -> None:
 
 
 @contextmanager
-def watch_compilation(on_change: Callable[[int], None]) -> Iterator[None]:
-    """Call `on_change` with 1 when numba starts to compile a function not in its cache, with -1 at the end."""
+def watch_compilation(on_change: Callable[[int, str], None]) -> Iterator[None]:
+    """Call `on_change` with 1 and a name when numba starts to compile a function not in its cache, with -1 at the end.
+
+    Compilations nest: callees are compiled while their caller is.
+    """
     from numba.core.event import Event, Listener, install_listener
 
     class Compilations(Listener):  # type: ignore[misc]
-        def on_start(self, event: Event) -> None:  # noqa: ARG002
-            on_change(1)
+        def on_start(self, event: Event) -> None:
+            on_change(1, event.data["dispatcher"].py_func.__name__)
 
-        def on_end(self, event: Event) -> None:  # noqa: ARG002
-            on_change(-1)
+        def on_end(self, event: Event) -> None:
+            on_change(-1, event.data["dispatcher"].py_func.__name__)
 
     with install_listener("numba:compile", Compilations()):
         yield

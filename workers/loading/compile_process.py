@@ -30,7 +30,7 @@ class CompileProcess:
 
     def start_on_compile(self) -> AbstractContextManager[None]:
         """Start the process when numba compiles something that is not in its cache."""
-        return watch_compilation(lambda _: self.start())
+        return watch_compilation(lambda *_: self.start())
 
     def start(self) -> None:
         """Start the process once; not on a machine with one CPU."""

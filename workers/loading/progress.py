@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from cactus_actors.process.health import LoadingPhase
@@ -9,28 +10,42 @@ from cactus_actors.workers.loading.compile_events import watch_compilation
 
 
 class LoadingProgress:
-    """Written by the thread that loads a model, read by any thread."""
+    """Written by the thread that loads a model, read by any thread; that thread calls `on_change` at each change."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_change: Callable[[LoadingProgress], None] = lambda _: None) -> None:
+        self._on_change = on_change
         self.phase: LoadingPhase = "loading"
         self.share_done: float | None = None
         """The completed share of the phase, if known."""
+        self.has_packed = False
+        """True if weights were packed, and not found."""
         self.num_compiled = 0
         """Functions that were compiled so far."""
-        self._num_compiling = 0
+        self._compiling: list[str] = []
+
+    @property
+    def compiling(self) -> str:
+        """The function that is compiled, empty if none is."""
+        return self._compiling[-1] if self._compiling else ""
 
     def on_packed(self, num_bytes: int, total_bytes: int) -> None:
         """`num_bytes` of `total_bytes` of the weights are packed."""
         is_over = num_bytes >= total_bytes
         self.phase = "loading" if is_over else "packing"
         self.share_done = None if is_over else num_bytes / total_bytes
+        self.has_packed = True
+        self._on_change(self)
 
     def track_compilation(self) -> AbstractContextManager[None]:
         """Record when numba compiles something that is not in its cache."""
         return watch_compilation(self.on_compiling)
 
-    def on_compiling(self, change: int) -> None:
+    def on_compiling(self, change: int, function: str) -> None:
         """Compilation of a function began (1) or ended (-1); compilations nest."""
-        self._num_compiling += change
-        self.num_compiled += change < 0
-        self.phase = "compiling" if self._num_compiling else "loading"
+        if change > 0:
+            self._compiling.append(function)
+        else:
+            self._compiling.pop()
+            self.num_compiled += 1
+        self.phase = "compiling" if self._compiling else "loading"
+        self._on_change(self)

@@ -72,18 +72,32 @@ def test_a_loading_worker_reports_how_much_is_packed() -> None:
 
 
 def test_a_worker_reports_compilation_only_while_it_compiles() -> None:
-    progress = LoadingProgress()
-    seen: list[str] = []
-    change = progress.on_compiling
+    seen: list[tuple[str, str, int]] = []
 
-    def on_compiling(step: int) -> None:
-        change(step)
-        seen.append(progress.phase)
+    def on_change(changed: LoadingProgress) -> None:
+        seen.append((changed.phase, changed.compiling, changed.num_compiled))
 
-    progress.on_compiling = on_compiling  # type: ignore[method-assign]
-    compiled = numba.njit(lambda number: number + 1)
+    @numba.njit
+    def inner(number):
+        return number + 1
+
+    @numba.njit
+    def outer(number):
+        return inner(number) + 1
+
+    progress = LoadingProgress(on_change)
     with progress.track_compilation():
-        assert compiled(1) == 2
-        assert compiled(2) == 3
-    assert seen == ["compiling", "loading"]
-    assert progress.num_compiled == 1
+        assert outer(1) == 3
+        assert outer(2) == 4
+    assert seen == [
+        ("compiling", "outer", 0),
+        ("compiling", "inner", 0),
+        ("compiling", "outer", 1),
+        ("loading", "", 2),
+    ]
+
+
+def test_the_detail_of_a_phase_is_the_function_that_is_compiled() -> None:
+    phase = StartPhase("worker-1", "compiling", num_compiled=87, compiling="attend")
+    assert phase.detail == "87 functions, now attend"
+    assert StartPhase("worker-1", "packing", 0.5).detail == ""
