@@ -11,8 +11,8 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model eval-escalation
-.PHONY: train train-pictures bench lock manifests sbom clean
+.PHONY: help demo test slow clients browser differential fuzz chaos chaos-root soak check docs format eval-model
+.PHONY: eval-escalation train train-pictures bench lock manifests sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -39,6 +39,12 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 	! command -v npm || (cd tests/clients/node && npm install --silent --no-audit --no-fund)
 	@touch $@
 
+# An environment of its own: only these targets need a browser, Debian's chromium (or CHROMIUM=PATH).
+.venv-browser/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-browser
+	.venv-browser/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,browser]'
+	@touch $@
+
 # An environment of its own: PyTorch is large, and only this target needs it.
 .venv-transformers/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-transformers
@@ -54,6 +60,9 @@ test: $(VENV)/.dev       ## all tests that need neither network nor root, seven 
 
 clients: .venv-clients/.ready ## other projects' clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
+
+browser: .venv-browser/.ready ## the page in headless Chromium, against a running service
+	.venv-browser/bin/python -m pytest -q tests/browser
 
 differential: .venv-transformers/.ready ## compare EXAMPLES random tiny models (SEED) with transformers
 	.venv-transformers/bin/python -m tests.differential --seed $(SEED) --examples $(EXAMPLES)
@@ -137,4 +146,5 @@ sbom: .venv-release/.ready ## write sbom.json: the contents of an installation f
 		-o sbom.json .venv-release/runtime/bin/python
 
 clean:                   ## remove the files that these commands made
-	rm -rf $(VENV) .venv-train .venv-clients .venv-transformers .venv-release build *.egg-info demo-results* sbom.json
+	rm -rf $(VENV) .venv-train .venv-browser .venv-clients .venv-transformers .venv-release
+	rm -rf build *.egg-info demo-results* sbom.json

@@ -37,6 +37,7 @@ from cactus_actors.setting_types import DayOrLess, Duration, HourOrLess, Positiv
 
 LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
+OnOrOff = Literal["on", "off"]
 Pinning = Literal["auto", "off"]
 
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
@@ -186,6 +187,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     cascade: CascadeSettings = NO_CASCADE
     listen: str = DEFAULT_HTTP
     ollama: str = ""
+    page: OnOrOff = "on"
     alias: str | None = None
     key_digests: list[str] = []
     operator_digests: list[str] = []
@@ -332,6 +334,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         bool, about("A proxy terminates TLS. Without TLS or a proxy, HTTP listens on loopback only.")
     ] = False
     alias: Annotated[str | None, about("Name of the model for HTTP clients.")] = None
+    page: Annotated[OnOrOff, about("The page for people at / of the HTTP gateway; see docs/guide/page.md.")] = "on"
     gateway: GatewaySettings = GatewaySettings()
     curve: Annotated[
         bool, about("Require a key of `cactus keys` from ZeroMQ connections, and encrypt them; needed off loopback.")

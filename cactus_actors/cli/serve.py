@@ -28,7 +28,7 @@ from cactus_actors.cli.setting_options import (
     numbers_of,
     setting,
 )
-from cactus_actors.config import LogFormat, Pinning, PlacementName, ServeConfig
+from cactus_actors.config import LogFormat, OnOrOff, Pinning, PlacementName, ServeConfig
 from cactus_actors.config_fields import config_fields
 from cactus_actors.config_scaling import worker_range
 from cactus_actors.protocol.errors import ConfigurationInvalid
@@ -74,6 +74,7 @@ def serve(
     tls_key: Annotated[Path | None, setting(_HTTP, "tls_key")] = None,
     behind_proxy: Annotated[bool | None, setting(_HTTP, "behind_proxy", "--behind-proxy")] = None,
     alias: Annotated[str | None, setting(_HTTP, "alias")] = None,
+    page: Annotated[OnOrOff | None, setting(_HTTP, "page")] = None,
     curve: Annotated[bool | None, setting(_ZEROMQ, "curve", "--curve/--no-curve")] = None,
     worker_key_file: Annotated[Path | None, setting(_ZEROMQ, "worker_key_file")] = None,
     corpus: Annotated[Path | None, setting(MODEL, "corpus")] = None,

@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.http.error_responses import handle_exception
 from cactus_actors.gateway.openapi import pages
+from cactus_actors.gateway.page import responses as page
 from cactus_actors.gateway.request_guard import RequestGuard
 from cactus_actors.gateway.routes import (
     adapters,
@@ -29,7 +30,7 @@ from cactus_actors.gateway.routes import (
 
 PARTS = (
     *(openai, anthropic, message_batches, embeddings, rerank, llama_cpp, infill, ollama),
-    *(models, adapters, text, requests, pages, files, batches, health),
+    *(models, adapters, text, requests, pages, page, files, batches, health),
 )
 
 

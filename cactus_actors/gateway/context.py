@@ -68,6 +68,11 @@ class GatewayContext:
         return self.texts.of(model, [] if status is None else status.adapters)
 
     @property
+    def has_page(self) -> bool:
+        """True if browsers get the page for people."""
+        return self.settings.page == "on"
+
+    @property
     def is_mistral(self) -> bool:
         """True if a surface has Mistral's profile; errors then have its fields too."""
         return "mistral" in (self.settings.chat_profile, self.settings.completions_profile)

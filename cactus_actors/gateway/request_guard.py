@@ -21,6 +21,7 @@ from cactus_actors.gateway.http.http_protocol import abort, is_request_complete
 from cactus_actors.gateway.http.origins import OriginPolicy
 from cactus_actors.gateway.http.request_body import ClientDisconnected
 from cactus_actors.gateway.http.request_ids import new_request_id
+from cactus_actors.gateway.page.assets import assets
 from cactus_actors.protocol.errors import InvalidRequest, PermissionDenied
 
 PUBLIC_PATHS = frozenset({"/health", "/healthz", "/readyz"})
@@ -38,6 +39,8 @@ class RequestGuard:
         self._keys = gateway.keys
         self._metrics = gateway.metrics
         self._public_paths = PUBLIC_PATHS | ({METRICS_PATH} if settings.public_metrics else set())
+        if gateway.has_page:
+            self._public_paths |= assets().keys()  # its document, at /, asks for a key where it tells of the service
         self._open_requests = CallerShares(settings.max_open_requests, 1, "requests are open already")
         self._body_bytes = CallerShares(
             settings.max_open_bytes, settings.max_body_bytes, "bytes of open requests are held already"

@@ -260,6 +260,7 @@ class ActorSettings:
             cascade=self.config.cascade,
             listen=listen,
             ollama=config.ollama,
+            page=config.page,
             alias=config.alias,
             tls_cert=None if config.tls_cert is None else str(config.tls_cert.expanduser().absolute()),
             tls_key=None if config.tls_key is None else str(config.tls_key.expanduser().absolute()),

@@ -62,7 +62,7 @@ SERVICE = {
     ],
     "Router": ["max_queued_jobs", "job_timeout_s", "max_router_bytes"],
     "ZeroMQ": ["jobs_endpoint", "stream_endpoint", "workers_endpoint", "curve", "worker_key_file"],
-    "HTTP": ["http", "ollama", "api_key_file", "tls_cert", "tls_key", "behind_proxy", "alias"],
+    "HTTP": ["http", "ollama", "api_key_file", "tls_cert", "tls_key", "behind_proxy", "alias", "page"],
     "State and logs": [
         *(
             "state_dir",

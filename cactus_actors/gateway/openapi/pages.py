@@ -1,4 +1,4 @@
-"""/, /openapi.json, and /docs, the same as a page without external resources."""
+"""/, /openapi.json, and /docs, the same as a document for people without external resources."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answers.job_responses import json_response
 from cactus_actors.gateway.context import gateway_of
+from cactus_actors.gateway.http.api_keys import authorization_of
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.openapi.document import OPERATIONS, document
+from cactus_actors.gateway.page.responses import asset_response
 
 _STYLE = (
     "body{font:15px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}"
@@ -28,15 +30,20 @@ WHAT_THIS_IS = (
 
 @get("/")
 async def root(request: HttpRequest) -> ASGIResponse:
-    """Name, model and paths of this server; for a browser the page of all operations."""
-    if "text/html" in request.headers.get("accept", ""):
-        return ASGIResponse(body=_page(), media_type="text/html; charset=utf-8")
+    """For a browser the page for people, which has nothing that a key protects; else name, model and paths."""
+    gateway = gateway_of(request)
+    is_browser = "text/html" in request.headers.get("accept", "")
+    if is_browser and gateway.has_page:
+        return asset_response("/", request.headers.get("if-none-match"))
+    gateway.keys.tenant(authorization_of(request.scope["headers"]))
+    if is_browser:
+        return ASGIResponse(body=_page(), media_type="text/html")
     return json_response(
         {
             "name": "cactus-actors",
             "description": WHAT_THIS_IS,
             "version": _document()["info"]["version"],
-            "model": gateway_of(request).model,
+            "model": gateway.model,
             "apis": {group: [*dict.fromkeys(one.path for one in ones)] for group, ones in OPERATIONS.items()},
             "docs": "/docs",
             "openapi": "/openapi.json",
@@ -55,7 +62,7 @@ async def openapi() -> ASGIResponse:
 @get("/docs")
 async def docs() -> ASGIResponse:
     """A page of all operations and their fields."""
-    return ASGIResponse(body=_page(), media_type="text/html; charset=utf-8")
+    return ASGIResponse(body=_page(), media_type="text/html")
 
 
 @cache

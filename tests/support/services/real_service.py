@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 
 from cactus_actors.client import Client
-from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
+from cactus_actors.config import GatewaySettings, HandoffSettings, RouterSettings, WorkerSettings
 from cactus_actors.config_models import DEFAULT_MODEL
 from cactus_actors.gateway.server import GatewayServer
+from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import load_text_model
@@ -72,6 +73,12 @@ class RealService:
         url = f"http://{gateway.address}"
         until(lambda: httpx.get(f"{url}/healthz", verify=TRUST_NOBODY).status_code == 200)
         return url
+
+    def hand_off_to(self, base_url: str, model: str) -> None:
+        """Let a cloud at this URL answer what is handed off."""
+        actor = HandoffActor(HandoffSettings(base_url=base_url, model=model, max_retries=0))
+        self._run(actor.stop, functools.partial(actor.run, self._endpoints.workers))
+        until(lambda: any(worker.kind == "cloud" for worker in self.client.status().workers))
 
     def stop(self) -> None:
         """Stop the actors, the newest first."""

@@ -13,7 +13,7 @@ from docs.generate import PAGES, REFERENCE
 FILLED_IN = {
     HandoffSettings: {"worker_id", "key_file", "spending_file", "audit_dir", "audit_tiers", "audit_model"},
     GatewaySettings: {
-        "model", "models", "listen", "ollama", "alias", "key_digests", "state_dir", "tls_cert", "tls_key",
+        "model", "models", "listen", "ollama", "page", "alias", "key_digests", "state_dir", "tls_cert", "tls_key",
         "behind_proxy", "key_file", "operator_digests",
     },
 }  # fmt: skip

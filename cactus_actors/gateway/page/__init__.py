@@ -1,0 +1,1 @@
+"""The page for people: chat, service, batches and calibrations in a browser."""
