@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from cactus_actors.cli.completion import model_names
 from cactus_actors.cli.shared_options import AsJson
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config_models import CacheFormat, WeightFormat
@@ -16,7 +17,10 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 def bench(
     model: Annotated[
-        str | None, typer.Option(help="Embedded model name, directory, GGUF file, or owner/name on the hub.")
+        str | None,
+        typer.Option(
+            help="Embedded model name, directory, GGUF file, or owner/name on the hub.", autocompletion=model_names
+        ),
     ] = None,
     random: Annotated[
         str | None, typer.Option(help="Random weights instead, such as llama:hidden=64,... (FAMILY:KEY=N,KEY=N)")

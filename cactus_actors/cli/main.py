@@ -17,6 +17,7 @@ from cactus_actors.cli.chat import chat
 from cactus_actors.cli.command import Command, Group
 from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
+from cactus_actors.cli.doctor import doctor
 from cactus_actors.cli.drain import drain
 from cactus_actors.cli.interrupts import Interrupted
 from cactus_actors.cli.keys import keys
@@ -43,7 +44,7 @@ _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "
 
 PANELS = {
     "Ask": (complete, chat, batch),
-    "Serve": (serve, status, scale, drain, restart, demo),
+    "Serve": (serve, status, scale, drain, restart, demo, doctor),
     "Models": (models, warm, quantize, bench),
     "The cloud": (auth, calibrate, audit),
 }

@@ -7,13 +7,17 @@ from typing import Annotated
 
 import typer
 
+from cactus_actors.cli.completion import model_names
 from cactus_actors.config_models import DEFAULT_MODEL, WeightFormat
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def quantize(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Embedded model name, directory, GGUF file or hub id.")
+        str,
+        typer.Argument(
+            metavar="MODEL", help="Embedded model name, directory, GGUF file or hub id.", autocompletion=model_names
+        ),
     ] = (DEFAULT_MODEL),
     mmproj: Annotated[
         str | None,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from cactus_actors.cli.completion import model_names
 from cactus_actors.cli.config_file import config_of
 from cactus_actors.cli.setting_options import (
     MODEL,
@@ -50,7 +51,7 @@ def _workers(text: str) -> str:
 
 
 def serve(
-    model: Annotated[str | None, setting(MODEL, "model")] = None,
+    model: Annotated[str | None, setting(MODEL, "model", completed_by=model_names)] = None,
     mmproj: Mmproj = None,
     chat_template: Annotated[Path | None, setting(MODEL, "chat_template", metavar="FILE")] = None,
     tool_format: Annotated[str | None, setting(MODEL, "tool_format", metavar="NAME")] = None,

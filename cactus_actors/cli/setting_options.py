@@ -24,6 +24,7 @@ def setting(
     default: str | None = None,
     metavar: str | None = None,
     parser: Callable[[str], str] | None = None,
+    completed_by: Callable[[str], list[str]] | None = None,
 ) -> OptionInfo:
     """The option of a field of ServeConfig, with its description, default and bounds."""
     field = config_fields(ServeConfig)[name]
@@ -39,6 +40,7 @@ def setting(
         show_default=default or False,
         metavar=metavar,
         parser=parser,
+        autocompletion=completed_by,
         min=field.minimum,
         max=field.maximum,
     )

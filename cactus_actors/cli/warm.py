@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cactus_actors.cli.completion import model_names
 from cactus_actors.cli.config_file import config_of
 from cactus_actors.cli.setting_options import ConfigFile, KvCache, Mmproj, Speculation, Weights, numbers_of
 from cactus_actors.cli.shared_options import AsJson
@@ -22,7 +23,7 @@ def warm(
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="MODEL", help="Embedded model name, directory, GGUF file or hub id.", show_default=False
+            metavar="MODEL", help="Embedded model name, directory, GGUF file or hub id.", autocompletion=model_names
         ),
     ] = None,
     mmproj: Mmproj = None,
