@@ -208,8 +208,13 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         list[str], about("Origins (SCHEME://HOST[:PORT]) of web pages that may send requests.")
     ] = []
     max_files: Annotated[Positive, about("Largest number of files of an API key, and of its batches.")] = 1000
-    max_stored_bytes: Annotated[Positive, about("Size of all files of an API key.")] = 4 * 1024 * 1024 * 1024
-    file_retention_s: Annotated[Duration, about("Seconds after which files and batches are removed.")] = (
+    max_stored_bytes: Annotated[Positive, about("Size of all files of an API key, and of all its responses.")] = (
+        4 * 1024 * 1024 * 1024
+    )
+    max_responses: Annotated[
+        Positive, about("Largest number of stored responses of an API key; the oldest give way to new ones.")
+    ] = 10_000
+    file_retention_s: Annotated[Duration, about("Seconds after which files, batches and responses are removed.")] = (
         30 * 24 * 3600.0
     )
     tls_cert: str | None = None

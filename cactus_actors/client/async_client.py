@@ -128,6 +128,15 @@ class AsyncClient:
             if job.follower.outcome is None:
                 self._connection.abandon(job)
 
+    async def begin(self, submit: EncodedSubmit) -> JobHandle:
+        """Submit a job and return its handle, for its acceptance and its end; it goes on if nobody waits for them."""
+        return await self._connection.follow(submit.job_id, submit, streamed=False)
+
+    def abandon(self, job: JobHandle) -> None:
+        """Cancel a job that `begin` submitted, unless it has ended."""
+        if job.follower.outcome is None:
+            self._connection.abandon(job)
+
     def stream(
         self,
         /,

@@ -23,13 +23,14 @@ from cactus_actors.gateway.routes import (
     models,
     ollama,
     openai,
+    openai_responses,
     requests,
     rerank,
     text,
 )
 
 PARTS = (
-    *(openai, anthropic, message_batches, embeddings, rerank, llama_cpp, infill, ollama),
+    *(openai, openai_responses, anthropic, message_batches, embeddings, rerank, llama_cpp, infill, ollama),
     *(models, adapters, text, requests, pages, page, files, batches, health),
 )
 

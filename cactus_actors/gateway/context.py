@@ -11,6 +11,7 @@ from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.background_tasks import BackgroundTasks
 from cactus_actors.gateway.files.batch_queue import BatchQueue
 from cactus_actors.gateway.files.file_store import FileStore
+from cactus_actors.gateway.files.stored_responses import StoredResponses
 from cactus_actors.gateway.http.api_keys import ApiKeys
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
@@ -37,6 +38,7 @@ class GatewayContext:
         texts: ServedTexts,
         files: FileStore,
         batches: BatchQueue,
+        responses: StoredResponses,
         timeouts: GatewayTimeouts,
     ) -> None:
         self.settings = settings
@@ -45,6 +47,7 @@ class GatewayContext:
         self.keys = ApiKeys(settings.key_digests)
         self.files = files
         self.batches = batches
+        self.responses = responses
         self.timeouts = timeouts
         self.metrics = Metrics()
         self.text_queue = TextQueue()

@@ -18,6 +18,8 @@ from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.files.batch_queue import BatchQueue
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.quota import FileQuota
+from cactus_actors.gateway.files.response_store import ResponseStore
+from cactus_actors.gateway.files.stored_responses import StoredResponses
 from cactus_actors.gateway.http.api_keys import check_exposure, host_and_port
 from cactus_actors.gateway.http.http_protocol import protocol_with
 from cactus_actors.gateway.http.http_server import HttpServer
@@ -132,7 +134,10 @@ class GatewayServer:
             window_s=self._timeouts.batch_window_s,
             retry_s=self._timeouts.batch_retry_s,
         )
-        return GatewayContext(settings, client, self._texts, files, batches, self._timeouts)
+        store = ResponseStore(directory / "responses.sqlite", settings.max_responses, settings.max_stored_bytes)
+        max_age_s = settings.file_retention_s
+        responses = StoredResponses(store, client, max_age_s=max_age_s, unix_offset=offset)
+        return GatewayContext(settings, client, self._texts, files, batches, responses, self._timeouts)
 
     async def _serve(self, jobs_endpoint: str, stream_endpoint: str) -> None:
         key_file = self._settings.key_file or ""
@@ -162,6 +167,7 @@ class GatewayServer:
             gateway.tasks.start(MemoryTrimmer(resident_bytes()).run())
             gateway.tasks.start(gateway.batches.run())
             gateway.tasks.start(gateway.batches.expire())
+            gateway.tasks.start(gateway.responses.run())
             try:
                 await server.serve(sockets=self._sockets)
             finally:
@@ -169,6 +175,7 @@ class GatewayServer:
                 # First: a request that loses its client leaves its jobs, one that is cancelled ends them.
                 await client.close()
                 await gateway.tasks.close()
+                await gateway.responses.close()
 
 
 async def _count(gateway: GatewayContext) -> int:

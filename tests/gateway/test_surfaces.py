@@ -44,7 +44,7 @@ def test_the_root_needs_a_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "whose", "instead"),
     [
-        ("POST", "/v1/responses", "OpenAI", CHAT),
+        ("POST", "/v1/conversations", "OpenAI", "/v1/responses"),
         ("POST", "/reranking", "llama.cpp", "/v1/rerank"),
         ("GET", "/props", "llama.cpp", "/v1/models"),
         ("POST", "/embedding", "llama.cpp", "/v1/embeddings"),

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol
-
-import msgspec
-from msgspec import UNSET
 
 from cactus_actors.api.field_names import FieldNames, name_as_given
 from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.gateway.answers.choices import ChoiceStreams, StreamEvent
 from cactus_actors.gateway.answers.streaming_response import OPENAI_STREAM, StreamFormat
 from cactus_actors.gateway.context import GatewayContext, stopping_error
-from cactus_actors.gateway.http.error_formats import ErrorFormat
-from cactus_actors.gateway.http.error_responses import info_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.stream_positions import StreamPosition, event_id
 from cactus_actors.protocol.errors import CactusError
@@ -39,6 +34,10 @@ class ChunkMaker(Protocol):
     def usage(self) -> list[dict[str, Any]]: ...
 
 
+FailureEvents = Callable[[Exception], list[dict[str, Any]]]
+"""The last events of a stream that fails."""
+
+
 class AnswerStream:
     """The events of one request; `begin` it, then send its `frames`.
 
@@ -54,14 +53,14 @@ class AnswerStream:
         chunks: ChunkMaker,
         *,
         names: FieldNames,
-        error_format: ErrorFormat,
+        failed: FailureEvents,
         form: StreamFormat = OPENAI_STREAM,
     ) -> None:
         self._gateway = gateway
         self._identity = identity
         self._chunks = chunks
         self._names = names
-        self._error_format = error_format
+        self._failed = failed
         self._form = form
         self._choices = ChoiceStreams(gateway.client, submits)
         self._seen = identity.positions_of(len(submits))
@@ -108,9 +107,7 @@ class AnswerStream:
             self._gateway.note_failure(failure)
             if isinstance(failure, CactusError):
                 name_as_given(failure, self._names)
-            request_id = self._identity.request_id
-            body = self._error_format(info_of(failure, request_id), request_id)
-            yield self._form.event(body | _local_answer(failure)) + self._form.done
+            yield b"".join([self._form.event(event) for event in self._failed(failure)]) + self._form.done
         finally:
             self._gateway.metrics.num_streams -= 1
             self._gateway.stopped.remove_done_callback(self._on_stopped)
@@ -160,7 +157,7 @@ class AnswerStream:
                 return [] if seen.is_ended else self._events(chunks)
 
     def _events(self, chunks: Sequence[dict[str, Any]]) -> list[bytes]:
-        if not self._identity.survives_disconnect:
+        if not self._identity.survives_disconnect or not self._form.has_ids:
             return [self._form.event(chunk) for chunk in chunks]
         name = event_id(self._identity.request_id, self._positions)
         # Only the last event has the id: only then has the reader reached the position.
@@ -174,11 +171,3 @@ class AnswerStream:
         elif num_tokens:
             self._gateway.metrics.note_tokens(num_tokens, now - self._counted_at)
         self._counted_at = now
-
-
-def _local_answer(failure: Exception) -> dict[str, Any]:
-    """The local model's answer, sent with the error of a cloud's answer that broke off."""
-    result = failure.result if isinstance(failure, CactusError) else None
-    if result is None or result.handoff.local_text is UNSET:
-        return {}
-    return {"handoff": msgspec.to_builtins(result.handoff)}

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 from litestar.response.base import ASGIResponse
+from msgspec import UNSET
 
 from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given
 from cactus_actors.api.openai import BodyRequest
 from cactus_actors.client.submit import EncodedSubmit, encoded
-from cactus_actors.gateway.answers.answer_stream import AnswerStream, ChunkMaker
+from cactus_actors.gateway.answers.answer_stream import AnswerStream, ChunkMaker, FailureEvents
 from cactus_actors.gateway.answers.choices import results_of
 from cactus_actors.gateway.answers.disconnects import unless_disconnected
 from cactus_actors.gateway.answers.streaming_response import OPENAI_STREAM, EventStreamResponse, StreamFormat
 from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.http.caller_shares import Share
 from cactus_actors.gateway.http.error_formats import ErrorFormat
+from cactus_actors.gateway.http.error_responses import info_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.oversized_prompts import check_prompt_fits
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.served_texts import MAX_MODEL_NAME
-from cactus_actors.protocol.errors import ModelNotFound
+from cactus_actors.protocol.errors import CactusError, ModelNotFound
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result
 
@@ -151,11 +154,37 @@ async def streamed_answer(
     form: StreamFormat = OPENAI_STREAM,
 ) -> ASGIResponse:
     """The answer as a stream; errors name fields by `names`, and the headers of `identity`."""
+    stream = await begun_stream(gateway, request, identity, submits, chunks, names=names, form=form)
+    return EventStreamResponse(stream.frames(), form.media_type)
+
+
+async def begun_stream(
+    gateway: GatewayContext,
+    request: HttpRequest,
+    identity: Identity,
+    submits: Sequence[EncodedSubmit],
+    chunks: ChunkMaker,
+    *,
+    names: FieldNames,
+    form: StreamFormat,
+    failed: FailureEvents | None = None,
+) -> AnswerStream:
+    """The stream of an answer whose first token has come; a later failure is told as `failed` says."""
     names = {**names, **identity.field_names}
     if identity.positions:
         gateway.metrics.note_resumed()
-    error_format: ErrorFormat = request.scope["state"]["error_format"]
-    stream = AnswerStream(gateway, identity, submits, chunks, names=names, error_format=error_format, form=form)
+    if failed is None:
+        failed = partial(_failure_events, request.scope["state"]["error_format"], identity.request_id)
+    stream = AnswerStream(gateway, identity, submits, chunks, names=names, failed=failed, form=form)
     with errors_name_fields_as_given(names):
         await unless_disconnected(gateway, request.receive, stream.begin())
-    return EventStreamResponse(stream.frames(), form.media_type)
+    return stream
+
+
+def _failure_events(error_format: ErrorFormat, request_id: str, failure: Exception) -> list[dict[str, Any]]:
+    """An error; with that of a cloud's answer that broke off, the local model's answer."""
+    body = error_format(info_of(failure, request_id), request_id)
+    result = failure.result if isinstance(failure, CactusError) else None
+    if result is None or result.handoff.local_text is UNSET:
+        return [body]
+    return [body | {"handoff": msgspec.to_builtins(result.handoff)}]

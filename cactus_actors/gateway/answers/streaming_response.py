@@ -26,13 +26,15 @@ class StreamFormat:
     """What is around the data of a stream's events.
 
     `done` ends the stream, `ping` keeps it open in silence, if there is one. With `is_named` an event's name is the
-    `type` of its data. Without `has_frames` it is the data alone, on a line.
+    `type` of its data. Without `has_frames` it is the data alone, on a line. Without `has_ids` its data say where a
+    reader can continue.
     """
 
     done: bytes = DONE
     ping: bytes = PING
     is_named: bool = False
     has_frames: bool = True
+    has_ids: bool = True
 
     @property
     def media_type(self) -> str:
@@ -50,6 +52,7 @@ class StreamFormat:
 OPENAI_STREAM = StreamFormat()
 LLAMA_CPP_STREAM = StreamFormat(done=b"")
 ANTHROPIC_STREAM = StreamFormat(done=b"", ping=b'event: ping\ndata: {"type":"ping"}\n\n', is_named=True)
+RESPONSES_STREAM = StreamFormat(done=b"", is_named=True, has_ids=False)
 OLLAMA_STREAM = StreamFormat(done=b"", ping=b"", has_frames=False)
 
 

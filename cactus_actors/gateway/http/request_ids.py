@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import InvalidRequest, JobNotFound
 MAX_IDEMPOTENCY_KEY = 255
 _NAME_LENGTH = 16
 _PROOF_LENGTH = 8
-_SPELLINGS = re.compile(r"(?:req_|cmpl-|chatcmpl-|embd-|msg_)?([0-9a-f]{24})", re.ASCII)
+_SPELLINGS = re.compile(r"(?:req_|cmpl-|chatcmpl-|embd-|msg_|resp_)?([0-9a-f]{24})", re.ASCII)
 
 
 def new_request_id(tenant: Tenant) -> str:

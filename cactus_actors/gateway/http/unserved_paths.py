@@ -12,6 +12,7 @@ _MORE = " (GET /docs lists every path)"
 _CHAT = "/v1/chat/completions"
 _TEXT = "/v1/completions"
 _EMBEDDINGS = "/v1/embeddings"
+_RESPONSES = "/v1/responses"
 _OLLAMA = "Ollama's API"
 _MISTRAL = "Mistral's API"
 _OPENAI = "OpenAI's API"
@@ -21,8 +22,7 @@ _WITHOUT_V1 = "a path of OpenAI's API without its /v1"
 
 _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
     (r"/v1/complete", "Anthropic's API", _TEXT),
-    (r"/v1/responses(/.*)?", _OPENAI, _CHAT),
-    (r"/v1/(assistants|threads)(/.*)?", _OPENAI, _CHAT),
+    (r"/v1/(assistants|conversations|responses/compact|threads)(/.*)?", _OPENAI, _RESPONSES),
     (r"/v1/engines/[^/]+/(completions|embeddings)", _OPENAI, _TEXT),
     (r"/v1/(audio|images|videos|moderations|fine_tuning|fine-tunes|vector_stores)(/.*)?", _OPENAI, None),
     (r"/openai/deployments/[^/]+/chat/completions", "Azure's API", _CHAT),

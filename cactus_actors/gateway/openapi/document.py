@@ -47,6 +47,7 @@ def _completion(path: str, summary: str, answer: str, body: str) -> ApiOperation
 
 _MESSAGE_BATCH = "/v1/messages/batches/{batch_id}"
 _FILE, _BATCH, _REQUEST = "/v1/files/{file_id}", "/v1/batches/{batch_id}", "/v1/requests/{request_id}"
+_RESPONSES, _RESPONSE = "/v1/responses", "/v1/responses/{response_id}"
 OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
     "OpenAI": (
         _completion("/v1/chat/completions", "Answer a conversation", "ChatCompletion", "ChatBody"),
@@ -54,6 +55,14 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         ApiOperation("post", "/v1/embeddings", "Texts as vectors", "Embeddings", "EmbeddingsBody"),
         ApiOperation("get", "/v1/models", "The models that are served", "ModelList"),
         ApiOperation("get", "/v1/models/{model}", "One model", "Model"),
+    ),
+    "Responses": (
+        _completion(_RESPONSES, "Answer a conversation, and store the answer", "Response", "ResponsesBody"),
+        ApiOperation("post", f"{_RESPONSES}/input_tokens", "The tokens of its prompt", "InputTokens", "ResponsesBody"),
+        ApiOperation("get", _RESPONSE, "A stored response, or its events", "Response", streams=True),
+        ApiOperation("post", f"{_RESPONSE}/cancel", "End a response", "Response"),
+        ApiOperation("delete", _RESPONSE, "Forget a response", "ResponseDeleted"),
+        ApiOperation("get", f"{_RESPONSE}/input_items", "What it answers", "InputItems", is_listed=True),
     ),
     "Anthropic": (
         _completion("/v1/messages", "Answer a conversation", "Message", "MessagesBody"),

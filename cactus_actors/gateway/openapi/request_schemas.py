@@ -13,6 +13,7 @@ from cactus_actors.api.openai.reasoning_fields import FORMATS, SWITCHES, Reasoni
 from cactus_actors.api.openai.request_bodies import MAX_N
 from cactus_actors.api.option_ranges import MAX_LABEL, MAX_LOGIT_BIAS, RANGES
 from cactus_actors.api.reasoning_options import EFFORTS, MAX_TEMPLATE_VARIABLES
+from cactus_actors.api.responses import ResponsesBody
 from cactus_actors.gateway.openapi.response_schemas import (
     BOOLEAN,
     TEXT,
@@ -51,6 +52,7 @@ _TYPES = (
     UnloadAdapterBody,
     MessagesBody,
     MessageBatchBody,
+    ResponsesBody,
     RerankBody,
     ScoreBody,
     OllamaBody,
@@ -114,6 +116,7 @@ def body_schemas() -> dict[str, Schema]:
     in_messages = {**schemas["MessagesBody"]["properties"], "messages": list_of(reference("MessageTurn"))}
     schemas["MessagesBody"] = object_of(common | {"thinking": reasoning["thinking"]} | in_messages, ["messages"])
     schemas["BatchedMessage"]["properties"]["params"] = reference("MessagesBody")
+    schemas["ResponsesBody"] = object_of(common | schemas["ResponsesBody"]["properties"], ["input"])
     schemas["CompletionBody"] = object_of(common | {"prompt": _PROMPT}, ["prompt"])
     schemas["LlamaCppBody"] = object_of(common | _LLAMA_CPP | {"prompt": _PROMPT}, ["prompt"])
     schemas["InfillBody"] = object_of(common | _LLAMA_CPP | schemas["InfillBody"]["properties"], [])
