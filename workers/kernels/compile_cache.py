@@ -5,16 +5,23 @@ from __future__ import annotations
 import fcntl
 import gc
 import hashlib
+import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from numba import njit
 
 from cactus_actors.keys.directory_checks import check_private
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
+
+QUIET_WAIT_S = 5.0
+POLL_S = 0.05
+
+_log = logging.getLogger(__name__)
 
 
 def cached_njit(*folders: Path, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -42,8 +49,10 @@ def sources_hash(*folders: Path) -> str:
 
 
 @contextmanager
-def compile_lock(function: Any) -> Iterator[None]:
+def compile_lock(function: Any, quiet_wait_s: float = QUIET_WAIT_S) -> Iterator[None]:
     """Hold the lock of a function's cache directory, so that a second process finds what the first compiled.
+
+    A wait of more than `quiet_wait_s` is logged.
 
     The index of numba's cache is not safe when two processes save different signatures at once. Raises
     ConfigurationInvalid if other users can write in the directory, because its content is executed.
@@ -52,10 +61,27 @@ def compile_lock(function: Any) -> Iterator[None]:
     make_private(directory)
     _check_private(directory)
     with (directory / "compiling.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _wait_for(lock, directory, quiet_wait_s)
         _remove_obsolete(function)
         with _without_collections():
             yield
+
+
+def _wait_for(lock: IO[str], directory: Path, quiet_wait_s: float) -> None:
+    """Take the lock; a process that only loads compiled code frees it soon."""
+    until = time.monotonic() + quiet_wait_s
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(POLL_S)
+        else:
+            return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _log.warning("the model waits for another process that compiles kernels into %s", directory)
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def _remove_obsolete(function: Any) -> None:

@@ -1,27 +1,9 @@
-"""Events of numba's compiler, and compilations of other processes."""
+"""Events of numba's compiler."""
 
 from __future__ import annotations
 
-import fcntl
-import logging
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-
-_log = logging.getLogger(__name__)
-
-
-def log_other_compilation(directory: Path) -> None:
-    """Log it if another process compiles into this directory: a load waits until it has ended (`compile_lock`)."""
-    with suppress(FileNotFoundError):
-        lock = os.open(directory / "compiling.lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _log.warning("the model waits for another process that compiles kernels into %s", directory)
-        finally:
-            os.close(lock)
+from contextlib import contextmanager
 
 
 @contextmanager

@@ -36,17 +36,14 @@ def load_model(
 
     Raises ModelFileInvalid, or ConfigurationInvalid for unsupported weights or threads, or a model without that head.
     """
-    from cactus_actors.workers.loading.compile_events import log_other_compilation
     from cactus_actors.workers.loading.model_reader import read_model
     from cactus_actors.workers.loading.packed_file import packed_arenas, packed_path
-    from cactus_actors.workers.runtime.compiled_step import step_of_rank
     from cactus_actors.workers.runtime.layout import WeightLayout
     from cactus_actors.workers.runtime.transformer import TransformerModel
 
     files = read_model(path, mmproj, drafts=drafts)
     layout = WeightLayout.for_weights(files.graph, weights)
     arenas = packed_arenas(packed_path(path, layout, mmproj), files, layout, on_progress)
-    log_other_compilation(Path(step_of_rank.stats.cache_path))
     return TransformerModel(
         files.config, files.graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
     )

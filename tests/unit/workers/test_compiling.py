@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.kernels.compile_cache import compile_lock, sources_hash
-from cactus_actors.workers.loading.compile_events import log_other_compilation
+from tests.support.router.scripted_router import until
 
 LIMIT_S = 300.0
 LOAD = """
@@ -122,13 +123,22 @@ def test_compiled_code_of_other_sources_is_removed(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == {*kept, tmp_path / "compiling.lock"}
 
 
-def test_a_compilation_of_another_process_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for directory in (tmp_path / "missing", tmp_path):
-        log_other_compilation(directory)
+@pytest.mark.parametrize(("quiet_wait_s", "is_logged"), [(3600.0, False), (0.0, True)])
+def test_a_long_wait_for_another_compilation_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, quiet_wait_s: float, is_logged: bool
+) -> None:
+    def wait() -> None:
+        with compile_lock(kept_in(tmp_path), quiet_wait_s):
+            pass
+
+    expected = [f"the model waits for another process that compiles kernels into {tmp_path}"] if is_logged else []
+    waiting = threading.Thread(target=wait)
     with compile_lock(kept_in(tmp_path)):
-        log_other_compilation(tmp_path)
-    log_other_compilation(tmp_path)
-    assert caplog.messages == [f"the model waits for another process that compiles kernels into {tmp_path}"]
+        waiting.start()
+        until(lambda: caplog.messages == expected)
+        assert waiting.is_alive()
+    waiting.join()
+    assert caplog.messages == expected
 
 
 def test_the_garbage_collector_is_disabled_during_compilation(tmp_path: Path) -> None:
