@@ -11,8 +11,8 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients browser differential fuzz chaos chaos-root soak check docs format eval-model
-.PHONY: eval-escalation train train-pictures bench lock manifests sbom clean
+.PHONY: help demo test slow clients browser differential fuzz chaos chaos-root soak check docs picture format
+.PHONY: eval-model eval-escalation train train-pictures bench lock manifests sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -93,6 +93,9 @@ check: $(VENV)/.dev      ## lint, format, types, import contracts; CI runs this 
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+picture: $(VENV)/.dev    ## write the README's picture of a terminal, from a run of the demo
+	$(BIN)/python -m docs.generate.terminal_picture
 
 docs: $(VENV)/.dev       ## write the generated reference pages, after a change of commands, settings or errors
 	$(BIN)/python -m docs.generate

@@ -38,15 +38,21 @@ def demo(
 
     Example: cactus demo
     """
-    import asyncio
     import sys
 
     from rich.console import Console
 
+    # keeps printing while Ray's output is redirected
+    run_demo(output, Console(file=sys.stdout), workers=workers, cluster=cluster)
+
+
+def run_demo(output: Path, console: Console, *, workers: int, cluster: bool) -> None:
+    """Print the run of `demo` on a console."""
+    import asyncio
+
     from cactus_actors.cli.demo_picture import VISION_MODEL, ask_about_picture
     from cactus_actors.cli.demo_run import run_prompt_file, running
 
-    console = Console(file=sys.stdout)  # keeps printing while Ray's output is redirected
     with tempfile.TemporaryDirectory(prefix="cactus-demo-") as state_dir:  # separate from any other service
         config = ServeConfig(
             workers=workers,
