@@ -11,7 +11,8 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients browser differential fuzz chaos chaos-root soak check docs picture format
+.PHONY: help demo demo-cluster test slow clients browser differential fuzz chaos chaos-root soak check docs
+.PHONY: picture format
 .PHONY: eval-model eval-escalation train train-pictures bench lock manifests sbom clean
 
 help:            ## this list
@@ -53,6 +54,9 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 
 demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, then repeat it on a Ray cluster
 	$(BIN)/cactus demo
+
+demo-cluster: $(VENV)/.dev ## answer a table of 20,000 rows on a Ray cluster that grows to three nodes and loses one
+	$(BIN)/cactus demo --rows 20000
 
 # Tests are idle for a quarter of the time: three processes keep two cores busy.
 test: $(VENV)/.dev       ## all tests that need neither network nor root, seven to ten minutes

@@ -144,13 +144,11 @@ class ShownRun:
             return await table.answer(client, observe)
         from cactus_actors.placement.ray.ray_environment import prepare_environment
 
-        prepare_environment(ServeConfig().state_dir.expanduser())  # before Ray is imported
-        from cactus_actors.placement.ray.ray_session import join
-        from cactus_actors.ray_data.pipeline import Pool, answer_on_ray
-        from cactus_actors.ray_data.places import EnginePlace, ServicePlace
+        prepare_environment(ServeConfig().state_dir.expanduser())
+        from cactus_actors.ray_data.places import EnginePlace, Pool, ServicePlace
+        from cactus_actors.ray_data.ray_run import answer_on_ray
         from cactus_actors.sdk.engine_choice import EngineChoice
 
-        join(place.ray)
         where: EnginePlace | ServicePlace
         if place.engine is None:
             model = (await client.status()).model_names
@@ -161,7 +159,8 @@ class ShownRun:
             model = place.engine
             choice = EngineChoice(model=model, threads=place.engine_threads, max_sequences=ServeConfig().max_sequences)
             where = EnginePlace(choice)
-        return await answer_on_ray(table, model, Pool(place=where, max_actors=place.num_actors), observe)
+        pool = Pool(place=where, max_actors=place.num_actors)
+        return await answer_on_ray(table, model, place.ray, pool, observe)
 
     @property
     def _last_progress(self) -> BatchProgress:

@@ -30,20 +30,39 @@ def demo(
         bool,
         typer.Option("--cluster/--no-cluster", help="Repeat it on a private Ray cluster that loses a node."),
     ] = True,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Instead: answer a table of N rows on a private Ray cluster that grows to three nodes and loses one.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the embedded models, run a prompt file, stream one answer, ask about a picture, print a summary.
 
     Then repeat the prompt file on a private Ray cluster of two nodes, kill one of them, and compare the tokens, if the
     package was installed with Ray: cactus-actors[ray].
 
+    With --rows, a Parquet file of questions is made beside OUTPUT, and answered by `cactus batch --ray`'s engines into
+    a folder there: first on one node, then on three, of which one is killed. That needs the extras `data` and `ray`.
+
     Example: cactus demo
+
+    Example: cactus demo --rows 20000
     """
     import sys
 
     from rich.console import Console
 
-    # keeps printing while Ray's output is redirected
-    run_demo(output, Console(file=sys.stdout), workers=workers, cluster=cluster)
+    console = Console(file=sys.stdout)  # keeps printing while Ray's output is redirected
+    if rows is None:
+        run_demo(output, console, workers=workers, cluster=cluster)
+        return
+    from cactus_actors.cli.demo_rows import show_rows
+
+    with tempfile.TemporaryDirectory(prefix="cactus-demo-") as state_dir:
+        show_rows(rows, Path(state_dir), output.with_name(f"{output.stem}-rows"), console)
 
 
 def run_demo(output: Path, console: Console, *, workers: int, cluster: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,18 +85,10 @@ def actor_pids() -> list[int]:
     return found
 
 
-def test_killed_actors_and_a_killed_driver_repeat_no_part(ray_address: str, router: ScriptedRouter, rows: Path) -> None:
-    """Two actors have two parts each at once, and a job takes 1.5 s: most parts are left when both are killed."""
-    command = Command(ray_address, router, rows)
-    with command.start() as running:
-        until(lambda: len(parts(rows)) >= 2 or running.poll() is not None, PATIENCE_S)
-        assert running.poll() is None, running.communicate()
-        os.kill(actor_pids()[0], signal.SIGKILL)
-        until(lambda: len(parts(rows)) >= 8, PATIENCE_S)
-        running.kill()
+def check_continued(command: Command, router: ScriptedRouter, rows: Path) -> None:
+    """Start the command again, which answers the rows that are in no part, and no other."""
     until(lambda: not actor_pids(), PATIENCE_S)
     before = {name: (rows / "out" / name).stat().st_mtime_ns for name in parts(rows)}
-    assert 8 <= len(before) < NUM_PARTS
     router.restart()
     router.received.clear()
     said = command.end(command.start("--resume"))
@@ -106,6 +100,37 @@ def test_killed_actors_and_a_killed_driver_repeat_no_part(ray_address: str, rout
     assert table["id"].to_pylist() == [*range(NUM_FILES * ROWS_PER_FILE)]
     assert all(f"Say: text {row['id']} " in row["answer"] for row in table.to_pylist())
     assert not (rows / "out/_cactus/unfinished").exists()
+
+
+def test_killed_actors_and_a_killed_driver_repeat_no_part(ray_address: str, router: ScriptedRouter, rows: Path) -> None:
+    """Two actors have two parts each at once, and a job takes 1.5 s: most parts are left when both are killed."""
+    command = Command(ray_address, router, rows)
+    with command.start() as running:
+        until(lambda: len(parts(rows)) >= 2 or running.poll() is not None, PATIENCE_S)
+        assert running.poll() is None, running.communicate()
+        os.kill(actor_pids()[0], signal.SIGKILL)
+        until(lambda: len(parts(rows)) >= 8, PATIENCE_S)
+        running.kill()
+    assert 8 <= len(parts(rows)) < NUM_PARTS
+    check_continued(command, router, rows)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_command_and_its_actors(
+    ray_address: str, router: ScriptedRouter, rows: Path, number: signal.Signals
+) -> None:
+    command = Command(ray_address, router, rows)
+    with command.start() as running:
+        until(lambda: len(parts(rows)) >= 2 or running.poll() is not None, PATIENCE_S)
+        signalled_at = time.monotonic()
+        running.send_signal(number)
+        said, _ = running.communicate(timeout=PATIENCE_S)
+    print(f"it ended within {time.monotonic() - signalled_at:.1f} s")
+    assert running.returncode == 128 + number, said
+    assert re.search(r"interrupted; \d+ of 300 lines are done; the same command with --resume continues", said)
+    assert "Traceback" not in said
+    assert 2 <= len(parts(rows)) < NUM_PARTS
+    check_continued(command, router, rows)
 
 
 def test_engines_of_actors_answer_rows(ray_address: str, router: ScriptedRouter, rows: Path) -> None:

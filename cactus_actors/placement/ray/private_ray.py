@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from cactus_actors.placement.ray.local_growth import LocalGrowth
 from cactus_actors.placement.ray.ray_directory import OPEN, make_ray_directory
 from cactus_actors.placement.ray.ray_environment import RAY_TIMEOUTS
 from cactus_actors.placement.ray.ray_output import RayOutput
@@ -33,15 +35,22 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  where Linux has it, shm_overview
 class PrivateRay:
     """Starts in the constructor; ends with this process, however that ends.
 
-    Its node has `num_cpus`, by default those of the machine. Its output goes to `output`; `announce` receives
-    progress messages. Raises ConfigurationInvalid without a directory or shared memory, and Unavailable if it cannot
-    be started.
+    Its node has `num_cpus`, by default those of the machine; with `growth` it adds others. Its output goes to `output`;
+    `announce` receives progress messages. Raises ConfigurationInvalid without a directory or shared memory, and
+    Unavailable if it cannot be started.
     """
 
-    def __init__(self, output: RayOutput, announce: Callable[[str], None], num_cpus: int | None = None) -> None:
+    def __init__(
+        self,
+        output: RayOutput,
+        announce: Callable[[str], None],
+        num_cpus: int | None = None,
+        growth: LocalGrowth | None = None,
+    ) -> None:
         self._output = output
         self._announce = announce
         self._num_cpus = os.cpu_count() if num_cpus is None else num_cpus
+        self._growth = growth
         check_shared_memory()
         self._launch()
         try:
@@ -62,7 +71,13 @@ class PrivateRay:
     def _launch(self) -> None:
         directory = make_ray_directory()
         self._address_file = directory / OPEN / "ray_current_cluster"
-        self._process = start_ray(_head_options(self._num_cpus), directory, self._output)
+        options, environment = _head_options(self._num_cpus), {}
+        if self._growth is None:
+            options.append("--no-monitor")
+        else:
+            options += self._growth.options(directory, OBJECT_STORE_BYTES)
+            environment = self._growth.environment
+        self._process = start_ray(options, directory, self._output, environment)
         self._reaper = Reaper(self._process.pid, directory)
 
     def _wait(self) -> str:
@@ -92,13 +107,16 @@ class PrivateRay:
         return f"{name} exited" if name else ""
 
 
-def start_ray(options: list[str], directory: Path, output: RayOutput) -> subprocess.Popen[bytes]:
+def start_ray(
+    options: list[str], directory: Path, output: RayOutput, environment: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[bytes]:
     """Run `ray start --block` in a process session of its own, with its files in `directory`."""
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options]
     command += ["--disable-usage-stats", "--include-log-monitor=false", f"--temp-dir={directory / OPEN}"]
     command += [f"--object-store-memory={OBJECT_STORE_BYTES}"]
     return subprocess.Popen(
         command,
+        env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=output.descriptor,
         stderr=output.descriptor,
@@ -120,7 +138,7 @@ def check_shared_memory() -> None:
 
 
 def _head_options(num_cpus: int | None) -> list[str]:
-    options = ["--head", "--port=0", f"--num-cpus={num_cpus}", "--include-dashboard=false", "--no-monitor"]
+    options = ["--head", "--port=0", f"--num-cpus={num_cpus}", "--include-dashboard=false"]
     options.append(f"--system-config={json.dumps(RAY_TIMEOUTS)}")
     if importlib.util.find_spec("grpc") is not None:
         options.append("--ray-client-server-port=0")  # with grpc installed, Ray would open a port to all

@@ -35,6 +35,8 @@ SETTINGS = {
     # The autoscaler serves metrics to all without a token, unless its port is invalid.
     "AUTOSCALER_METRIC_PORT": "-1",
     "RAY_gcs_server_port_wait_time_s": "600",
+    # A call to Ray after the end of the connection fails, and starts no other Ray.
+    "RAY_ENABLE_AUTO_CONNECT": "0",
     **{f"RAY_{name}": str(value) for name, value in RAY_TIMEOUTS.items()},
 }
 

@@ -84,14 +84,30 @@ def end_session(leader: int, start: str) -> None:
         time.sleep(POLL_INTERVAL_S)
 
 
+def kill_tree(root: int) -> None:
+    """Kill a process, then all its descendants."""
+    for pid in (root, *_with_descendants({root}, _living())):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def _members(leader: int, start: str) -> set[int]:
     """The running processes of the session and their descendants."""
     if start_of(leader) not in ("", start):
         return set()  # the id was reused: the session has ended
+    living = _living()
+    return _with_descendants({pid for pid, fields in living.items() if int(fields[_SESSION]) == leader}, living)
+
+
+def _living() -> dict[int, list[str]]:
+    """The processes that run, with the fields of their `stat`."""
     stats = {int(path.name): _stat(path) for path in PROCESSES.glob("[0-9]*")}
-    living = {pid: fields for pid, fields in stats.items() if fields and fields[_STATE] not in "ZX"}
-    members = {pid for pid, fields in living.items() if int(fields[_SESSION]) == leader}
-    pending = list(members)
+    return {pid: fields for pid, fields in stats.items() if fields and fields[_STATE] not in "ZX"}
+
+
+def _with_descendants(pids: set[int], living: dict[int, list[str]]) -> set[int]:
+    members = set(pids)
+    pending = list(pids)
     while pending:
         parent = pending.pop()
         children = {pid for pid, fields in living.items() if int(fields[_PARENT]) == parent} - members

@@ -19,7 +19,7 @@ from cactus_actors.batch import BatchRequest
 from cactus_actors.client import AsyncClient
 from cactus_actors.data.parts import PartId, PartsPlan, PartsRequest, parts_request
 from cactus_actors.data.table_input import TableOptions
-from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.errors import InvalidRequest, Unavailable
 from cactus_actors.ray_data.part_actor import PartActor
 from cactus_actors.ray_data.part_reading import FILE, OUTCOME, PartOutcome, PartReading
 from cactus_actors.ray_data.places import ServicePlace
@@ -142,3 +142,23 @@ def test_options_that_do_not_fit_are_refused(
     ):
         with pytest.raises(InvalidRequest, match=message):
             cactus("batch", "a.parquet", *arguments, "--prompt-template", "{{ text }}")
+
+
+def test_a_cluster_that_does_not_answer_leaves_nothing(
+    cactus: Callable[..., typer.testing.Result], request_: PartsRequest, tmp_path: Path
+) -> None:
+    output = f"{tmp_path}/out/"
+    with pytest.raises(Unavailable, match="no Ray cluster at "):
+        cactus(
+            "batch",
+            f"{tmp_path}/a.parquet",
+            "-o",
+            output,
+            "--ray",
+            "127.0.0.1:1",
+            "--engine",
+            "cactus-sprout",
+            "--prompt-template",
+            "{{ text }}",
+        )
+    assert not Path(output).exists()
