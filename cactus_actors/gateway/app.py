@@ -9,6 +9,7 @@ from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.http.error_responses import handle_exception
 from cactus_actors.gateway.openapi import pages
 from cactus_actors.gateway.page import responses as page
+from cactus_actors.gateway.page import service_events
 from cactus_actors.gateway.request_guard import RequestGuard
 from cactus_actors.gateway.routes import (
     adapters,
@@ -24,6 +25,7 @@ from cactus_actors.gateway.routes import (
     ollama,
     openai,
     openai_responses,
+    operations,
     requests,
     rerank,
     text,
@@ -31,7 +33,7 @@ from cactus_actors.gateway.routes import (
 
 PARTS = (
     *(openai, openai_responses, anthropic, message_batches, embeddings, rerank, llama_cpp, infill, ollama),
-    *(models, adapters, text, requests, pages, page, files, batches, health),
+    *(models, adapters, text, requests, pages, page, service_events, operations, files, batches, health),
 )
 
 

@@ -13,13 +13,15 @@ from cactus_actors.gateway.files.batch_queue import BatchQueue
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.stored_responses import StoredResponses
 from cactus_actors.gateway.http.api_keys import ApiKeys
+from cactus_actors.gateway.http.recent_errors import RecentErrors
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.metrics.gateway_metrics import Metrics
 from cactus_actors.gateway.served_texts import ServedTexts
+from cactus_actors.gateway.service_history import ServiceHistory
 from cactus_actors.gateway.status_watcher import StatusWatcher
 from cactus_actors.gateway.text_queue import TextQueue
-from cactus_actors.protocol.errors import StorageFailure, Unavailable
+from cactus_actors.protocol.errors import PermissionDenied, StorageFailure, Unavailable
 from cactus_actors.protocol.messages import Status
 from cactus_actors.protocol.system_fingerprint import system_fingerprint
 from cactus_actors.text import TextModel
@@ -54,6 +56,8 @@ class GatewayContext:
         self.body_queue = TextQueue(MAX_BODIES_OF_ONE, None)
         self.tasks = BackgroundTasks()
         self.status = StatusWatcher(client, self.tasks, timeouts)
+        self.history = ServiceHistory(self.status, timeouts.sample_interval_s) if self.has_page else None
+        self.errors = RecentErrors()
         self.created = int(time.time())
         self.is_draining = False
         self.stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -142,3 +146,16 @@ def gateway_of(request: HttpRequest) -> GatewayContext:
     """The context of a request's handler."""
     gateway: GatewayContext = request.app.state.gateway
     return gateway
+
+
+def is_operator(request: HttpRequest) -> bool:
+    """True for a caller with an operator's API key, and for every caller where no keys are needed."""
+    tenant: bytes = request.scope["state"]["tenant"]
+    return not tenant or tenant.hex() in gateway_of(request).settings.operator_digests
+
+
+def operators_gateway_of(request: HttpRequest, action: str) -> GatewayContext:
+    """As `gateway_of`, for an operator; raises PermissionDenied, which names the action, for others."""
+    if not is_operator(request):
+        raise PermissionDenied(f"only an API key with role=operator may {action}")
+    return gateway_of(request)

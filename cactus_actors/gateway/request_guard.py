@@ -63,6 +63,7 @@ class RequestGuard:
         state["open_request"] = open_request = Share(self._open_requests, caller)
         state["work_queue"] = self._gateway.body_queue
         state["timeouts"] = self._gateway.timeouts
+        state["note_error"] = self._gateway.errors.note
         status = 0
 
         async def answer(message: Message) -> None:

@@ -165,6 +165,8 @@ class GatewayServer:
                 server.end()
             gateway.tasks.start(gateway.status.watch())
             gateway.tasks.start(MemoryTrimmer(resident_bytes()).run())
+            if gateway.history is not None:
+                gateway.tasks.start(gateway.history.run())
             gateway.tasks.start(gateway.batches.run())
             gateway.tasks.start(gateway.batches.expire())
             gateway.tasks.start(gateway.responses.run())

@@ -129,13 +129,21 @@ class Totals(ModelTotals, frozen=True, kw_only=True):
     failed_gates: dict[Gate, int] = {}
 
 
+class TenantLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs of one owner of a share: an API key's account, a key's tenant, or a user's name; "" is all others."""
+
+    name: str
+    waiting: int
+    running: int
+
+
 class Held(msgspec.Struct, frozen=True, kw_only=True):
     """Resources in use by the router; all 0 without requests, except for results that can still be read.
 
     Waiting requests, those in preparation included, have `waiting_tokens` in their prompts and take
     `waiting_bytes` of memory; the oldest in the queue arrived `oldest_waiting_s` seconds ago. `ended_jobs` can
     still be read; their results take `result_bytes` of memory, apart from those that are on disk. The pictures in the
-    journal take `picture_bytes`.
+    journal take `picture_bytes`. `tenants` are the owners with the most jobs: for operators, with totals.
     """
 
     arrivals: int = 0
@@ -148,3 +156,4 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     result_bytes: int = 0
     oldest_waiting_s: float = 0.0
     picture_bytes: int = 0
+    tenants: list[TenantLoad] = []

@@ -12,6 +12,7 @@ from cactus_actors.protocol.service_status import AdapterStatus, ModelStatus
 from cactus_actors.protocol.totals import Held
 from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.scheduling.model_fleet import ModelFleet
+from cactus_actors.router.scheduling.tenant_loads import tenant_loads
 from cactus_actors.router.state.caller import Caller
 
 MAX_DRAIN_S = 30 * 24 * 3600.0
@@ -116,7 +117,7 @@ class OperatorRequests:
             refused=dict(state.options.refused),
             refused_workers={name: refusal.reason for name, refusal in state.refused_workers.items()},
             storage_error=state.storage_error,
-            held=self._held(now),
+            held=self._held(now, with_totals=request.with_totals),
             totals=state.counters.totals([it.counters.totals() for it in fleets]) if request.with_totals else None,
             adapters=[
                 AdapterStatus(name=name, path=path, model=fleet.name)
@@ -129,7 +130,7 @@ class OperatorRequests:
             leaving_nodes=state.leaving_nodes.statuses(now),
         )
 
-    def _held(self, now: float) -> Held:
+    def _held(self, now: float, *, with_totals: bool) -> Held:
         state, fleets = self._state, self._state.fleets
         loads = [fleet.dispatcher.queue.load for fleet in fleets]
         oldest_at = min((job.submission.arrived_at for it in fleets for job in it.dispatcher.queue), default=now)
@@ -144,6 +145,7 @@ class OperatorRequests:
             result_bytes=state.results.num_bytes,
             oldest_waiting_s=round(now - oldest_at, 3),
             picture_bytes=state.kept_pictures.num_bytes,
+            tenants=tenant_loads(fleets) if with_totals else [],
         )
 
 
@@ -168,7 +170,7 @@ def _model_status(fleet: ModelFleet, *, with_totals: bool) -> ModelStatus:
 
 
 def _without_tenants(status: Status) -> Status:
-    """The status without the spending of tenants and the paths of adapters, which only operators may see."""
+    """The status without the loads and spending of tenants and the paths of adapters, which only operators see."""
     workers = [
         msgspec.structs.replace(worker, spent=[row for row in worker.spent if row.tenant is None])
         if worker.spent
@@ -176,4 +178,5 @@ def _without_tenants(status: Status) -> Status:
         for worker in status.workers
     ]
     adapters = [msgspec.structs.replace(adapter, path="") for adapter in status.adapters]
-    return msgspec.structs.replace(status, workers=workers, adapters=adapters)
+    held = msgspec.structs.replace(status.held, tenants=[])
+    return msgspec.structs.replace(status, workers=workers, adapters=adapters, held=held)

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.support.browser.visit import Visit
 from tests.support.services.real_service import KEY, RealService
 
-PARTS = ["chat"]
+PARTS = ["chat", "service"]
 SCREENS = {
     "desk": {"viewport": {"width": 1280, "height": 800}},
     "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True},
@@ -23,6 +23,8 @@ SCREENS = {
 def test_axe_finds_nothing(visits: Callable[..., Visit], part: str, screen: str) -> None:
     visit = visits(**SCREENS[screen])
     visit.open(part)
+    if part == "service":
+        visit.tab.locator(".chart").first.wait_for()
     assert visit.violations() == []
     assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -118,7 +120,7 @@ def test_the_key_is_asked_for_and_forgotten(visits: Callable[..., Visit], guarde
     expect(visit.tab.get_by_label("Model")).to_contain_text("cactus-sprout")
     visit.tab.get_by_role("button", name="API key").click()
     dialog.get_by_role("button", name="Forget it").click()
-    assert visit.tab.evaluate("sessionStorage.length") == 0
+    visit.tab.wait_for_function("sessionStorage.length === 0")
     expect(dialog).to_be_visible()
 
 

@@ -107,6 +107,8 @@ class AnswerStream:
             self._gateway.note_failure(failure)
             if isinstance(failure, CactusError):
                 name_as_given(failure, self._names)
+                who = self._identity
+                self._gateway.errors.note(who.tenant, "stream", failure.info(), who.request_id)
             yield b"".join([self._form.event(event) for event in self._failed(failure)]) + self._form.done
         finally:
             self._gateway.metrics.num_streams -= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -27,12 +28,15 @@ from cactus_actors.protocol.errors import (
 )
 
 DEFAULT_RETRY_S = 1.0
+NoteError = Callable[[bytes, str, ErrorInfo, str], None]
+"""Records a failure: the tenant, the route, the error and the id of the request."""
 
 _log = logging.getLogger(__name__)
 
 
 def failure_response(info: ErrorInfo, state: dict[str, Any]) -> ASGIResponse:
     """The response to a request that failed before any part of its response was sent; `state` is its scope's."""
+    _note(info, state, "-")
     return ASGIResponse(
         body=_content(info, state),
         status_code=info.status or 500,
@@ -54,12 +58,18 @@ def handle_exception(request: HttpRequest, error: Exception) -> Response[bytes]:
     """Litestar's handler of every exception."""
     state = request.scope["state"]
     info = info_of(_routing_failure(request, error) or error, state["request_id"])
+    _note(info, state, str(request.scope.get("path_template") or "-"))
     return Response(
         _content(info, state),
         status_code=info.status or 500,
         headers=_headers(info) | _allowed(error),
         media_type=MediaType.JSON,
     )
+
+
+def _note(info: ErrorInfo, state: dict[str, Any], path: str) -> None:
+    note: NoteError = state["note_error"]
+    note(state.get("tenant", b""), path, info, state["request_id"])
 
 
 def _routing_failure(request: HttpRequest, error: Exception) -> CactusError | None:

@@ -26,6 +26,8 @@ class GatewayTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     status_answer_s: float = 1.0
     totals_answer_s: float = 2.0
     """For the status with totals that a scrape of /metrics needs."""
+    sample_interval_s: float = 2.0
+    """Between two samples of the service for its page."""
     batch_window_s: float = 24 * 3600
     batch_retry_s: float = 5.0
     """Delay before a batch is retried that the service refused."""

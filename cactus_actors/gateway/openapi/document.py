@@ -95,6 +95,11 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         ApiOperation("post", "/v1/load_lora_adapter", "Load an adapter", "AdapterLoaded", "LoadAdapterBody"),
         ApiOperation("post", "/v1/unload_lora_adapter", "Unload an adapter", "AdapterUnloaded", "UnloadAdapterBody"),
     ),
+    "Operations": (
+        ApiOperation("post", "/v1/service/scale", "Set the number of workers", "NumWorkers", "ScaleBody"),
+        ApiOperation("post", "/v1/service/restart", "Replace every worker", "NumWorkers", "RestartBody"),
+        ApiOperation("post", "/v1/service/drain", "Move the workers of a node", "NumWorkers", "DrainBody"),
+    ),
     "Batches": (
         ApiOperation("post", "/v1/files", "Upload a prompt file", "File", "multipart/form-data"),
         ApiOperation("get", "/v1/files", "List files", "FileList", is_listed=True),

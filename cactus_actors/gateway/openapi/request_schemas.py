@@ -31,6 +31,7 @@ from cactus_actors.gateway.routes.files import PURPOSE
 from cactus_actors.gateway.routes.infill import InfillBody
 from cactus_actors.gateway.routes.message_batches import MessageBatchBody
 from cactus_actors.gateway.routes.ollama import EmbedBody, ShowBody
+from cactus_actors.gateway.routes.operations import DrainBody, RestartBody, ScaleBody
 from cactus_actors.gateway.routes.rerank import RerankBody, ScoreBody
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
 from cactus_actors.protocol.exact_integers import MAX_EXACT
@@ -50,6 +51,9 @@ _TYPES = (
     InfillBody,
     LoadAdapterBody,
     UnloadAdapterBody,
+    ScaleBody,
+    RestartBody,
+    DrainBody,
     MessagesBody,
     MessageBatchBody,
     ResponsesBody,

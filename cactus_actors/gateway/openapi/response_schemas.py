@@ -207,6 +207,7 @@ ANSWERS: dict[str, Schema] = {
     "ModelList": record_of(object={"const": "list"}, data=list_of(reference("Model"))),
     "AdapterLoaded": record_of(lora_name=TEXT, num_workers=COUNT),
     "AdapterUnloaded": record_of(lora_name=TEXT),
+    "NumWorkers": record_of(num_workers=COUNT),
     "File": record_of(
         id=TEXT,
         object={"const": "file"},

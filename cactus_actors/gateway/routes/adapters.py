@@ -8,9 +8,8 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.api.conversion import typed
 from cactus_actors.gateway.answers.job_responses import json_response
-from cactus_actors.gateway.context import GatewayContext, gateway_of
+from cactus_actors.gateway.context import operators_gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.protocol.errors import PermissionDenied
 
 
 class LoadAdapterBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +30,7 @@ class UnloadAdapterBody(msgspec.Struct, frozen=True, kw_only=True):
 @post("/v1/load_lora_adapter", status_code=200)
 async def load_adapter(request: HttpRequest) -> ASGIResponse:
     """Load an adapter into every worker; answers when each has it."""
-    gateway = _operators(request)
+    gateway = operators_gateway_of(request, "load adapters")
     body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, LoadAdapterBody))
     num_workers = await gateway.client.load_adapter(body.lora_name, body.lora_path, body.model)
     return json_response({"lora_name": body.lora_name, "num_workers": num_workers})
@@ -40,19 +39,10 @@ async def load_adapter(request: HttpRequest) -> ASGIResponse:
 @post("/v1/unload_lora_adapter", status_code=200)
 async def unload_adapter(request: HttpRequest) -> ASGIResponse:
     """Let no more requests name an adapter; those that have it finish on it."""
-    gateway = _operators(request)
+    gateway = operators_gateway_of(request, "load adapters")
     body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, UnloadAdapterBody))
     await gateway.client.unload_adapter(body.lora_name, body.model)
     return json_response({"lora_name": body.lora_name})
-
-
-def _operators(request: HttpRequest) -> GatewayContext:
-    """The gateway, for a caller with an operator's API key, or where no keys are needed; raises PermissionDenied."""
-    gateway = gateway_of(request)
-    tenant: bytes = request.scope["state"]["tenant"]
-    if tenant and tenant.hex() not in gateway.settings.operator_digests:
-        raise PermissionDenied("only an API key with role=operator may load adapters")
-    return gateway
 
 
 HANDLERS = [load_adapter, unload_adapter]

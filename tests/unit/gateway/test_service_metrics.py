@@ -82,7 +82,8 @@ def test_every_number_that_the_router_counts_is_exported() -> None:
     status = make_status(count(1000, 7))
     [worker] = status.workers
     told = {sample.value for family in families_of(status) for sample in family.samples}
-    expected = (numbers_in(status.totals), numbers_in(status.jobs), numbers_in(status.held))
+    held = msgspec.structs.replace(status.held, tenants=[])  # a label would reveal who they are
+    expected = (numbers_in(status.totals), numbers_in(status.jobs), numbers_in(held))
     for part in expected:
         assert part <= told
     of_worker = numbers_in(msgspec.structs.replace(worker, pid=0, threads=0, ram_usage_mb=0.0)) - {0.0}
