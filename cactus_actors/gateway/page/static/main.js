@@ -3,12 +3,14 @@
 import { getJson, key } from './parts/api.js';
 import { h } from './parts/dom.js';
 import { wireKeyDialog } from './parts/key_dialog.js';
+import { batchView } from './batch/batch_view.js';
 import { chatView } from './chat/chat_view.js';
 import { serviceView } from './service/service_view.js';
 
 const PARTS = {
   chat: { title: 'Chat', view: chatView },
   service: { title: 'Service', view: serviceView },
+  batch: { title: 'Batch', view: batchView },
 };
 const STATE_INTERVAL_MS = 10_000;
 
