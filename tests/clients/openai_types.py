@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pydantic
-from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses import Response, ResponseFunctionCallArgumentsDoneEvent, ResponseStreamEvent
 
 OURS = {
     *("confidence", "accepted", "cloud_handoff", "handoff", "measures", "timings"),
@@ -44,6 +44,8 @@ def _unknown(value: Any) -> set[str]:
 
 
 def _is_ours(part: pydantic.BaseModel, name: str) -> bool:
+    if isinstance(part, ResponseFunctionCallArgumentsDoneEvent):
+        return name == "name"  # required before version 3 of the package
     return isinstance(part, Response) and name in OURS
 
 

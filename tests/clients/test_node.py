@@ -1,4 +1,4 @@
-"""Node's `openai` package, from tests/clients/node/session.mjs."""
+"""Node's `openai` package and Vercel's `ai`, from the programs in tests/clients/node."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,17 +16,35 @@ from tests.support.text.client_questions import MODEL
 FOLDER = Path(__file__).parent / "node"
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
-@pytest.mark.skipif(
-    not (FOLDER / "node_modules" / "openai").is_dir(), reason="Node's openai is not installed: `make clients`"
-)
-def test_a_session_in_node(service: RealService, guarded_url: str, full_url: str, empty_url: str) -> None:
-    urls = [service.url, guarded_url, full_url, empty_url]
-    run = subprocess.run(
-        ["node", "session.mjs", *urls], cwd=FOLDER, capture_output=True, text=True, timeout=120, check=False
-    )
+pytestmark = [
+    pytest.mark.skipif(shutil.which("node") is None, reason="there is no node"),
+    pytest.mark.skipif(
+        not (FOLDER / "node_modules" / "ai").is_dir(), reason="Node's packages are not installed: `make clients`"
+    ),
+]
+
+
+def printed_by(program: str, *urls: str) -> dict[str, Any]:
+    """What a program has got from the services at these addresses."""
+    command = ["node", program, *urls]
+    run = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stderr
-    got = json.loads(run.stdout)
+    got: dict[str, Any] = json.loads(run.stdout)
+    return got
+
+
+def test_responses_in_node(service: RealService) -> None:
+    got = printed_by("responses.mjs", service.url)
+    answers = [got[name] for name in ("whole", "streamed", "text", "pieces")]
+    assert answers == ["The capital of France is Paris."] * 4
+    assert (got["kinds"][0], got["kinds"][-1]) == ("response.created", "response.completed")
+    assert got["items"] == 3
+    assert (len(got["city"]) <= 20, got["steps"]) == (True, ["tool-calls", "stop"])
+    assert len(got["object"]["name"]) <= 12
+
+
+def test_a_session_in_node(service: RealService, guarded_url: str, full_url: str, empty_url: str) -> None:
+    got = printed_by("session.mjs", service.url, guarded_url, full_url, empty_url)
     assert got["chat"] == got["streamed"] == "The capital of France is Paris."
     assert got["completionTokens"] > 0
     assert [text[:5] for text in got["texts"]] == ["The s", "A fox"]

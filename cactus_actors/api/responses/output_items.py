@@ -130,7 +130,8 @@ class OutputCall(OutputItem):
 
     def _closed(self, text: str) -> list[Event]:
         self.item["arguments"] = text
-        return [{"type": "response.function_call_arguments.done", **self._place, "arguments": text}]
+        done = {"type": "response.function_call_arguments.done", **self._place, "arguments": text}
+        return [done | {"name": self.item["name"]}]
 
 
 def _of_stream(logprobs: list[dict[str, Any]]) -> list[dict[str, Any]]:

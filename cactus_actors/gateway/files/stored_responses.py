@@ -54,7 +54,10 @@ class StoredResponses:
         for stored in await asyncio.to_thread(self.store.unended):
             self.follow(stored)
         while True:
-            await asyncio.to_thread(self.store.forget_before, self.now() - self._max_age_s)
+            try:
+                await asyncio.to_thread(self.store.forget_before, self.now() - self._max_age_s)
+            except StorageFailure as error:
+                _log.warning("old responses stay for now: %s", error)
             await asyncio.sleep(FORGET_EVERY_S)
 
     async def close(self) -> None:
