@@ -20,11 +20,11 @@ from cactus_actors.ray_data.places import Pool
 
 
 class PartsTask(NamedTuple):
-    """The parts to answer: all of a plan that are not finished."""
+    """The parts to answer: all of a plan that are not settled."""
 
     plan: PartsPlan
     pool: Pool
-    finished: frozenset[PartId]
+    settled: frozenset[PartId]
 
 
 def drive(ray_address: str, parent: Connection, output: Path) -> None:
@@ -54,7 +54,7 @@ def _outcomes(ray_address: str, parent: Connection) -> Iterator[PartOutcome]:
     join(ray_address)
     yield PartOutcome()
     task: PartsTask = parent.recv()
-    yield from outcomes(task.plan, task.pool, task.finished)
+    yield from outcomes(task.plan, task.pool, task.settled)
     ray.shutdown()
 
 

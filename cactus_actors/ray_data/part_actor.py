@@ -53,8 +53,8 @@ class PartActor:
     async def _record(self, rows: PartRows) -> PartRecord:
         """Answer a part, unless an attempt whose outcome was lost has written it."""
         plan = self.plan
-        if plan.store.has(plan.name(rows.part)):
-            return plan.record(rows.part)
+        if (record := plan.settled_record(rows.part)) is not None:
+            return record
         scratch = _own_folder(plan)
         try:
             if self._engine is not None:

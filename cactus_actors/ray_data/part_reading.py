@@ -28,10 +28,10 @@ class PartOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class PartReading:
-    """Reads files of the plan: a row for each part that is not finished, so that Ray cuts and joins no part."""
+    """Reads files of the plan: a row for each part that is not settled, so that Ray cuts and joins no part."""
 
     plan: PartsPlan
-    finished: frozenset[PartId]
+    settled: frozenset[PartId]
 
     def __call__(self, files: dict[str, Any]) -> Iterator[dict[str, list[bytes]]]:
         """The parts of these files; what goes wrong is an outcome."""
@@ -39,7 +39,7 @@ class PartReading:
         try:
             for file in files[FILE]:
                 for rows in self.plan.rows(int(file)):
-                    if rows.part in self.finished:
+                    if rows.part in self.settled:
                         check_part(self.plan, rows)
                     else:
                         yield {ROWS: [encoded_rows(rows)], OUTCOME: [b""]}

@@ -21,16 +21,16 @@ ACTORS_PER_READER = 2  # a row is read much faster than it is answered, and each
 PARTS_AT_ONCE = 2  # of an actor: the second keeps it busy while the last rows of the first are answered
 
 
-def outcomes(plan: PartsPlan, pool: Pool, finished: frozenset[PartId]) -> Iterator[PartOutcome]:
-    """Answer the parts that are not finished, on the cluster that this process has joined; raises Unavailable."""
+def outcomes(plan: PartsPlan, pool: Pool, settled: frozenset[PartId]) -> Iterator[PartOutcome]:
+    """Answer the parts that are not settled, on the cluster that this process has joined; raises Unavailable."""
     try:
-        for row in _pipeline(plan, pool, finished).iter_rows():
+        for row in _pipeline(plan, pool, settled).iter_rows():
             yield msgspec.json.decode(row[OUTCOME], type=PartOutcome)
     except RayError as error:
         raise Unavailable(f"the Ray cluster: {str(error).splitlines()[0]}") from None
 
 
-def _pipeline(plan: PartsPlan, pool: Pool, finished: frozenset[PartId]) -> ray.data.Dataset:
+def _pipeline(plan: PartsPlan, pool: Pool, settled: frozenset[PartId]) -> ray.data.Dataset:
     context = ray.data.DataContext.get_current()
     context.target_max_block_size = 1  # a block for each part: it is answered as soon as it is read
     context.target_min_block_size = 1
@@ -41,7 +41,7 @@ def _pipeline(plan: PartsPlan, pool: Pool, finished: frozenset[PartId]) -> ray.d
     # Neither the numbers of files nor their readers take a CPU: actors may take all of them.
     files = ray.data.from_items([{FILE: file} for file in range(num_files)], override_num_blocks=num_files)
     readers = ray.data.TaskPoolStrategy(size=min(num_files, -(-size // ACTORS_PER_READER)))
-    parts = files.map_batches(PartReading(plan, finished), batch_size=1, num_cpus=0, compute=readers)
+    parts = files.map_batches(PartReading(plan, settled), batch_size=1, num_cpus=0, compute=readers)
     actors = ray.data.ActorPoolStrategy(
         min_size=1,
         max_size=size,

@@ -37,7 +37,7 @@ async def answer_on_ray(
         manifest = await asyncio.to_thread(request.manifest, model)
         with request.begun(manifest) as plan:
             progress = PartsProgress(plan, observe)
-            driver.send(PartsTask(plan, pool, frozenset(progress.finished)))
+            driver.send(PartsTask(plan, pool, progress.settled))
             while (outcome := await driver.outcome()) is not None:
                 assert outcome.record is not None, "an outcome is a record or an error"
                 progress.add(outcome.record)

@@ -16,6 +16,7 @@ from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.report import figures_of
 from cactus_actors.client import AsyncClient
 from cactus_actors.data.answer_columns import AnswerColumns
+from cactus_actors.data.parts.kept_results import forget_results, keep_results, restore_results
 from cactus_actors.data.parts.manifest import PartId, PartRecord
 from cactus_actors.data.parts.part_rows import PartRows
 from cactus_actors.data.parts.parts_plan import PartsPlan, record_name
@@ -40,17 +41,21 @@ async def answer_part(
 ) -> PartRecord:
     """Answer the rows of a part and write it; results so far are in `scratch`, where the same call continues.
 
-    Raises what a run raises.
+    Of a part that is run again only failed rows are answered, and it is replaced. Raises what a run raises.
     """
     source, output = plan.source(rows), plan.output(rows.part, scratch)
+    is_again = plan.is_run_again(rows.part)
     run = replace(
         plan.run,
         source=source,
         output=output.results,
         resume=True,
+        retry_failed=is_again,
         overwrite=False,
         run_id=f"{plan.manifest.run_id}-{rows.part.file}-{rows.part.number}",
     )
+    if is_again:
+        await asyncio.to_thread(restore_results, plan.store, rows.part, run.paths)
     await run_batch(run, client, observe)
     if run.second_pass:
         assert isinstance(client, AsyncClient), "a second pass asks a service"
@@ -59,8 +64,13 @@ async def answer_part(
 
 
 def _commit(plan: PartsPlan, part: PartId, source: RowSource, output: TableOutput, run: BatchRequest) -> PartRecord:
-    """Write the record, then the part: a part that is there is finished, a record alone means nothing."""
-    paths = run.paths
+    """Write the part with its record, and keep its results if rows have failed.
+
+    A part that is there is finished, and a record alone means nothing; so a new part comes last. When a part is
+    replaced it comes first, as a record without failures would say that it has been: until then failed rows are run
+    again, with the same results.
+    """
+    paths, store = run.paths, plan.store
     answers = AnswerColumns(run.options.json_schema, plan.prefix)
     journal = BatchJournal(paths.journal)
     try:
@@ -74,8 +84,15 @@ def _commit(plan: PartsPlan, part: PartId, source: RowSource, output: TableOutpu
             num_misfits=answers.num_misfits,
             figures=figures_of(paths),
         )
-        plan.store.write(record_name(part), msgspec.json.encode(record))
-        plan.store.put(output.unfinished, plan.name(part))
+        if run.retry_failed:
+            store.put(output.unfinished, plan.name(part))
+        if record.figures.num_failed:
+            keep_results(store, part, paths)
+        store.write(record_name(part), msgspec.json.encode(record))
+        if not run.retry_failed:
+            store.put(output.unfinished, plan.name(part))
+        elif not record.figures.num_failed:
+            forget_results(store, part)
     finally:
         journal.close()
     with naming_file(paths.output):

@@ -74,6 +74,25 @@ class PartsPlan:
         names = self.store.names()
         return {part for part in self.manifest.parts() if self.name(part) in names}
 
+    def settled(self) -> dict[PartId, PartRecord]:
+        """The records of the parts that are there and stay: not of those whose failed rows are run again."""
+        records = {part: self.record(part) for part in self.finished()}
+        return {part: record for part, record in records.items() if not self._runs_again(record)}
+
+    def settled_record(self, part: PartId) -> PartRecord | None:
+        """The record of a part that is settled now."""
+        if not self.store.has(self.name(part)):
+            return None
+        record = self.record(part)
+        return None if self._runs_again(record) else record
+
+    def is_run_again(self, part: PartId) -> bool:
+        """True if the part is there, and its failed rows are run again."""
+        return self.store.has(self.name(part)) and self._runs_again(self.record(part))
+
+    def _runs_again(self, record: PartRecord) -> bool:
+        return self.run.retry_failed and record.figures.num_failed > 0
+
     def rows(self, file: int) -> Iterator[PartRows]:
         """All parts of a file; raises InputInvalid."""
         columns = list(dict.fromkeys([*self.carried, *self._prompt.columns])) or self.table.schema.names[:1]

@@ -12,12 +12,13 @@ from cactus_actors.data.parts.parts_plan import PartsPlan
 
 
 class PartsProgress:
-    """Counts the rows of finished parts, and the lines of the one that runs."""
+    """Counts the rows of the parts that are settled, and the lines of the one that runs."""
 
     def __init__(self, plan: PartsPlan, observe: Observer) -> None:
-        self.finished = plan.finished()
+        settled = plan.settled()
+        self.settled = frozenset(settled)
         self._observe = observe
-        before = [plan.record(part) for part in self.finished]
+        before = settled.values()
         self._all = BatchProgress(
             num_lines=plan.manifest.num_rows,
             num_succeeded=sum(record.num_rows - record.figures.num_failed for record in before),

@@ -55,8 +55,6 @@ class PartsRequest:
 
     def check(self) -> None:
         """Raise OutputRefused if parts would replace others, or if the run wants what only one table has."""
-        if self.run.retry_failed:
-            raise OutputRefused(f"{self.target}: the failed rows of parts cannot be run alone; remove these parts")
         if self.run.second_pass and self.run.second_pass_model is None:
             raise OutputRefused(
                 f"{self.target}: the cloud's second pass comes after all rows, and parts are finished before; "
@@ -64,16 +62,21 @@ class PartsRequest:
             )
         if not is_url(self.target) and Path(self.target).exists() and not Path(self.target).is_dir():
             raise OutputRefused(f"{self.target}: is no directory")
-        if self.run.overwrite or self.run.resume:
+        if self.run.overwrite or (self.run.resume and not self.run.retry_failed):
             return
         store = part_store(self.target)
-        if store.read(MANIFEST) is not None:
+        is_begun = store.read(MANIFEST) is not None
+        if self.run.retry_failed:
+            if not is_begun:
+                raise OutputRefused(f"{self.target}: there is no run to retry")
+            return
+        if is_begun:
             raise OutputRefused(f"{self.target}: a run is there; continue it with --resume, or --overwrite replaces it")
         if any(name.startswith("part-") for name in store.names()):
             raise OutputRefused(f"{self.target}: has parts of another program; choose another output")
 
     async def answer(self, client: AsyncClient, observe: Observer) -> PartsReport:
-        """Answer every row that is in no part yet, part by part; raises what a run raises."""
+        """Answer every row that is in no part yet, or is run again, part by part; raises what a run raises."""
         status = await client.status()
         manifest = await asyncio.to_thread(self.manifest, status.model_names)
         with self.begun(manifest) as plan:
@@ -81,7 +84,7 @@ class PartsRequest:
             for file in range(len(plan.manifest.files)):
                 parts = plan.rows(file)
                 while (rows := await asyncio.to_thread(next, parts, None)) is not None:
-                    if rows.part in progress.finished:
+                    if rows.part in progress.settled:
                         await asyncio.to_thread(check_part, plan, rows)
                     else:
                         progress.add(await answer_part(plan, rows, client, plan.store.scratch, progress.within))
@@ -107,10 +110,11 @@ class PartsRequest:
             yield self._plan(manifest)
 
     def _plan(self, manifest: Manifest) -> PartsPlan:
+        retries = self.run.retry_failed and not self.run.overwrite
         return PartsPlan(
             manifest=manifest,
             directory=Path.cwd(),
-            run=replace(self.run, source=Path(), overwrite=False),
+            run=replace(self.run, source=Path(), retry_failed=retries, overwrite=False),
             table=self.rows.table,
             form=self.rows.form,
             template=self.source.template,
