@@ -8,6 +8,7 @@ and the command. Both count each row.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import os
 import random
@@ -49,7 +50,7 @@ BLOCK_SIZE = 16
 NODES = 4
 NUM_FILES = 8
 SHORT_TOKENS = 4
-KILL_EVERY_S = 10.0
+KILL_EVERY_S = 20.0
 WORDS = ("river", "stone", "cloud", "garden", "window", "market", "winter", "letter", "bridge", "forest", "candle")
 
 
@@ -203,7 +204,7 @@ def short(num_rows: int, folder: Path, *, is_killed: bool) -> None:
                         cluster.remove_node(nodes.pop(), allow_graceful=False)
                     if num_killed == 6:
                         running.kill()
-                    for pid in [*actors()][:1]:
+                    for pid in [*actors(token)][:1]:
                         os.kill(pid, signal.SIGKILL)
                     num_killed += 1
             if running.returncode == 0:
@@ -221,14 +222,13 @@ def short(num_rows: int, folder: Path, *, is_killed: bool) -> None:
     print(f"{num_rows / seconds:.0f} rows/s with the start; {NODES} engines alone at once: {own:.0f} rows/s")
 
 
-def actors() -> Iterator[int]:
-    """The processes that answer parts."""
+def actors(token: Path) -> Iterator[int]:
+    """The processes that answer parts on the cluster with this token."""
     for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"MapWorker(MapBatches(PartActor))" in (place / "cmdline").read_bytes():
+        with contextlib.suppress(OSError):
+            is_actor = b"MapWorker(MapBatches(PartActor))" in (place / "cmdline").read_bytes()
+            if is_actor and f"={token}\0".encode() in (place / "environ").read_bytes():
                 yield int(place.name)
-        except OSError:
-            continue
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -74,14 +75,14 @@ def parts(rows: Path) -> list[str]:
 
 
 def actor_pids() -> list[int]:
-    """The processes of actors that answer parts."""
+    """The processes of actors that answer parts on the cluster of these tests."""
+    token = f"RAY_AUTH_TOKEN_PATH={os.environ['RAY_AUTH_TOKEN_PATH']}\0".encode()
     found = []
     for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"MapWorker(MapBatches(PartActor))" in (place / "cmdline").read_bytes():
+        with contextlib.suppress(OSError):
+            is_actor = b"MapWorker(MapBatches(PartActor))" in (place / "cmdline").read_bytes()
+            if is_actor and token in (place / "environ").read_bytes():
                 found.append(int(place.name))
-        except OSError:
-            continue
     return found
 
 
