@@ -9,12 +9,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cactus_actors.cli.parameters import wanted_by
+from cactus_actors.cli.texts import accept_texts
 
 
 class Command(TyperCommand):
     """A command; the error of an invalid argument names its type, choices or range in words. NaN is in no range."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        accept_texts(self, ctx)
         try:
             rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
@@ -42,6 +44,10 @@ class Command(TyperCommand):
 
 class Group(TyperGroup):
     """A command of commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        accept_texts(self, ctx)
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from cactus_actors.cli.help_page import help_page

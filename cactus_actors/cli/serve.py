@@ -42,9 +42,9 @@ MAX_MESSAGE = 2000
 _WORKERS, _HTTP, _ZEROMQ = "Workers", "HTTP", "ZeroMQ"
 
 
-def _workers(text: str) -> str:
+def _workers(text: str | None) -> str | None:
     try:
-        worker_range(text)
+        worker_range(text or "1")
     except ConfigurationInvalid as error:
         raise typer.BadParameter(error.message) from None
     return text
@@ -58,7 +58,7 @@ def serve(
     lora: Annotated[list[str] | None, setting(MODEL, "lora", metavar="NAME=PATH")] = None,
     weights: Weights = None,
     kv_cache: KvCache = None,
-    workers: Annotated[str | None, setting(_WORKERS, "workers", metavar="N|LEAST:MOST", parser=_workers)] = None,
+    workers: Annotated[str | None, setting(_WORKERS, "workers", metavar="N|LEAST:MOST", check=_workers)] = None,
     threads: Annotated[int | None, setting(_WORKERS, "threads")] = None,
     pin: Annotated[Pinning | None, setting(_WORKERS, "pin")] = None,
     speculation: Speculation = None,

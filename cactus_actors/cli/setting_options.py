@@ -23,7 +23,7 @@ def setting(
     *spellings: str,
     default: str | None = None,
     metavar: str | None = None,
-    parser: Callable[[str], str] | None = None,
+    check: Callable[[str | None], str | None] | None = None,
     completed_by: Callable[[str], list[str]] | None = None,
 ) -> OptionInfo:
     """The option of a field of ServeConfig, with its description, default and bounds."""
@@ -39,7 +39,7 @@ def setting(
         rich_help_panel=panel,
         show_default=default or False,
         metavar=metavar,
-        parser=parser,
+        callback=check,
         autocompletion=completed_by,
         min=field.minimum,
         max=field.maximum,

@@ -22,7 +22,6 @@ class StartDisplay:
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}", style="dim"),
             console=Console(stderr=True),
             transient=True,
             redirect_stdout=False,
@@ -42,8 +41,8 @@ class StartDisplay:
         if task is None or name != phase.name:
             if task is not None:
                 self._progress.remove_task(task)
-            task = self._progress.add_task(phase.text, total=None, detail="")
+            task = self._progress.add_task(phase.text, total=None)
             self._tasks[phase.who] = task, phase.name
-        self._progress.update(task, detail=phase.detail)
+        self._progress.update(task, description=phase.now)
         if phase.share_done is not None:
             self._progress.update(task, total=1.0, completed=phase.share_done)

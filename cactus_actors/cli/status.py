@@ -98,7 +98,7 @@ def scale(
     num_workers: Annotated[
         str,
         typer.Argument(
-            parser=_worker_count, metavar="N|auto", help="Number of model workers, or auto: the load decides again."
+            callback=_worker_count, metavar="N|auto", help="Number of model workers, or auto: the load decides again."
         ),
     ],
     wait: Annotated[

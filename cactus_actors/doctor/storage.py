@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from cactus_actors.config import ServeConfig
 from cactus_actors.doctor.finding import Finding
 from cactus_actors.keys.directory_checks import check_private
@@ -29,8 +31,8 @@ def storage(config: ServeConfig) -> Iterator[Finding]:
 
     yield state_directory(config.state_dir.expanduser())
     yield cache("packed models", cache_directory(), "CACTUS_CACHE_DIR")
-    for directory in {Path(function.stats.cache_path) for function in (step_of_rank, sample_rows)}:
-        yield cache("compiled kernels", directory, "NUMBA_CACHE_DIR", is_executed=True)
+    for function in (step_of_rank, sample_rows):
+        yield kernels(Path(function.stats.cache_path), function.py_func.__qualname__)
 
 
 def state_directory(directory: Path) -> Finding:
@@ -62,21 +64,29 @@ def state_directory(directory: Path) -> Finding:
     )
 
 
-def cache(subject: str, directory: Path, variable: str, *, is_executed: bool = False) -> Finding:
-    """A directory that is filled by the first start; code in it is executed, so nobody else may write there."""
+def kernels(directory: Path, function: str) -> Finding:
+    """The directory of a compiled function. Code in it is executed, so nobody else may write there."""
+    try:
+        if directory.exists():
+            check_private(directory)
+    except ConfigurationInvalid as error:
+        advice = f"{error.message}; or name another directory in NUMBA_CACHE_DIR"
+        return Finding(subject="compiled kernels", grade="bad", text=str(directory), advice=advice)
+    found = cache("compiled kernels", directory, "NUMBA_CACHE_DIR")
+    if found.grade == "good" and not any(directory.glob(f"*{function}-*.nbi")):
+        advice = "run cactus warm: else the first start takes up to a minute"
+        return msgspec.structs.replace(found, grade="note", text=f"none yet; {found.text}", advice=advice)
+    return found
+
+
+def cache(subject: str, directory: Path, variable: str) -> Finding:
+    """A directory that is filled by the first start."""
     place = _existing(directory)
     is_writable = os.access(place, os.W_OK | os.X_OK)
-    reason = ""
-    if is_executed and directory.exists():
-        try:
-            check_private(directory)
-        except ConfigurationInvalid as error:
-            reason = error.message
     free = shutil.disk_usage(place).free
     return Finding.judged(
         subject,
         f"{directory}: {'' if is_writable else 'not writable, '}{free / 1e9:.1f} GB free",
-        (bool(reason), "bad", f"{reason}; or name another directory in {variable}"),
         (not is_writable, "note", f"name a directory that is kept in {variable}: else each start fills its own again"),
         (free < LOW_BYTES, "note", f"make room, or name another directory in {variable}"),
         free_bytes=free,

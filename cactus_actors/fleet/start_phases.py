@@ -12,7 +12,7 @@ TEXTS: dict[PhaseName, str] = {
     "placing": "waiting for a place",
     "loading": "loading the model",
     "packing": "packing the weights, once for each model and format",
-    "compiling": "compiling the kernels, once for each instruction set and format",
+    "compiling": "compiling the kernels, once for each format",
 }
 
 
@@ -36,9 +36,11 @@ class StartPhase:
         return f"{self.who}: {TEXTS[self.name]}"
 
     @property
-    def detail(self) -> str:
-        """What is done within the phase; empty if it is not known."""
-        return f"{self.num_compiled} functions, now {self.compiling}" if self.compiling else ""
+    def now(self) -> str:
+        """What is done within the phase, if it is known; otherwise `text`."""
+        if not self.compiling:
+            return self.text
+        return f"{self.who}: compiling {self.compiling}, {self.num_compiled} functions so far"
 
 
 ShowPhase = Callable[[StartPhase], None]

@@ -59,6 +59,17 @@ def test_help_fits_a_terminal_of_80_columns_and_cuts_no_word(
     assert re.search(r"^  -h, --help +Show this message and exit\.$", shown, re.MULTILINE)
 
 
+@pytest.mark.parametrize("width", [60, 160])
+def test_help_has_the_width_of_the_terminal(
+    cactus: Callable[..., typer.testing.Result], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = cactus("batch", "--help").stdout.splitlines()
+    assert width - 15 < max(map(len, lines)) <= width
+    joined = " ".join(" ".join(line.removesuffix("\\").split()) for line in lines)
+    assert "--prompt-template 'Summarise: {{ text }}'" in joined
+
+
 def test_help_shows_flags_values_ranges_and_defaults(cactus: Callable[..., typer.testing.Result]) -> None:
     serve = " ".join(cactus("serve", "-h").stdout.split())
     for entry in (

@@ -11,8 +11,8 @@ import pytest
 from tests.support.router.scripted_router import ScriptedRouter
 
 HEAVY = {
-    "PIL", "huggingface_hub", "jinja2", "litestar", "llguidance", "llvmlite", "numba", "numpy", "ray", "rich.console",
-    "tokenizers",
+    "PIL", "huggingface_hub", "jinja2", "litestar", "llguidance", "llvmlite", "numba", "numpy", "pydantic",
+    "ray", "rich.console", "tokenizers",
 }  # fmt: skip
 COMMAND = """
 import sys

@@ -20,7 +20,7 @@ from cactus_actors.doctor.finding import Finding
 from cactus_actors.doctor.limits import cpu_quota, descriptors, free_memory, memory_limit
 from cactus_actors.doctor.memory import memory
 from cactus_actors.doctor.processor import processor
-from cactus_actors.doctor.storage import cache, state_directory
+from cactus_actors.doctor.storage import cache, kernels, state_directory
 from cactus_actors.doctor.versions import versions
 from cactus_actors.service.state_directory import StateDirectory
 
@@ -115,10 +115,21 @@ def test_a_state_directory_that_cannot_be_written_is_bad(tmp_path: Path) -> None
 
 def test_compiled_code_that_others_can_change_is_bad(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    found = cache("compiled kernels", tmp_path, "NUMBA_CACHE_DIR", is_executed=True)
+    found = kernels(tmp_path, "step_0123")
     assert found.grade == "bad"
     assert "NUMBA_CACHE_DIR" in found.advice
-    assert cache("packed models", tmp_path, "CACTUS_CACHE_DIR").grade != "bad"
+
+
+def test_kernels_of_the_present_sources_are_there_or_the_command_that_makes_them_is_named(tmp_path: Path) -> None:
+    former = tmp_path / "compiled_step.step_4567-53.py311.nbi"
+    former.touch()
+    missing = kernels(tmp_path, "step_0123")
+    assert missing.grade == "note"
+    assert missing.text.startswith("none yet; ")
+    assert "cactus warm" in missing.advice
+    (tmp_path / former.name.replace("4567", "0123")).touch()
+    assert kernels(tmp_path, "step_0123").grade == "good"
+    assert kernels(tmp_path / "missing", "step_0123").grade == "note"
 
 
 def test_settings_that_a_service_refuses_are_bad() -> None:

@@ -97,7 +97,8 @@ def test_a_worker_reports_compilation_only_while_it_compiles() -> None:
     ]
 
 
-def test_the_detail_of_a_phase_is_the_function_that_is_compiled() -> None:
+def test_a_phase_names_the_function_that_is_compiled_now() -> None:
     phase = StartPhase("worker-1", "compiling", num_compiled=87, compiling="attend")
-    assert phase.detail == "87 functions, now attend"
-    assert StartPhase("worker-1", "packing", 0.5).detail == ""
+    assert phase.now == "worker-1: compiling attend, 87 functions so far"
+    packing = StartPhase("worker-1", "packing", 0.5)
+    assert packing.now == packing.text
