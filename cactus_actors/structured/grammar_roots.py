@@ -11,6 +11,7 @@ from cactus_actors.structured.compiled import Grammar, json_grammar, lark_gramma
 from cactus_actors.tools.grammar import (
     CallsGrammar,
     calls_grammar,
+    calls_or_json_grammar,
     calls_or_text_grammar,
     json_calls_grammar,
     text_grammar,
@@ -87,6 +88,18 @@ def free_calls_grammars(
         parallel=parallel,
         reasoning=REASONING.get(reasoning or ""),
     )
+    return with_schemas(calls, param="tools")
+
+
+def calls_or_json_grammars(
+    schema: Any, tools: Sequence[Mapping[str, Any]], tokenizer: TokenNames, markup: str, *, parallel: bool
+) -> list[Grammar]:
+    """The grammars of calls of `tools` that obey their schemas, or else of JSON that obeys `schema`.
+
+    Raises as `free_calls_grammars` does.
+    """
+    functions = [_enforceable(one) for one in functions_of(tools, param="tools")]
+    calls = calls_or_json_grammar(markup_named(markup), functions, tokenizer, parallel=parallel, schema=schema)
     return with_schemas(calls, param="tools")
 
 

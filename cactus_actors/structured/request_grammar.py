@@ -12,7 +12,12 @@ from cactus_actors.structured.bounded_cache import BoundedCache
 from cactus_actors.structured.compiled import check_begins, json_grammar, lark_grammar, serialised
 from cactus_actors.structured.expressions import terminal_of
 from cactus_actors.structured.gbnf import lark_of_gbnf
-from cactus_actors.structured.grammar_roots import free_calls_grammars, root_grammars, with_schemas
+from cactus_actors.structured.grammar_roots import (
+    calls_or_json_grammars,
+    free_calls_grammars,
+    root_grammars,
+    with_schemas,
+)
 from cactus_actors.tools.grammar import calls_grammar
 from cactus_actors.tools.grammar_builder import TokenNames
 from cactus_actors.tools.markup_table import markup_named
@@ -36,7 +41,8 @@ def compile_request(
 
     Of `options` the fields `json_schema`, `response_format`, `regex`, `grammar` and `grammar_root` are read.
     `tools` are those that may be called; with `force_tools` the text is one or more calls of them and nothing else,
-    in the `markup` of that name (`tools/markup_table.py`, plain JSON by default). With `strict_tools`, if the
+    in the `markup` of that name (`tools/markup_table.py`, plain JSON by default). Beside a schema of the text, it may
+    be such calls instead. With `strict_tools`, if the
     options request no structure, the text is free and the calls in it obey their schemas; reasoning in the markup
     `reasoning` comes before it.
 
@@ -109,7 +115,12 @@ def _compile(
     match wanted:
         case {"json_schema": schema} | {"response_format": schema}:
             (param,) = wanted
-            return _checked(json_grammar(schema, param=param), param)
+            plain = _checked(json_grammar(schema, param=param), param)
+            if not tools:
+                return plain
+            return serialised(
+                *calls_or_json_grammars(schema, tools, tokenizer, markup, parallel=parallel), param="tools"
+            )
         case {"regex": pattern}:
             _check_text(pattern, "regex")
             return _checked(lark_grammar(f"start: {terminal_of(pattern, param='regex')}"), "regex")
@@ -151,7 +162,7 @@ def _key(
     if "<" in str(wanted.get("grammar", "")):  # it may refer to tokens of this tokenizer
         return None
     calls: list[Any] = []
-    if wanted.keys() & {"force_tools", "grammar_root", "strict_tools"}:
+    if wanted.keys() & {"force_tools", "grammar_root", "strict_tools"} or tools:
         ids = [tokenizer.id_of(token) for token in markup_named(markup).tokens]
         calls = [list(tools), markup, parallel, ids]
     try:

@@ -40,6 +40,14 @@ def calls_or_text_grammar(
     return _whole(f"start: {calls} | TEXT\nTEXT: {text}", grammar)
 
 
+def calls_or_json_grammar(
+    markup: Markup, functions: Sequence[Function], tokenizer: TokenNames, *, parallel: bool, schema: Any
+) -> CallsGrammar:
+    """As `calls_grammar`, or else a JSON value that obeys `schema`."""
+    grammar = GrammarBuilder(markup.tokens, tokenizer)
+    return _whole(f"start: {_calls(markup, functions, grammar, parallel)} | {grammar.json(schema)}", grammar)
+
+
 def text_grammar(markup: Markup) -> CallsGrammar:
     """Any text in which no call begins."""
     return CallsGrammar(f"start: TEXT\nTEXT: {_text_without_calls(markup)}", {})

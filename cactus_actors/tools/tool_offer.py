@@ -10,6 +10,9 @@ from cactus_actors.tools.tool_choice import tool_choice
 from cactus_actors.tools.tool_definitions import is_strict, name_of, normalised_tools
 from cactus_actors.tools.tool_ranking import select_tools
 
+JSON_FORMS = ("json_schema", "response_format")
+"""The structured-output options beside which a model may call a tool instead."""
+
 
 class ToolOffer(NamedTuple):
     """The tools in the prompt, those that a forced call may name, and the names of a selection.
@@ -48,7 +51,7 @@ def tool_offer_of(
             field = "force_tools" if given.get("force_tools", False) else "tool_choice"
             raise InvalidRequest(f"{field} requires a call, but the request has no tools", param=field)
         return ToolOffer()
-    if structure not in (None, "grammar_root"):
+    if structure not in (None, "grammar_root", *JSON_FORMS):
         raise InvalidRequest(f"{structure} and tools exclude each other; tool_choice may be none", param=structure)
     named = [tool for tool in offered if name_of(tool) == choice.name]
     if choice.name is not None and not named:

@@ -26,7 +26,12 @@ from cactus_actors.router.preparation.media_prompts import check_images, media_p
 from cactus_actors.router.preparation.picture_contents import PictureContents
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
-from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
+from cactus_actors.router.preparation.reasoning_params import (
+    check_form_beside_tools,
+    check_prompt,
+    grammar_after,
+    reasoning_params,
+)
 from cactus_actors.router.preparation.request_pictures import request_pictures
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text.chat_prompt import ChatPrompt
@@ -182,6 +187,7 @@ def _chat_question(
         structure=structure_of(given),
         default_top_k=profile.tool_rag_top_k,
     )
+    check_form_beside_tools(structure_of(given), offer, model)
     asked = reasoning_request(given)
     check_length(asked.variables, "chat_template_kwargs", model)
     pictures = request_pictures(conversation.pictures, model, contents)
@@ -219,8 +225,11 @@ def _grammar(submit: Submit, given: dict[str, Any], offer: ToolOffer, model: Pro
         return ""
     from cactus_actors.structured import compile_request, try_grammar  # most jobs need no parser of grammars
 
+    options = msgspec.structs.replace(submit.options, grammar=given.get("grammar"))
+    if offer.is_forced:  # there is no text, whose form it could be
+        options = msgspec.structs.replace(options, json_schema=None, response_format=None)
     grammar = compile_request(
-        msgspec.structs.replace(submit.options, grammar=given.get("grammar")),
+        options,
         model.tokenizer,
         tools=(offer.readable or offer.callable) if offer.is_strict else offer.callable,
         markup=model.tool_markup,

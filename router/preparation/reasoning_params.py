@@ -11,6 +11,7 @@ from cactus_actors.protocol.sampling_params import UNLIMITED, ReasoningParams
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.text.chat_prompt import ChatPrompt
+from cactus_actors.tools.tool_offer import JSON_FORMS, ToolOffer
 
 _OF_MESSAGES = (
     "enable_thinking",
@@ -25,6 +26,13 @@ def check_prompt(given: Mapping[str, Any]) -> None:
     for name in _OF_MESSAGES:
         if name in given:
             raise InvalidRequest(f"{name} goes with messages, not with a prompt", param=name)
+
+
+def check_form_beside_tools(form: str | None, offer: ToolOffer, model: PromptModel) -> None:
+    """Raise NotSupported for a model that writes calls and text in channels, where only one of them can be enforced."""
+    may_be_either = form in JSON_FORMS and offer.tools is not None and not offer.is_forced
+    if may_be_either and model.reasoning is not None and MARKUPS[model.reasoning.markup].has_channels:
+        raise NotSupported(f"{form} and tools exclude each other for {model.name}", param=form)
 
 
 def reasoning_params(

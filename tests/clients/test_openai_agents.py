@@ -9,6 +9,14 @@ from tests.support.text.client_questions import MODEL
 
 agents = pytest.importorskip("agents", reason="the extra `clients` is not installed")
 openai = pytest.importorskip("openai")
+pydantic = pytest.importorskip("pydantic")
+
+
+class Weather(pydantic.BaseModel):
+    """What an agent says about the weather."""
+
+    is_wet: bool
+    degrees: int = pydantic.Field(ge=-99, le=99)
 
 
 async def test_an_agent_calls_its_tool_and_answers(service: RealService) -> None:
@@ -34,6 +42,9 @@ async def test_an_agent_calls_its_tool_and_answers(service: RealService) -> None
         whole = await agents.Runner.run(agent, "Weather in Rome?", run_config=config)
         streamed = agents.Runner.run_streamed(agent, "Weather in Rome?", run_config=config)
         kinds = [event.data.type async for event in streamed.stream_events() if event.type == "raw_response_event"]
+        structured = agent.clone(output_type=Weather)
+        typed = await agents.Runner.run(structured, "Weather in Rome?", run_config=config)
+    assert isinstance(typed.final_output, Weather)
     assert asked_for
     assert whole.final_output == streamed.final_output != ""
     assert kinds[0] == "response.created"

@@ -135,6 +135,20 @@ def test_an_answer_is_parsed(client: openai.OpenAI) -> None:
     check_place(client.responses.create(**asked(input=TALE, text={"format": form}, max_output_tokens=120)).output_text)
 
 
+def test_an_answer_with_a_schema_may_be_a_call_instead(client: openai.OpenAI) -> None:
+    form = {"format": {"type": "json_schema", "name": "place", "schema": PLACE, "strict": True}}
+    kinds = set()
+    for seed in range(6):
+        options = asked(seed, input=TALE, text=form, tools=[TOOL], temperature=1.5, max_output_tokens=120)
+        for item in client.responses.create(**options, parallel_tool_calls=False).output:
+            kinds.add(item.type)
+            if item.type == "message":
+                check_place(item.content[0].text)
+            else:
+                check_weather(item.name, item.arguments)
+    assert kinds <= {"message", "function_call"}
+
+
 def test_log_probabilities(client: openai.OpenAI) -> None:
     options = asked(include=["message.output_text.logprobs"], top_logprobs=2)
     [message] = client.responses.create(**options).output

@@ -15,6 +15,7 @@ from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from tests.support.router.core_harness import job_id
 from tests.support.router.letter_model import LetterModel
+from tests.support.text.grammar_texts import accepted
 
 USER = ChatMessage(role="user", content="what time is it")
 
@@ -53,6 +54,18 @@ def test_parts_of_text_are_joined() -> None:
     job = prepared(ChatMessage(role="user", content=parts))
     assert text_of(job) == "ab"
     assert job.request.messages == [ChatMessage(role="user", content="ab")]
+
+
+def test_a_format_beside_tools_is_for_answers_that_are_no_calls() -> None:
+    asked: dict[str, Any] = {"tools": named("a"), "response_format": {"type": "json_object"}}
+    either, alone = prepared(**asked), prepared(response_format=asked["response_format"])
+    call = '<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>'
+    assert accepted(either.grammar, ['{"b": 1}', call, "text"]) == ['{"b": 1}', call]
+    assert accepted(alone.grammar, ['{"b": 1}', call]) == ['{"b": 1}']
+    forced = asked | {"tool_choice": "required"}
+    assert prepared(**forced).grammar == prepared(**forced | {"response_format": None}).grammar
+    unused = asked | {"tool_choice": "none"}
+    assert prepared(**unused).grammar == alone.grammar
 
 
 @pytest.mark.parametrize(
@@ -188,7 +201,7 @@ def test_the_most_relevant_of_many_tools_are_offered() -> None:
             "tool_choice",
         ),
         ({"tools": named("a"), "grammar": 'root ::= "a"'}, "grammar"),
-        ({"tools": named("a"), "response_format": {"type": "json_object"}}, "response_format"),
+        ({"tools": named("a"), "regex": "a"}, "regex"),
         ({"regex": "("}, "regex"),
         ({"json_schema": {"type": "colour"}}, "json_schema"),
     ],

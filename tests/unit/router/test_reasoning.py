@@ -106,6 +106,15 @@ def test_with_channels_a_budget_opens_the_answer_or_allows_a_call() -> None:
     assert reasoning.close_ids == ids_of("<|end|><|start|>assistant")
 
 
+def test_with_channels_a_format_beside_tools_is_refused() -> None:
+    asked: dict[str, Any] = {"tools": [{"name": "f"}], "response_format": {"type": "json_object"}}
+    with pytest.raises(NotSupported) as caught:
+        prepared(ChannelModel(), **asked)
+    assert caught.value.param == "response_format"
+    assert prepared(ChannelModel(), **asked, tool_choice="none").grammar
+    assert prepared(ThinkingModel(), **asked).grammar
+
+
 def test_a_budget_for_an_unknown_markup_is_refused() -> None:
     with pytest.raises(NotSupported) as caught:
         prepared(UnknownMarks(), thinking_budget=5)

@@ -57,6 +57,29 @@ def test_forced_calls_match_the_tools_and_their_schemas(markup: str) -> None:
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
+def test_an_answer_with_a_schema_is_json_or_calls_instead(markup: str) -> None:
+    def written(*pairs: tuple[str, dict[str, Any]]) -> str:
+        return as_forced(markup, render_calls(markup, calls(*pairs), TOOLS))
+
+    schema = {"type": "object", "properties": {"town": {"enum": ["Rome"]}}, "required": ["town"]}
+    schema["additionalProperties"] = False
+    grammar = compile_request(
+        Options(response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}),
+        NoControlTokens(),
+        tools=[WEATHER, TIME],
+        markup=markup,
+    )
+    rome, now = ("weather", {"city": "Rome", "days": 2}), ("time", {})
+    valid = ['{"town": "Rome"}', '{"town":"Rome"}', written(rome), written(now), written(now, rome)]
+    invalid = [
+        *("text", '{"town": "Bonn"}', "{}", '{"town": "Rome"} and', written(("weather", {}))),
+        *(written(("storm", {})), '{"town": "Rome"}' + written(now)),
+    ]
+    assert accepted(grammar, [*valid, *invalid]) == valid
+    assert parse_calls(markup, valid[0], TOOLS) == ParsedText(valid[0])
+
+
+@pytest.mark.parametrize("markup", MARKUPS)
 def test_every_forced_text_is_parsed_as_calls(markup: str) -> None:
     rng = random.Random(markup)
     schemas = {tool["name"]: Draft202012Validator(tool.get("parameters", {})) for tool in TOOLS}
