@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import subprocess
@@ -118,3 +119,20 @@ def test_without_the_cluster_s_token_the_service_does_not_start(
     assert started.stdout == ""
     assert said in started.stderr.splitlines()[-1]
     assert "Traceback" not in started.stderr
+
+
+def test_the_doctor_counts_the_nodes_of_a_cluster_that_takes_the_token(ray_address: str, tmp_path: Path) -> None:
+    config, token = tmp_path / "cactus.toml", tmp_path / "token"
+    config.write_text(f'ray_address = "{ray_address}"\nworkers_endpoint = "{ANY_PORT}"\nhttp = ""\n')
+    token.touch(mode=0o600)
+    wrong(token)
+    command = [sys.executable, "-m", "cactus_actors.cli", "doctor", "--config", str(config), "--no-self-test", "--json"]
+    found = []
+    for path in (os.environ["RAY_AUTH_TOKEN_PATH"], str(token)):
+        environment = {**os.environ, "RAY_AUTH_TOKEN_PATH": path}
+        examined = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+        findings = {finding["subject"]: finding for finding in json.loads(examined.stdout)["findings"]}
+        found.append(findings["cluster"])
+    assert [finding["grade"] for finding in found] == ["good", "bad"]
+    assert found[0]["figures"]["nodes"] >= 2
+    assert "token" in found[1]["text"]

@@ -35,18 +35,19 @@ class RayOutput(io.TextIOBase):
         self, state_dir: Path, announce: Callable[[str], None], others: TextIO, max_bytes: int = MAX_FILE_BYTES
     ) -> None:
         self.path = state_dir / FILE_NAME
+        self.descriptor = -1
+        self._announce = announce
+        self._others = others  # an object that could not be opened is closed, too, when it is freed
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._captured_thread: int | None = None
+        self._rest = ""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             make_private(state_dir)
             self.descriptor = os.open(self.path, flags, 0o600)
         except OSError as error:
             raise ConfigurationInvalid(f"{self.path}: {error.strerror}") from None
-        self._announce = announce
-        self._others = others
-        self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._captured_thread: int | None = None
-        self._rest = ""
 
     def write(self, text: str) -> int:
         thread = threading.current_thread()
@@ -76,7 +77,7 @@ class RayOutput(io.TextIOBase):
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
-        if not self.closed:
+        if not self.closed and self.descriptor >= 0:
             os.close(self.descriptor)
         super().close()
 

@@ -57,6 +57,7 @@ def test_settings_that_are_refused_end_with_an_error(
     assert "1 finding that must be changed" in result.stdout
 
 
+@pytest.mark.slow
 def test_kernels_and_memory_are_measured() -> None:
     kernels, memory = self_test.self_test()
     assert (kernels.subject, memory.subject) == ("speed", "memory bandwidth")
