@@ -17,14 +17,20 @@ from cactus_actors.workers.kernels.weight_formats import FORMATS, FORMATS_OF_MXF
 from tests.goldens.mxfp4_blocks import dequantised, quantised
 from tests.support.models.for_python import kept_njit
 
-SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (250, 128)]
+SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (250, 128), (20, 500)]
 INSTRUCTION_SETS = usable_instruction_sets()
 
 
 def instruction_sets_of(name):
     """Those that differ: products of floats depend on the shape of tiles only."""
     of_shapes = {(chosen.max_height, chosen.max_width): chosen for chosen in INSTRUCTION_SETS}
-    return INSTRUCTION_SETS if name in ("int8", "int4") else tuple(of_shapes.values())
+    match name:
+        case "int8":
+            return INSTRUCTION_SETS
+        case "int4":  # without AMX
+            return tuple(chosen for chosen in INSTRUCTION_SETS if not chosen.amx_rows)
+        case _:
+            return tuple(of_shapes.values())
 
 
 def is_slow(name, chosen):
@@ -113,7 +119,7 @@ def rounded_to_int8(source):
 
 
 @cache
-def operands(num_rows, num_columns, count=17):
+def operands(num_rows, num_columns, count=35):
     generator = np.random.default_rng([num_rows, num_columns])
     weights = generator.standard_normal((num_rows, num_columns), dtype=np.float32)
     return weights, generator.standard_normal((count, num_columns), dtype=np.float32)

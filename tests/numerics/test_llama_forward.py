@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.runtime.compiled_step import step_of_rank
 from cactus_actors.workers.spec.model_config import ModelConfig
 from tests.support.models.reference_llama import reference_hidden
 
@@ -56,6 +59,15 @@ def whole(model, token_ids, block_size: int = BLOCK_SIZE) -> np.ndarray:
     num_blocks = -(-len(token_ids) // block_size)
     cache = model.new_cache(num_blocks, block_size)
     return model.forward(make_batch((token_ids, 0, list(range(num_blocks)))), cache).copy()
+
+
+def test_the_compiled_step_counts_no_references(odd):
+    whole(odd, [1, 2, 3])
+    kept = [*Path(step_of_rank.stats.cache_path).glob(f"*{step_of_rank.__qualname__}-*.nbc")]
+    assert kept
+    for machine_code in (file.read_bytes() for file in kept):
+        assert b"NumbaEnv" in machine_code  # symbols can be read
+        assert b"NRT_" not in machine_code
 
 
 @pytest.mark.parametrize("spec", [ODD, EVEN])

@@ -17,6 +17,7 @@ from numba import njit
 from cactus_actors.keys.directory_checks import check_private
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.kernels.internal import UNCOUNTED
 
 QUIET_WAIT_S = 5.0
 POLL_S = 0.05
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 def cached_njit(*folders: Path, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`njit` for the functions that Python calls; their machine code is kept on disk.
+    """`njit` for the functions that Python calls; their machine code is kept on disk, and makes no arrays.
 
     The file names of the machine code contain a hash of the sources of this folder and of `folders`, which
     must hold all callees and argument types. numba by itself checks the outer function's file only, and
@@ -34,7 +35,7 @@ def cached_njit(*folders: Path, **options: Any) -> Callable[[Callable[..., Any]]
 
     def compiled(function: Callable[..., Any]) -> Any:
         function.__qualname__ = f"{function.__name__}_{sources_hash(*folders)}"
-        return njit(cache=True, **options)(function)
+        return njit(cache=True, **UNCOUNTED | options)(function)
 
     return compiled
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 from numba import config
 from numba.core.codegen import get_host_cpu_features
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.kernels.amx_permission import ask_for_amx
 from cactus_actors.workers.kernels.simd import I8, I32, call, constant, splat
 
 ENVIRONMENT_VARIABLE = "CACTUS_KERNELS"
@@ -32,6 +33,7 @@ class InstructionSet:
     look_up: LookUp
     max_height: int = 4  # rows of the highest tile, a power of two from 4 on
     max_width: int = 1  # blocks of the widest tile
+    amx_rows: int = 0  # rows that AMX multiplies together; 0 without it
     unroll: int = 2  # dots of one row that a tile writes out one after the other, a power of two from 2 on
 
 
@@ -122,6 +124,12 @@ AVX512_VNNI = InstructionSet(
     max_width=2,
     unroll=8,
 )
+AMX = replace(
+    AVX512_VNNI,
+    name="amx-int8",
+    any_features=(frozenset({"avx512f", "avx512bw", "avx512vnni", "amx-tile", "amx-int8"}),),
+    amx_rows=16,
+)
 AVX_VNNI = InstructionSet(
     name="avx-vnni",
     any_features=(frozenset({"avx2", "avxvnni"}), frozenset({"avx512vl", "avx512vnni"})),
@@ -141,7 +149,7 @@ PORTABLE = InstructionSet(
     dot=_dot_portable,
     look_up=_look_up_portable,
 )
-TABLE = (AVX512_VNNI, AVX_VNNI, AVX2, PORTABLE)
+TABLE = (AMX, AVX512_VNNI, AVX_VNNI, AVX2, PORTABLE)
 
 
 def cpu_features() -> frozenset[str]:
@@ -151,9 +159,10 @@ def cpu_features() -> frozenset[str]:
 
 
 def usable_instruction_sets() -> tuple[InstructionSet, ...]:
-    """Instruction sets that this CPU can run, best first."""
+    """Instruction sets that this process can run on this CPU, best first."""
     present = cpu_features()
-    return tuple(row for row in TABLE if any(needed <= present for needed in row.any_features))
+    of_cpu = (row for row in TABLE if any(needed <= present for needed in row.any_features))
+    return tuple(row for row in of_cpu if not row.amx_rows or ask_for_amx())
 
 
 def choose_instruction_set(environment: Mapping[str, str] = os.environ) -> InstructionSet:

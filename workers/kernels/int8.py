@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
+from cactus_actors.workers.kernels.amx_tiles import make_amx_matmul
 from cactus_actors.workers.kernels.byte_access import load_float, store_float
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
@@ -102,15 +103,15 @@ _WEIGHTS = IntegerWeights(LAYOUT, 1, QUAD_BYTES, _load_scales, _load_quads)
 
 
 def _make_kernels(instructions: InstructionSet) -> Kernels:
-    return Kernels(
-        make_encode_row(LAYOUT, instructions.max_height, make_write_group(1, ZERO_POINT)),
-        # Hardware prefetch ends at a page.
-        make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096),
-        _decode_row,
-    )
+    # Hardware prefetch ends at a page.
+    matmul = make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096)
+    if instructions.amx_rows:
+        matmul = make_amx_matmul(_WEIGHTS, SCALES_BYTES, matmul)
+    height = max(instructions.max_height, instructions.amx_rows)
+    return Kernels(make_encode_row(LAYOUT, height, make_write_group(1, ZERO_POINT)), matmul, _decode_row)
 
 
-INT8 = make_formats("int8", LAYOUT, _pack_int8, _make_kernels)
+INT8 = make_formats("int8", LAYOUT, _pack_int8, _make_kernels, uses_amx=True)
 INT8_IN_POWERS = {instructions: chosen.packed_by(_pack_in_powers) for instructions, chosen in INT8.items()}
 """int8 with powers of two as scales. Weights in MXFP4 are exact if the scales of the two blocks in a group of 64 differ
 by a factor of 8 at most; else weights of the smaller scale are rounded."""

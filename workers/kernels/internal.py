@@ -78,5 +78,11 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
         return [passes]
 
 
-INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Compiler}
+UNCOUNTED = {"_nrt": False}
+"""Without numba's runtime, which counts references to arrays atomically, around every small call in a step.
+
+The caller in Python holds the arrays, and compiled code makes none.
+"""
+
+INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Compiler, **UNCOUNTED}
 """Options of such functions, for `numba.extending.overload`."""

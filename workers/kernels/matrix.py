@@ -23,7 +23,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import round_up
-from cactus_actors.workers.kernels.instruction_sets import TABLE, InstructionSet
+from cactus_actors.workers.kernels.instruction_sets import AMX, AVX512_VNNI, TABLE, InstructionSet
 from cactus_actors.workers.kernels.internal import INTERNAL
 
 WIDTH_MULTIPLE = 64
@@ -116,17 +116,19 @@ _made: dict[type, Kernels] = {}
 
 
 def make_formats(
-    name: str, layout: BlockLayout, pack: Pack, make_kernels: MakeKernels
+    name: str, layout: BlockLayout, pack: Pack, make_kernels: MakeKernels, *, uses_amx: bool = False
 ) -> dict[InstructionSet, PackedFormat]:
-    """A weight format for each instruction set."""
+    """A weight format for each instruction set; one that does not use AMX has the kernels of AVX-512 there."""
     formats = {}
     for instructions in TABLE:
+        if instructions is AMX and not uses_amx:
+            continue
         type_name = f"{name}_{instructions.name}_weights".replace("-", "_")
         # numba's cache finds the type again by its name in this module.
         made = globals()[type_name] = namedtuple(type_name, ["data"], module=__name__)
         _makers[made] = layout, make_kernels, instructions
         formats[instructions] = PackedFormat(name, instructions, layout, pack, made)
-    return formats
+    return {AMX: formats[AVX512_VNNI]} | formats
 
 
 def _kernels(numba_type: Any) -> Kernels | None:

@@ -63,10 +63,10 @@ def make_matmul(
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
     row_group_bytes, header_bytes = layout.row_group_bytes, layout.header_bytes
     whole_wide, whole_narrow = (
-        _make_tile(reduce, layout, max_height, blocks, fetches_ahead=True) for blocks in (width, 1)
+        make_tile(reduce, layout, max_height, blocks, fetches_ahead=True) for blocks in (width, 1)
     )
-    rest_4, rest_2 = (_make_tile(reduce, layout, height, 1, fetches_ahead=False) for height in (4, 2))
-    rest_1 = _make_tile(reduce, layout, 1, 1, fetches_ahead=ahead_of_lone_row > 0)
+    rest_4, rest_2 = (make_tile(reduce, layout, height, 1, fetches_ahead=False) for height in (4, 2))
+    rest_1 = make_tile(reduce, layout, 1, 1, fetches_ahead=ahead_of_lone_row > 0)
 
     def matmul(
         weights: Any,
@@ -121,9 +121,11 @@ def make_matmul(
     return matmul
 
 
-def _make_tile(
+def make_tile(
     reduce: Reduce, layout: BlockLayout, height: int, width: int, *, fetches_ahead: bool
 ) -> Callable[..., None]:
+    """A tile of some rows and blocks, for `matmul`."""
+
     @primitive
     def tile(
         typing: Any,
