@@ -33,7 +33,7 @@ from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.model_overrides import NO_OVERRIDES, ModelOverrides
 from cactus_actors.protocol.options import ProfileName
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
-from cactus_actors.setting_types import DayOrLess, Duration, HourOrLess, Positive, TokenCount, about
+from cactus_actors.setting_types import DayOrLess, Duration, HourOrLess, NonNegative, Positive, TokenCount, about
 
 LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
@@ -212,7 +212,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         4 * 1024 * 1024 * 1024
     )
     max_responses: Annotated[
-        Positive, about("Largest number of stored responses of an API key; the oldest give way to new ones.")
+        NonNegative,
+        about("Most stored responses of an API key, 0 for none; the oldest give way to new ones."),
     ] = 10_000
     file_retention_s: Annotated[Duration, about("Seconds after which files, batches and responses are removed.")] = (
         30 * 24 * 3600.0

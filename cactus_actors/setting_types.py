@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 Positive = Annotated[int, Meta(ge=1)]
+NonNegative = Annotated[int, Meta(ge=0)]
 TokenCount = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Duration = Annotated[float, Meta(gt=0, le=1e9)]
 Price = Annotated[float, Meta(ge=0, le=1e9)]

@@ -312,6 +312,14 @@ def test_another_key_sees_none_of_it(tmp_path: Path) -> None:
         assert http.get(path, headers=first).json() == body
 
 
+def test_a_service_may_store_none(tmp_path: Path) -> None:
+    with fake_worker_service(tmp_path, gateway={"max_responses": 0}) as service, service.http() as http:
+        body = answered(http)
+        assert (body["status"], http.get(f"/v1/responses/{body['id']}").status_code) == ("completed", 404)
+        later = http.post("/v1/responses", json=BODY | {"background": True})
+        assert (later.status_code, later.json()["error"]["param"]) == (400, "background")
+
+
 def test_the_oldest_responses_give_way(tmp_path: Path) -> None:
     with fake_worker_service(tmp_path, gateway={"max_responses": 2}) as service, service.http() as http:
         paths = [f"/v1/responses/{answered(http)['id']}" for _ in range(3)]

@@ -59,8 +59,8 @@ class ResponseEvents:
     def delta(self, choice: int, delta: Delta) -> list[Event]:  # noqa: ARG002  a response is one choice
         """More of the reasoning, the text or the calls."""
         events = self._running()
-        if delta.reasoning_content:
-            events += self._text(OutputReasoning, delta.reasoning_content)
+        if delta.reasoning_content and len(self._output) <= isinstance(self._open, OutputReasoning):
+            events += self._text(OutputReasoning, delta.reasoning_content)  # that of the beginning
         if self._splitter is None:
             events += self._text(OutputMessage, delta.text) if delta.text else []
         else:

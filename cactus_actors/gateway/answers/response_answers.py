@@ -131,17 +131,15 @@ class ResponseAnswers:
                 self._gateway.responses.follow(stored)
 
     async def _leave(self, stored: StoredResponse, error: BaseException, events: ResponseEvents | None = None) -> None:
-        """Keep no response whose job was refused; follow one that goes on, or whose reader has left."""
-        responses = self._gateway.responses
+        """Keep no new response whose job was refused; follow one that goes on, or whose reader has left."""
+        responses, may_return = self._gateway.responses, self._identity.survives_disconnect
         if isinstance(error, CactusError) and error.result is not None and events is not None:
             events.failed(error.info(), error.result)
             await responses.end(stored.record, events.answer or EndedAnswer())
-        elif isinstance(error, CactusError) and not (
-            self._identity.survives_disconnect and isinstance(error, TRANSIENT)
-        ):
-            await responses.delete(stored.record.name)
-        else:
+        elif not isinstance(error, CactusError) or (may_return and isinstance(error, TRANSIENT)):
             responses.follow(stored)
+        elif stored.is_new:
+            await responses.delete(stored.record.name)
 
 
 async def current_body(gateway: GatewayContext, stored: StoredResponse) -> dict[str, Any]:

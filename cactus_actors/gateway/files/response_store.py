@@ -44,11 +44,12 @@ class ResponseRecord(StoredRecord, kw_only=True):
 
 
 class StoredResponse(msgspec.Struct, frozen=True):
-    """A record, and its job or its answer."""
+    """A record, and its job or its answer; `is_new` until another request names it."""
 
     record: ResponseRecord
     job: EncodedSubmit | None
     answer: EndedAnswer | None
+    is_new: bool = False
 
 
 _records = msgspec.msgpack.Decoder(ResponseRecord)
@@ -106,7 +107,7 @@ class ResponseStore:
             self._database.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, NULL)", row)
             self._number[record.tenant] += 1
             self._bytes[record.tenant] += num_bytes
-        return StoredResponse(record, job, None)
+        return StoredResponse(record, job, None, is_new=True)
 
     def end(self, name: str, answer: EndedAnswer) -> None:
         """Keep the answer in the place of the job; without effect if the response was deleted or has one.

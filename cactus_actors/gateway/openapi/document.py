@@ -28,8 +28,8 @@ _ERRORS = {
 class ApiOperation(NamedTuple):
     """One method of one path.
 
-    `body` and `answer` are names of schemas, or media types. An operation that `streams` may respond with events,
-    and accepts the headers for resuming; one that `is_listed` has the parameters of a page.
+    `body` and `answer` are names of schemas, or media types. An operation that `streams` may respond with events, and
+    accepts the headers for resuming, or without a body the parameters; one that `is_listed` has those of a page.
     """
 
     method: str
@@ -75,8 +75,8 @@ OPERATIONS: dict[str, tuple[ApiOperation, ...]] = {
         ApiOperation("delete", _MESSAGE_BATCH, "Remove a batch of messages", "MessageBatchDeleted"),
     ),
     "Ollama": (
-        ApiOperation("post", "/api/chat", "Answer a conversation", "OllamaAnswer", "OllamaBody"),
-        ApiOperation("post", "/api/generate", "Answer a prompt", "OllamaAnswer", "OllamaBody"),
+        _completion("/api/chat", "Answer a conversation", "OllamaAnswer", "OllamaBody"),
+        _completion("/api/generate", "Answer a prompt", "OllamaAnswer", "OllamaBody"),
         ApiOperation("post", "/api/embed", "Texts as vectors", "OllamaEmbeddings", "EmbedBody"),
         ApiOperation("post", "/api/embeddings", "A text as a vector", "OllamaEmbedding", "EmbedBody"),
         ApiOperation("get", "/api/tags", "The models that are served", "OllamaModels"),
@@ -183,13 +183,15 @@ def _operation(operation: ApiOperation, group: str) -> dict[str, Any]:
 def _answer(operation: ApiOperation) -> dict[str, Any]:
     if "/" in operation.answer:
         return {operation.answer: {}}
-    return _json(reference(operation.answer)) | ({"text/event-stream": {}} if operation.streams else {})
+    events = "application/x-ndjson" if operation.path.startswith("/api/") else "text/event-stream"
+    return _json(reference(operation.answer)) | ({events: {}} if operation.streams else {})
 
 
 def _parameters(operation: ApiOperation) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     inside = [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in names]
-    return [*inside, *(_PAGE if operation.is_listed else ()), *(_RESUMED if operation.streams else ())]
+    resumed = _RESUMED if operation.method == "post" else _READ_AGAIN
+    return [*inside, *(_PAGE if operation.is_listed else ()), *(resumed if operation.streams else ())]
 
 
 def _json(schema: Schema) -> dict[str, Any]:
@@ -203,6 +205,15 @@ _PAGE = (
         "schema": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
     },
     {"name": "after", "in": "query", "schema": TEXT, "description": "The id of the last one seen"},
+)
+_READ_AGAIN = (
+    {"name": "stream", "in": "query", "schema": {"type": "boolean", "default": False}},
+    {
+        "name": "starting_after",
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+        "description": "Only the events after the one of this number",
+    },
 )
 _RESUMED = (
     {

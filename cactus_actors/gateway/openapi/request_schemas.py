@@ -119,7 +119,10 @@ def body_schemas() -> dict[str, Schema]:
     schemas["ChatBody"] = object_of(chat, ["messages"])
     in_messages = {**schemas["MessagesBody"]["properties"], "messages": list_of(reference("MessageTurn"))}
     schemas["MessagesBody"] = object_of(common | {"thinking": reasoning["thinking"]} | in_messages, ["messages"])
-    schemas["BatchedMessage"]["properties"]["params"] = reference("MessagesBody")
+    schemas["BatchedMessage"]["properties"]["params"] = {
+        "type": "object",
+        "description": "The fields of a MessagesBody, which are checked when it runs",
+    }
     schemas["ResponsesBody"] = object_of(common | schemas["ResponsesBody"]["properties"], ["input"])
     schemas["CompletionBody"] = object_of(common | {"prompt": _PROMPT}, ["prompt"])
     schemas["LlamaCppBody"] = object_of(common | _LLAMA_CPP | {"prompt": _PROMPT}, ["prompt"])

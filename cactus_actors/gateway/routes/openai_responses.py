@@ -188,7 +188,9 @@ def _converted(gateway: GatewayContext, identity: Identity, tenant: str, body: d
         strict=settings.strict,
     )
     check_metadata(given.repeated["metadata"])
-    return given
+    if settings.max_responses == 0 and given.is_background:
+        raise InvalidRequest("this service stores no responses, and background needs that", param="background")
+    return given if settings.max_responses else msgspec.structs.replace(given, is_stored=False)
 
 
 async def _stored(request: HttpRequest, response_id: str) -> StoredResponse:
