@@ -84,6 +84,10 @@ def calibrate(
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off; needs matplotlib.")
     ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(metavar="JSONL", help="Write the answers with verdicts and scores, for the service's page."),
+    ] = None,
     probe: Annotated[
         Path | None, typer.Option(metavar="JSON", help="Fit a confidence probe to the answers, and write it.")
     ] = None,
@@ -142,6 +146,7 @@ def calibrate(
     import asyncio
 
     from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
+    from cactus_actors.calibration.answers_file import head_of, write_answers
     from cactus_actors.calibration.bound_report import BoundReport
     from cactus_actors.calibration.bound_scores import Bound
     from cactus_actors.calibration.cascade_report import CascadeReport
@@ -162,10 +167,15 @@ def calibrate(
         raise typer.BadParameter("--probability is fitted to another signal")
     bound = None if max_error is None else Bound(max_error, level, signal, first_gate)
     fits = [("--probe", probe), ("--probability", probability), ("--prompt-probe", prompt_probe)]
-    tiers = tiers_of(cascade, costs, bound, [("--model", model), ("--plot", plot), *fits, ("--second", second)])
+    tiers = tiers_of(
+        cascade,
+        costs,
+        bound,
+        [("--model", model), ("--plot", plot), ("--answers", answers), *fits, ("--second", second)],
+    )
     if plot is not None:
         check_plotting()
-    for path in filter(None, (plot, probe, probability, prompt_probe)):
+    for path in filter(None, (plot, answers, probe, probability, prompt_probe)):
         _check_output(path)
     target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
@@ -188,10 +198,13 @@ def calibrate(
     )
     if plot is not None:
         write_plot(calibration, plot)
-    if bound is None:
+    report = None if bound is None else BoundReport.of(answered[0], bound)
+    if answers is not None:
+        write_answers(answers, head_of(calibration, answered[0], target, report), answered[0], bound)
+    if bound is None or report is None:
         _print(calibration, target, as_json=as_json)
     else:
-        _print_bound(calibration, BoundReport.of(answered[0], bound), bound, as_json=as_json)
+        _print_bound(calibration, report, bound, as_json=as_json)
     for file, fit, kind in (
         (probe, calibration.probe, _PROBE),
         (probability, calibration.probability, _PROBABILITY),

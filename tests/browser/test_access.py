@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.support.browser.visit import Visit
 from tests.support.services.real_service import KEY, RealService
 
-PARTS = ["chat", "service", "batch"]
+PARTS = ["chat", "service", "batch", "calibrate"]
 SCREENS = {
     "desk": {"viewport": {"width": 1280, "height": 800}},
     "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True},

@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.testing
@@ -31,6 +32,11 @@ def answer_with_entropy(monkeypatch: pytest.MonkeyPatch, entropy_of: Callable[[S
     monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
 
 
+def answers_of(path: Path) -> list[dict[str, Any]]:
+    """The lines of --answers: the head, and the judged answers."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def serve_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
     status = ScriptedRouter.status
     monkeypatch.setattr(ScriptedRouter, "status", lambda self, request_id: of_two_models(status(self, request_id)))
@@ -51,6 +57,8 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
         "0",
         "--plot",
         "curve.png",
+        "--answers",
+        "answers.jsonl",
         "--probe",
         "probe.json",
         "--probability",
@@ -64,6 +72,14 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     (entropy,) = (line.split() for line in table if line.startswith("entropy "))
     assert " ".join(entropy) == "entropy 1.000 0.26 33.3% 100.0% 91.2-100.0% 40 of 40 66.7%"
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    head, *rows = answers_of(tmp_path / "answers.jsonl")
+    assert (head["precision"], head["max_error"], head["model"] != "") == (0.99, None, True)
+    [found] = [one["threshold"] for one in head["thresholds"] if one["signal"] == "entropy"]
+    assert len(rows) == 60
+    assert [row["question"] for row in rows if row["scores"]["entropy"] < found] == [
+        str(number) for number in range(20)
+    ]
+    assert all(row["is_right"] == ("w4" in row["answer"] and row["expected"] == "w4") for row in rows)
     assert read_probe(tmp_path / "probe.json").entropy_mean < 0
     probability = read_probability(tmp_path / "probability.json")
     assert (probability.signal, probability(0.0) < 0.1, probability(1.0) > 0.9) == ("entropy", True, True)
@@ -91,10 +107,18 @@ def test_calibrate_grants_a_bound_for_all_or_for_groups(
     lines = [{"question": str(number), "contains": "w4", "group": "ab"[number % 2]} for number in range(20, 140)]
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
     flags = ["--max-error", "0.05", "--signal", "min_token_prob"]
-    table = cactus("calibrate", "data.jsonl", *flags).stdout.splitlines()
+    table = cactus("calibrate", "data.jsonl", *flags, "--answers", "answers.jsonl").stdout.splitlines()
     assert table[0] == "120 answers, 100.0% right"
     assert table[1] == "With 95.0% confidence, at most 5.0% of the answers that stay are wrong,"
     assert [line.split()[:5] for line in table[4:6]] == [[group, "0", "60", "of", "60"] for group in "ab"]
+    head, *rows = answers_of(tmp_path / "answers.jsonl")
+    assert (head["max_error"], head["confidence"]) == (0.05, 0.95)
+    assert [(one["group"], one["signal"], one["threshold"]) for one in head["thresholds"]] == [
+        ("a", "min_token_prob", 0.0),
+        ("b", "min_token_prob", 0.0),
+    ]
+    assert [row["group"] for row in rows] == ["a", "b"] * 60
+    assert {row["scores"]["min_token_prob"] for row in rows} == {0.5}
     report = json.loads(cactus("calibrate", "data.jsonl", *flags, "--confidence", "0.99", "--json").stdout)
     assert all(one["threshold"] is None and one["labels_needed"] > 29 for one in report["grants"].values())
     for flag, value in (("--max-error", "0"), ("--confidence", "1")):

@@ -4,6 +4,7 @@ import { getJson, key } from './parts/api.js';
 import { h } from './parts/dom.js';
 import { wireKeyDialog } from './parts/key_dialog.js';
 import { batchView } from './batch/batch_view.js';
+import { calibrateView } from './calibrate/calibrate_view.js';
 import { chatView } from './chat/chat_view.js';
 import { serviceView } from './service/service_view.js';
 
@@ -11,6 +12,7 @@ const PARTS = {
   chat: { title: 'Chat', view: chatView },
   service: { title: 'Service', view: serviceView },
   batch: { title: 'Batch', view: batchView },
+  calibrate: { title: 'Calibrate', view: calibrateView },
 };
 const STATE_INTERVAL_MS = 10_000;
 

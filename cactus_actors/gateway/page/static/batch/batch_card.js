@@ -3,7 +3,7 @@
 import { getJson, postJson, request } from '../parts/api.js';
 import { button, h, say } from '../parts/dom.js';
 import { download } from '../parts/download.js';
-import { linesOf } from './lines.js';
+import { linesOf } from '../parts/text_lines.js';
 
 const ENDED = ['failed', 'completed', 'expired', 'cancelled'];
 const INTERVAL_MS = 1500;

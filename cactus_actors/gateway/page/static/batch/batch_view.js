@@ -3,7 +3,7 @@
 import { getJson, postJson, request } from '../parts/api.js';
 import { button, field, h, say } from '../parts/dom.js';
 import { BatchCard, rowsTable } from './batch_card.js';
-import { dropArea } from './drop_area.js';
+import { dropArea } from '../parts/drop_area.js';
 import { askedBy, converted, preview } from './lines.js';
 
 const NUM_ROWS = 3;

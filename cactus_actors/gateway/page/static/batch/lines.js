@@ -1,5 +1,7 @@
 /** Files of questions, line by line: batch lines as they are, and other lines as batch lines. */
 
+import { linesOf } from '../parts/text_lines.js';
+
 const QUESTION_FIELDS = ['question', 'prompt', 'text', 'input'];
 
 /** The kind of a file by its first line: `batch`, `json` or `text`; raises Error for one that is none. */
@@ -29,23 +31,6 @@ export function askedBy({ body }) {
   return typeof last === 'string'
     ? last
     : (last.find?.((part) => part.type === 'text')?.text ?? JSON.stringify(last));
-}
-
-/** The lines of a file that are not empty, as [number, text]. */
-export async function* linesOf(file) {
-  const reader = file.stream().pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
-  let number = 0;
-  for (;;) {
-    const { value, done } = await reader.read();
-    const lines = (rest + (value ?? '')).split('\n');
-    rest = done ? '' : lines.pop();
-    for (const line of lines) {
-      number += 1;
-      if (line.trim()) yield [number, line.replace(/\r$/, '')];
-    }
-    if (done) return;
-  }
 }
 
 /** The first `count` batch lines of a file, and its kind. */

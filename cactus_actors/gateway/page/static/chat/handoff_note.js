@@ -10,7 +10,7 @@ export function handoffNote(turn) {
   if (handoff.status === 'completed') {
     const cost =
       handoff.cost === undefined ? '' : ` It cost ${handoff.cost.toPrecision(2)} ${handoff.currency ?? ''}.`;
-    const time = handoff.latency_ms ? ` after ${(handoff.latency_ms / 1000).toFixed(1)} s` : '';
+    const time = handoff.latency_ms ? ` after ${inTime(handoff.latency_ms)}` : '';
     const provider = handoff.provider ? ` (${handoff.provider})` : '';
     const from = handoff.local_model ? ` in place of ${handoff.local_model}` : '';
     return note(
@@ -34,4 +34,8 @@ function reasonOf({ signal, confidence, threshold, reason, status }) {
 
 function note(kind, title, text) {
   return h('p', { class: `note ${kind}`, 'data-handoff': kind }, h('strong', { text: `${title}: ` }), text);
+}
+
+function inTime(milliseconds) {
+  return milliseconds < 950 ? `${Math.ceil(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 }

@@ -1,22 +1,13 @@
 /** Charts as SVG, each with its numbers in words for those who do not see it. */
 
 import { h, newId, svg } from '../parts/dom.js';
+import { short } from '../parts/numbers.js';
 import { thinned } from './series.js';
 
 const WIDTH = 320;
 const HEIGHT = 96;
 const TOP = 8;
 const NUM_POINTS = 160;
-
-/** A number in few digits. */
-export function short(value) {
-  if (value >= 1e6) return `${(value / 1e6).toFixed(1)} M`;
-  if (value >= 1e4) return `${(value / 1e3).toFixed(0)} k`;
-  if (value >= 1e3) return `${(value / 1e3).toFixed(1)} k`;
-  return value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2);
-}
-
-export const inPercent = (value) => `${(value * 100).toFixed(value < 0.1 && value > 0 ? 1 : 0)} %`;
 
 /**
  * A chart over time in a card. `lines` are `{ name, points }` with at most two; the last value stands in the head.

@@ -3,7 +3,8 @@
 import { ApiError, request } from '../parts/api.js';
 import { h } from '../parts/dom.js';
 import { eventsOf } from '../parts/events.js';
-import { histogram, inPercent, short, timeChart } from './charts.js';
+import { inPercent, short } from '../parts/numbers.js';
+import { histogram, timeChart } from './charts.js';
 import { drainButton, operationsCard } from './operations.js';
 import { Series } from './series.js';
 import { auditsTable, decisionsTable, errorsTable, tenantsTable, workersTable } from './tables.js';

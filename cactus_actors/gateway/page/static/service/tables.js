@@ -1,7 +1,7 @@
 /** Tables of the service: workers, whose jobs wait, failures, decisions, audits. */
 
 import { h } from '../parts/dom.js';
-import { inPercent, short } from './charts.js';
+import { inPercent, short } from '../parts/numbers.js';
 
 /** A table in a card; `rows` are lists of texts or elements, and `none` stands in the place of no rows. */
 export function tableCard(title, heads, rows, none) {

@@ -1,6 +1,6 @@
 /** A place for one file: dropped on it, or chosen. */
 
-import { button, h } from '../parts/dom.js';
+import { button, h } from './dom.js';
 
 /** The element; `take` gets a file. */
 export function dropArea(text, accept, take) {
