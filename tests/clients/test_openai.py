@@ -195,11 +195,14 @@ def test_models(client: openai.OpenAI) -> None:
 
 
 def test_the_documented_python_runs(service: RealService, capsys: pytest.CaptureFixture[str]) -> None:
-    [block] = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
-    code = block.replace("http://127.0.0.1:8080", service.url)
-    assert code != block
-    exec(compile(code, "http.md", "exec"), {})
-    assert re.fullmatch(r"The capital of France is Paris\.\n\d{4}", capsys.readouterr().out)
+    names: dict[str, object] = {}
+    printed = []
+    for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S):
+        exec(compile(block.replace("http://127.0.0.1:8080", service.url), "http.md", "exec"), names)
+        printed.append(capsys.readouterr().out)
+    chat, response = printed
+    assert re.fullmatch(r"The capital of France is Paris\.\n\d{4}", chat)
+    assert re.fullmatch(r"resp_[0-9a-f]{24} The capital of France is Paris\.\n", response)
 
 
 def test_a_batch_runs_from_its_file_to_its_answers(client: openai.OpenAI) -> None:

@@ -91,7 +91,7 @@ def test_a_conversation_continues_with_the_result_of_a_call(client: openai.OpenA
     assert answer.usage.prompt_tokens > first.usage.prompt_tokens
 
 
-def test_a_response_format_with_tools_is_refused(client: openai.OpenAI) -> None:
+def test_an_expression_with_tools_is_refused(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
-        ask(client, response_format={"type": "json_object"}, tool_choice="required")
+        ask(client, extra_body={"regex": "[0-9]+"}, tool_choice="required")
     assert refused.value.param

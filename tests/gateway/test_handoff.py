@@ -157,3 +157,29 @@ def test_a_cloud_that_takes_too_long_gives_the_local_answer(cloud: Cloud, tmp_pa
         answer = http.post(CHAT, json=UNSURE).json()
     assert answer["choices"][0]["message"]["content"] == LOCAL_TEXT
     assert answer["handoff"]["reason"] == "no answer of the cloud within 0.5 s"
+
+
+def test_a_response_of_the_cloud_is_told_apart_and_stored(http: httpx.Client) -> None:
+    asked = {"input": "What is 2+2?", "cloud_handoff_threshold": 1.0, "model": "mine"}
+    text = http.post("/v1/responses", json=asked | {"stream": True}).text
+    events = [json.loads(line.removeprefix("data: ")) for line in text.split("\n") if line.startswith("data: ")]
+    body = events[-1]["response"]
+    assert (events[0]["response"]["model"], body["model"], body["cloud_handoff"]) == ("mine", "big", True)
+    assert body["output"][0]["content"][0]["text"] == "from the cloud"
+    assert "".join(event.get("delta", "") for event in events) == "from the cloud"
+    assert (body["usage"]["total_tokens"], body["handoff"]["status"]) == (15, "completed")
+    path = f"/v1/responses/{body['id']}"
+    assert http.get(path).json() == body
+    assert http.get(path, params={"stream": "true"}).text == text
+
+
+def test_a_response_that_the_cloud_broke_off_has_failed(http: httpx.Client, cloud: Cloud) -> None:
+    cloud.breaks = True
+    asked = {"input": "What is 2+2?", "cloud_handoff_threshold": 1.0, "model": "mine", "stream": True}
+    text = http.post("/v1/responses", json=asked).text
+    ended = json.loads(text.rpartition("data: ")[2])
+    body = ended["response"]
+    assert (ended["type"], body["status"], body["error"]["code"]) == ("response.failed", "failed", "server_error")
+    assert body["output"][0]["content"][0]["text"] == "from the "
+    assert (body["handoff"]["status"], body["handoff"]["local_text"]) == ("failed", LOCAL_TEXT)
+    assert http.get(f"/v1/responses/{body['id']}", params={"stream": "true"}).text == text

@@ -206,3 +206,25 @@ def test_reasoning_is_not_split_off_for_a_raw_prompt(http: httpx.Client) -> None
     assert answered["usage"]["completion_tokens_details"] == {"reasoning_tokens": 0}
     refused = http.post("/v1/completions", json={**body, "thinking_budget": 5})
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "thinking_budget")
+
+
+def test_a_response_has_its_reasoning_as_an_item(http: httpx.Client) -> None:
+    asked = {name: value for name, value in YEAR.items() if name not in ("messages", "max_tokens")}
+    body = asked | {"input": "What is 2 + 2?", "max_output_tokens": 40}
+    reasoning, content, _ = whole(answer(http, YEAR))
+    response = http.post("/v1/responses", json=body).json()
+    thought, message = response["output"]
+    assert (thought["type"], thought["content"]) == ("reasoning", [{"type": "reasoning_text", "text": reasoning}])
+    assert (message["type"], message["content"][0]["text"]) == ("message", content)
+    assert response["usage"]["output_tokens_details"]["reasoning_tokens"] > 0
+    text = http.post("/v1/responses", json=body | {"stream": True}).text
+    told = [json.loads(line.removeprefix("data: ")) for line in text.split("\n") if line.startswith("data: ")]
+    deltas = [event["delta"] for event in told if event["type"] == "response.reasoning_text.delta"]
+    assert "".join(deltas) == reasoning
+    ended = told[-1]["response"]
+    assert [item["content"] for item in ended["output"]] == [item["content"] for item in response["output"]]
+    assert http.get(f"/v1/responses/{ended['id']}", params={"stream": "true"}).text == text
+    turns = [{"role": "user", "content": "What is 2 + 2?"}, thought, message, {"role": "user", "content": "And 3 + 3?"}]
+    by_items = http.post("/v1/responses/input_tokens", json={"input": turns}).json()["input_tokens"]
+    more = body | {"input": "And 3 + 3?", "previous_response_id": response["id"]}
+    assert http.post("/v1/responses", json=more).json()["usage"]["input_tokens"] == by_items

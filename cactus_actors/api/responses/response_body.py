@@ -62,13 +62,15 @@ def ended_body(head: ResponseHead, asked: BodyRequest, result: Result, output: S
 
 
 def failed_body(head: ResponseHead, error: ErrorInfo, result: Result | None, output: Sequence[Item]) -> dict[str, Any]:
-    """The response to a job that failed, with what was answered before."""
+    """The response to a job that failed, with what was answered before, and the answer of the local model, if any."""
     code = "rate_limit_exceeded" if error.status == 429 else "server_error"
     if 400 <= error.status < 429:
         code = "invalid_prompt"
     more = {"code": code, "message": error.message, "type": error.type, "param": error.param}
-    usage = None if result is None else usage_of(result)
-    return {**head.body("failed"), "error": more, "output": list(output), "usage": usage}
+    body = {**head.body("failed"), "error": more, "output": list(output)}
+    if result is None:
+        return body
+    return {**body, "usage": usage_of(result), "handoff": msgspec.to_builtins(result.handoff)}
 
 
 def usage_of(result: Result) -> dict[str, Any]:
