@@ -11,7 +11,7 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test slow clients browser differential fuzz chaos chaos-root soak check docs
+.PHONY: help demo demo-cluster test slow clients browser screenshots differential fuzz chaos chaos-root soak check docs
 .PHONY: picture format
 .PHONY: eval-model eval-escalation train train-pictures bench lock manifests sbom clean
 
@@ -67,6 +67,9 @@ clients: .venv-clients/.ready ## other projects' clients, in Python and Node, ag
 
 browser: .venv-browser/.ready ## the page in headless Chromium, against a running service
 	.venv-browser/bin/python -m pytest -q tests/browser
+
+screenshots: .venv-browser/.ready ## draw the pictures of the page for the documents
+	.venv-browser/bin/python -m docs.generate.screenshots
 
 differential: .venv-transformers/.ready ## compare EXAMPLES random tiny models (SEED) with transformers
 	.venv-transformers/bin/python -m tests.differential --seed $(SEED) --examples $(EXAMPLES)

@@ -31,12 +31,13 @@ class SignalThreshold(msgspec.Struct, frozen=True, kw_only=True):
 class AnswersHead(msgspec.Struct, frozen=True, kw_only=True):
     """The first line: the target, and the thresholds that reach it.
 
-    One of `precision`, `cloud_share` and `max_error`; this one is a bound, at a `confidence`.
+    One of `precision`, `cloud_share` and `max_error`; this one is a bound, at a `confidence`, for one `signal`.
     """
 
     model: str
     thresholds: list[SignalThreshold]
     type: Literal["calibration"] = "calibration"
+    signal: SignalName | None = None
     precision: float | None = None
     cloud_share: float | None = None
     max_error: float | None = None
@@ -69,6 +70,7 @@ def head_of(
                 SignalThreshold(signal=report.signal, threshold=one.threshold or 0.0, group=group)
                 for group, one in granted
             ],
+            signal=report.signal,
             max_error=any_grant.max_error,
             confidence=any_grant.confidence,
         )

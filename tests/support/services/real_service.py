@@ -49,6 +49,11 @@ class RealService:
         until(lambda: self.num_workers == num_workers, START_WITHIN_S)
 
     @property
+    def endpoints(self) -> tuple[str, str]:
+        """Those of jobs and of streams, for clients."""
+        return self._endpoints.jobs, self._endpoints.stream
+
+    @property
     def num_workers(self) -> int:
         """The number of ready workers."""
         return sum(worker.state == "ready" for worker in self.client.status().workers)

@@ -112,7 +112,7 @@ def test_calibrate_grants_a_bound_for_all_or_for_groups(
     assert table[1] == "With 95.0% confidence, at most 5.0% of the answers that stay are wrong,"
     assert [line.split()[:5] for line in table[4:6]] == [[group, "0", "60", "of", "60"] for group in "ab"]
     head, *rows = answers_of(tmp_path / "answers.jsonl")
-    assert (head["max_error"], head["confidence"]) == (0.05, 0.95)
+    assert (head["max_error"], head["confidence"], head["signal"]) == (0.05, 0.95, "min_token_prob")
     assert [(one["group"], one["signal"], one["threshold"]) for one in head["thresholds"]] == [
         ("a", "min_token_prob", 0.0),
         ("b", "min_token_prob", 0.0),

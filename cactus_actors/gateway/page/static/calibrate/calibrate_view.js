@@ -63,7 +63,7 @@ class CalibrateView {
       return;
     }
     const { head, answers } = this.#data;
-    const found = new Set(head.thresholds.map(({ signal }) => signal));
+    const found = new Set([head.signal, ...head.thresholds.map(({ signal }) => signal)]);
     const signals = signalsOf(answers).sort((one, other) => found.has(other) - found.has(one));
     const groups = groupsOf(answers);
     this.signal.replaceChildren(...signals.map((name) => h('option', { value: name, text: name })));

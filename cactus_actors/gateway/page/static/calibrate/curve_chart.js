@@ -9,6 +9,7 @@ const LEFT = 52;
 const BOTTOM = 40;
 const TOP = 14;
 const RIGHT = 14;
+const STEPS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25];
 
 /**
  * The chart; `granted` and `chosen` are places on the curve, `granted` may be null, and so may `allowed`, the share of
@@ -16,8 +17,9 @@ const RIGHT = 14;
  */
 export function curveChart(points, total, { granted, chosen, allowed, choose }) {
   const risk = ({ kept, wrong }) => (kept ? wrong / kept : 0);
-  const most =
-    Math.max(0.02, allowed ?? 0, ...points.filter(({ kept }) => kept >= Math.min(20, total / 10)).map(risk)) * 1.08;
+  const counted = points.filter(({ kept }) => kept >= Math.min(20, total / 10));
+  const highest = Math.max(allowed ?? 0, ...counted.map(risk));
+  const most = 4 * (STEPS.find((step) => 4 * step >= highest * 1.03) ?? 0.25);
   const x = (share) => LEFT + share * (WIDTH - LEFT - RIGHT);
   const y = (value) => HEIGHT - BOTTOM - (Math.min(value, most) / most) * (HEIGHT - BOTTOM - TOP);
   const at = (place) => [x(points[place].kept / total), y(risk(points[place]))];

@@ -98,7 +98,7 @@ export class AnswerView {
 function factsOf({ model, usage, timings, confidence, seed, seed_text: seedText, handoff }) {
   const facts = [];
   if (model) facts.push(handoff?.status === 'completed' ? `${model} (larger model)` : model);
-  if (usage) facts.push(`${usage.completion_tokens} tokens`);
+  if (usage) facts.push(usage.completion_tokens === 1 ? '1 token' : `${usage.completion_tokens} tokens`);
   if (timings?.predicted_per_second) facts.push(`${timings.predicted_per_second.toFixed(0)} tokens/s`);
   if (timings?.cache_n) facts.push(`${timings.cache_n} of the prompt cached`);
   if (typeof confidence === 'number') facts.push(`confidence ${confidence.toFixed(3)}`);

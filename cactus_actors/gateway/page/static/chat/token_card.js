@@ -77,7 +77,10 @@ function open(target, tokens, continueWith) {
 }
 
 function alternatives(number, token, continueWith) {
-  const rows = token.alternatives.map(([text, probability]) => {
+  const isListed = token.alternatives.some(([text]) => text === token.t);
+  const all =
+    isListed || !token.alternatives.length ? token.alternatives : [...token.alternatives, [token.t, token.p]];
+  const rows = all.map(([text, probability]) => {
     const isChosen = text === token.t;
     const choose = () => {
       closeCard();

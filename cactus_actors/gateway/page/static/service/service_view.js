@@ -129,7 +129,7 @@ function chartsOf(series, state) {
   if (series.isEmpty) return [h('p', { class: 'muted', text: 'The first numbers come in a few seconds.' })];
   const line = (name, points) => ({ name, points });
   return [
-    timeChart('Tokens per second', [
+    timeChart('Tokens/s', [
       line('written', series.rate('generated_tokens')),
       line('read', series.rate('prompt_tokens')),
     ]),
@@ -140,7 +140,7 @@ function chartsOf(series, state) {
       most: 1,
     }),
     timeChart('Handed off', [line('', series.share('handed_off', 'ended'))], { format: inPercent, most: 1 }),
-    timeChart('Number of workers', [
+    timeChart('Worker count', [
       line('ready', series.values('workers')),
       line('desired', series.values('desired_workers')),
     ]),
