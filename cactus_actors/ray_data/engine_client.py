@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
-from collections.abc import Callable
 from typing import NamedTuple, Self
 
 from cactus_actors.client.submit import EncodedSubmit, encoded
@@ -22,10 +22,17 @@ IDLE_WAIT_S = 0.05
 _Outcome = Finished | Rejected | CactusError
 
 
+class _Answered(NamedTuple):
+    """Where the outcome of a job is waited for."""
+
+    loop: asyncio.AbstractEventLoop
+    outcome: asyncio.Future[_Outcome]
+
+
 class _Asked(NamedTuple):
     message: ClientMessage
     pictures: tuple[bytes, ...]
-    deliver: Callable[[_Outcome], None] | None
+    answered: _Answered | None
 
 
 class EngineClient:
@@ -38,8 +45,8 @@ class EngineClient:
         self._service = LocalService(choice, HandoffSettings(), self._on_message)
         self._status = self._service.status()
         self._inbox: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
-        self._waiting: dict[str, Callable[[_Outcome], None]] = {}
-        self._failure: CactusError | None = None
+        self._waiting: dict[str, _Answered] = {}
+        self._ended: list[tuple[_Answered, _Outcome]] = []
         self._requests = RequestDecoder()
         self._thread = threading.Thread(target=self._work, name="cactus-engine", daemon=True)
         self._thread.start()
@@ -56,14 +63,10 @@ class EngineClient:
         to_send = encoded(submit)
         message, pictures = self._requests.decode(to_send.frames)
         loop = asyncio.get_running_loop()
-        answered: asyncio.Future[_Outcome] = loop.create_future()
-
-        def deliver(outcome: _Outcome) -> None:
-            loop.call_soon_threadsafe(_set, answered, outcome)
-
-        self._inbox.put(_Asked(message, tuple(pictures), deliver))
+        answered = _Answered(loop, loop.create_future())
+        self._inbox.put(_Asked(message, tuple(pictures), answered))
         try:
-            outcome = await answered
+            outcome = await answered.outcome
         except asyncio.CancelledError:
             self._inbox.put(_Asked(Cancel(job_id=to_send.job_id), (), None))
             raise
@@ -77,22 +80,24 @@ class EngineClient:
         try:
             while self._take():
                 self._service.step()
+                self._deliver()
             self._service.close()
         except Exception as error:
-            self._failure = ServerFailure(f"the engine failed: {error}")
-            for deliver in self._waiting.values():
-                deliver(self._failure)
+            failure = ServerFailure(f"the engine failed: {error}")
+            self._ended += [(answered, failure) for answered in self._waiting.values()]
+            self._deliver()
             while (asked := self._inbox.get()) is not None:
-                if asked.deliver is not None:
-                    asked.deliver(self._failure)
+                if asked.answered is not None:
+                    self._ended.append((asked.answered, failure))
+                    self._deliver()
 
     def _take(self) -> bool:
         """Send what was asked, after a wait if there is nothing else to do; False at the end."""
         try:
             asked = self._inbox.get_nowait() if self._service.has_work else self._inbox.get(timeout=IDLE_WAIT_S)
             while asked is not None:
-                if asked.deliver is not None and isinstance(asked.message, Submit):
-                    self._waiting[asked.message.job_id] = asked.deliver
+                if asked.answered is not None and isinstance(asked.message, Submit):
+                    self._waiting[asked.message.job_id] = asked.answered
                 self._service.send(asked.message, asked.pictures)
                 asked = self._inbox.get_nowait()
         except queue.Empty:
@@ -101,14 +106,25 @@ class EngineClient:
 
     def _on_message(self, message: Delta | Finished | Rejected) -> None:
         if not isinstance(message, Delta) and message.job_id is not None:
-            deliver = self._waiting.pop(message.job_id, None)
-            if deliver is not None:
-                deliver(message)
+            answered = self._waiting.pop(message.job_id, None)
+            if answered is not None:
+                self._ended.append((answered, message))
+
+    def _deliver(self) -> None:
+        """Wake each loop once for all of its jobs that have ended; one that was closed waits for none."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[_Outcome], _Outcome]]] = {}
+        for answered, outcome in self._ended:
+            by_loop.setdefault(answered.loop, []).append((answered.outcome, outcome))
+        self._ended.clear()
+        for loop, outcomes in by_loop.items():
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(_set, outcomes)
 
 
-def _set(answered: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
-    if not answered.done():
-        answered.set_result(outcome)
+def _set(outcomes: list[tuple[asyncio.Future[_Outcome], _Outcome]]) -> None:
+    for answered, outcome in outcomes:
+        if not answered.done():
+            answered.set_result(outcome)
 
 
 def _result_of(outcome: _Outcome) -> Result:

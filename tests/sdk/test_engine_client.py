@@ -63,3 +63,14 @@ def test_a_cancelled_wait_ends_the_job(engine: EngineClient) -> None:
         return await engine.run(question("What is 1 + 1?"))
 
     assert asyncio.run(cancelled()).finish_reason == "stop"
+
+
+def test_a_job_whose_loop_has_ended_costs_no_other(engine: EngineClient) -> None:
+    async def left() -> None:
+        task = asyncio.create_task(engine.run(question("Tell me a story.", max_tokens=900)))
+        await asyncio.sleep(0.05)
+        del task  # asyncio.run cancels it, and closes the loop
+
+    asyncio.run(left())
+    assert asyncio.run(engine.run(question("What is 1 + 1?"))).finish_reason == "stop"
+    assert asyncio.run(engine.run(question("What is 1 + 2?"))).finish_reason == "stop"
