@@ -128,6 +128,8 @@ class JobFollower:
                 self.accepted = message
                 self._epoch = message.epoch
                 self._reopen_at = None
+                if self._finished is not None:
+                    self._complete(self._finished)
             case Delta():
                 self._on_delta(message, now)
             case Progress():
@@ -192,7 +194,7 @@ class JobFollower:
             if not delta.token_ids:
                 continue
             self._emit(delta)
-        if self._finished is not None and self._next_index >= self._finished.length:
+        if self._finished is not None and self._next_index >= self._finished.length and not self._awaits_acceptance:
             self._complete(self._finished)
 
     def _emit(self, delta: Delta) -> None:
@@ -267,8 +269,14 @@ class JobFollower:
         if self._finished is None:
             self._finished = finished
             self._complete_at = now + REORDER_S
-        if is_last or not self.streamed or self._next_index >= finished.length:
+        is_whole = is_last or not self.streamed or self._next_index >= finished.length
+        if is_whole and not self._awaits_acceptance:
             self._complete(finished)
+
+    @property
+    def _awaits_acceptance(self) -> bool:
+        """True while the acceptance may be on its way: the stream socket may be faster than the job socket."""
+        return self.streamed and self._submit is not None and self.accepted is None and self._reopen_at is not None
 
     def _complete(self, finished: Finished) -> None:
         """Emit the part that the stream has lost from the whole result, and end."""

@@ -43,7 +43,7 @@ class ResponseEvents:
         self._num_events = 0
         self._splitter: CallSplitter | None = None
         self._markup: str | None = None
-        self._is_running = False
+        self._is_created = self._is_running = False
         self._output: list[OutputItem] = []
         self._open: OutputItem | None = None
         self._num_calls = 0
@@ -52,9 +52,7 @@ class ResponseEvents:
         """The beginning, before anything is generated."""
         self._markup = accepted.tool_markup
         self._splitter = self._asked.call_splitter(choice, accepted)
-        if not self._head.is_background:
-            return self._numbered([self._state("created", "in_progress"), *self._running()])
-        return self._numbered([self._state("created", "queued"), self._state("queued", "queued")])
+        return self._numbered(self._created() if self._head.is_background else self._running())
 
     def delta(self, choice: int, delta: Delta) -> list[Event]:  # noqa: ARG002  a response is one choice
         """More of the reasoning, the text or the calls."""
@@ -114,12 +112,21 @@ class ResponseEvents:
     def _items(self) -> list[dict[str, Any]]:
         return [one.item for one in self._output]
 
+    def _created(self) -> list[Event]:
+        """The first event, once, and in the background the one that the job waits."""
+        if self._is_created:
+            return []
+        self._is_created = True
+        if not self._head.is_background:
+            return [self._state("created", "in_progress")]
+        return [self._state("created", "queued"), self._state("queued", "queued")]
+
     def _running(self) -> list[Event]:
-        """The event that the job runs, once."""
+        """The event that the job runs, once, after those before it."""
         if self._is_running:
             return []
         self._is_running = True
-        return [self._state("in_progress", "in_progress")]
+        return [*self._created(), self._state("in_progress", "in_progress")]
 
     def _state(self, name: str, status: str) -> Event:
         return {"type": f"response.{name}", "response": self._head.body(status)}

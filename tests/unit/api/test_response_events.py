@@ -139,6 +139,12 @@ def test_a_background_response_is_queued_first() -> None:
     assert names_of(events.delta(0, Delta(job_id="", index=0, token_ids=[1], text="a ")))[0] == "in_progress"
 
 
+def test_a_response_whose_acceptance_was_lost_has_all_events() -> None:
+    for head, first in ((HEAD, ["created", "in_progress"]), (LATER, ["created", "queued", "in_progress"])):
+        told = ResponseEvents(head, asked()).finished(0, Result())
+        assert names_of(told)[: len(first)] == first
+
+
 def test_log_probabilities_of_the_answer_are_in_its_message() -> None:
     logprobs = [TokenLogprob(token_id=place, token=word, logprob=-1.0) for place, word in enumerate("tuab")]
     [thought, message] = replayed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.client.job_follower import RESULT_SILENCE_S, RESUME_CREDIT, JobFollower, Timeouts
+from cactus_actors.client.job_follower import REORDER_S, RESULT_SILENCE_S, RESUME_CREDIT, JobFollower, Timeouts
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
@@ -37,6 +37,22 @@ def test_calls_removed_from_the_text_are_in_the_stream() -> None:
     follower.on_message(Finished(job_id=JOB, length=2, result=result), 0.0, from_stream=True)
     assert [(delta.index, delta.text) for delta in follower.deltas] == [(0, "<call>"), (1, "so")]
     assert follower.outcome is result
+
+
+def test_an_end_that_overtakes_the_acceptance_waits_for_it() -> None:
+    accepted = Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=0, tool_markup="hermes")
+    result = Result(text="so", token_ids=[1])
+    for is_lost in (False, True):
+        follower = JobFollower(JOB, Submit(job_id=JOB, prompt="hi"), streamed=True, timeouts=Timeouts(), now=0.0)
+        follower.on_message(Finished(job_id=JOB, length=1, result=result), 0.0, from_stream=True)
+        follower.on_message(Delta(job_id=JOB, index=0, token_ids=[1], text="so"), 0.0)
+        assert follower.outcome is None
+        if is_lost:
+            follower.on_tick(REORDER_S)
+        else:
+            follower.on_message(accepted, 0.1)
+        assert (follower.outcome, follower.accepted) == (result, None if is_lost else accepted)
+        assert [delta.text for delta in follower.deltas] == ["so"]
 
 
 def test_a_lost_stream_still_has_its_log_probabilities() -> None:
