@@ -172,6 +172,10 @@ def _choice(
         case {"type": "allowed_tools", "mode": "auto" | "required" as mode, "tools": list() as allowed}:
             names = [one.get("name") for one in allowed if isinstance(one, dict)]
             return mode, [tool for tool in tools if tool["function"]["name"] in names]
+        case {"type": "function"}:
+            raise InvalidRequest("a tool_choice of the type function has the name of one", param="tool_choice.name")
+        case {"type": "allowed_tools"}:
+            raise InvalidRequest("allowed_tools has a mode, auto or required, and a list of tools", param="tool_choice")
         case {"type": str() as kind}:
             raise NotSupported(
                 f"tool_choice of the type {kind:.40} is not supported here: function and allowed_tools are",
