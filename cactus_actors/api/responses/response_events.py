@@ -20,11 +20,16 @@ from cactus_actors.tools.pieces import ArgumentsText, CallBegun, Piece
 
 
 class EndedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended: what was accepted, its result, and its error if it failed."""
+    """How a job ended: what was accepted, its result, and its error if it failed.
+
+    `num_reasoning` is the number of characters of reasoning that a stream has shown, if the model reasoned again after
+    it began to answer: only the first reasoning is an item.
+    """
 
     tool_markup: str | None = None
     result: Result | None = None
     error: ErrorInfo | None = None
+    num_reasoning: int | None = None
 
 
 class ResponseEvents:
@@ -47,6 +52,8 @@ class ResponseEvents:
         self._output: list[OutputItem] = []
         self._open: OutputItem | None = None
         self._num_calls = 0
+        self._num_reasoning = 0
+        self._reasons_again = False
 
     def accepted(self, choice: int, accepted: Accepted) -> list[Event]:
         """The beginning, before anything is generated."""
@@ -57,8 +64,11 @@ class ResponseEvents:
     def delta(self, choice: int, delta: Delta) -> list[Event]:  # noqa: ARG002  a response is one choice
         """More of the reasoning, the text or the calls."""
         events = self._running()
-        if delta.reasoning_content and len(self._output) <= isinstance(self._open, OutputReasoning):
-            events += self._text(OutputReasoning, delta.reasoning_content)  # that of the beginning
+        if delta.reasoning_content and len(self._output) > isinstance(self._open, OutputReasoning):
+            self._reasons_again = True
+        elif delta.reasoning_content:
+            self._num_reasoning += len(delta.reasoning_content)
+            events += self._text(OutputReasoning, delta.reasoning_content)
         if self._splitter is None:
             events += self._text(OutputMessage, delta.text) if delta.text else []
         else:
@@ -67,7 +77,7 @@ class ResponseEvents:
 
     def finished(self, choice: int, result: Result) -> list[Event]:  # noqa: ARG002
         """The end of the output, and the whole response."""
-        self.answer = EndedAnswer(tool_markup=self._markup, result=result)
+        self.answer = self._ended(result, None)
         status = status_of(result)
         events = [*self._running(), *self._rest()]
         if status == "completed" and not any(isinstance(one, OutputMessage | OutputCall) for one in self._output):
@@ -82,7 +92,7 @@ class ResponseEvents:
 
     def failed(self, error: ErrorInfo, result: Result | None) -> list[Event]:
         """The end of a job that failed."""
-        self.answer = EndedAnswer(tool_markup=self._markup, result=result, error=error)
+        self.answer = self._ended(result, error)
         events = [*self._running(), *self._rest(), *self._end("incomplete")]
         self.body = failed_body(self._head, error, result, self._items)
         return self._numbered([*events, {"type": "response.failed", "response": self.body}])
@@ -102,11 +112,15 @@ class ResponseEvents:
         result = answer.result
         if result is not None:
             text = result.text if result.stream_text is None else result.stream_text
-            whole = Delta(job_id="", index=0, token_ids=[], text=text, reasoning_content=result.reasoning_content or "")
-            events += self.delta(0, whole)
+            reasoning = (result.reasoning_content or "")[: answer.num_reasoning]
+            events += self.delta(0, Delta(job_id="", index=0, token_ids=[], text=text, reasoning_content=reasoning))
         if answer.error is not None:
             return events + self.failed(answer.error, result)
         return events + self.finished(0, result or Result(finish_reason="cancelled"))
+
+    def _ended(self, result: Result | None, error: ErrorInfo | None) -> EndedAnswer:
+        shown = self._num_reasoning if self._reasons_again else None
+        return EndedAnswer(tool_markup=self._markup, result=result, error=error, num_reasoning=shown)
 
     @property
     def _items(self) -> list[dict[str, Any]]:

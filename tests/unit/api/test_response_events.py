@@ -100,6 +100,17 @@ def test_a_stream_in_parts_has_the_events_of_the_whole_answer() -> None:
     assert done == at_once.body["output"]
 
 
+def test_only_the_first_reasoning_is_an_item() -> None:
+    events = ResponseEvents(HEAD, asked())
+    seen = events.accepted(0, Accepted(job_id="", epoch=1, prompt_tokens=3, seed=1))
+    for text, reasoning in (("", "first"), ("Well. ", ""), ("", "second"), ("So.", "")):
+        seen += events.delta(0, Delta(job_id="", index=0, token_ids=[], text=text, reasoning_content=reasoning))
+    seen += events.finished(0, Result(text="Well. So.", reasoning_content="firstsecond"))
+    assert [item["type"] for item in events.body["output"]] == ["reasoning", "message"]
+    assert events.answer is not None
+    assert ResponseEvents(HEAD, asked()).replayed(events.answer) == seen
+
+
 def test_events_after_a_number() -> None:
     result = Result(text=TEXT, usage=USAGE)
     answer = EndedAnswer(result=result)
