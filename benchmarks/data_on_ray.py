@@ -14,6 +14,7 @@ import os
 import random
 import secrets
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -116,20 +117,26 @@ def engine_alone(rows: Sequence[str], max_tokens: int) -> tuple[float, int]:
     return time.process_time() - began, num_tokens
 
 
-def rate(num_rows: int, folder: Path) -> None:
-    """Long rows: tokens a processor second of an actor beside those of the engine alone."""
+def rate(num_rows: int, num_words: int, num_rounds: int, folder: Path) -> None:
+    """Long rows: tokens a processor second of an actor beside those of the engine alone, which take turns."""
     options = Options(max_tokens=64, ignore_eos=True, temperature=0.0)
     actor = OneActor(folder)
-    actor.answer(texts(200, SEQUENCES, 0), options)
+    actor.answer(texts(num_words, SEQUENCES, 0), options)
     ratios = []
-    for seed in range(1, 4):
-        rows = texts(200, num_rows, seed)  # others in each round: none is in the prefix cache
-        own_s, own_tokens = engine_alone(rows, 64)
-        its_s, its_tokens = actor.answer(rows, options)
+    for seed in range(1, num_rounds + 1):
+        rows = texts(num_words, num_rows, seed)  # others in each round: none is in the prefix cache
+        if seed % 2:
+            own_s, own_tokens = engine_alone(rows, 64)
+            its_s, its_tokens = actor.answer(rows, options)
+        else:
+            its_s, its_tokens = actor.answer(rows, options)
+            own_s, own_tokens = engine_alone(rows, 64)
         assert own_tokens == its_tokens, (own_tokens, its_tokens)
         ratios.append(own_s / its_s)
         print(f"engine {own_tokens / own_s:.0f} tokens/s, actor {its_tokens / its_s:.0f}, {ratios[-1]:.3f} of it")
-    print(f"{num_rows} rows, {its_tokens} tokens: {sorted(ratios)[1]:.3f} of the engine's own rate (median of 3)")
+    low, high = min(ratios), max(ratios)
+    print(f"{num_rounds} rounds of {num_rows} rows and {its_tokens} tokens: {statistics.median(ratios):.3f} of the")
+    print(f"engine's own rate (median; {low:.3f} to {high:.3f})")
 
 
 def prefix(num_rows: int, num_words: int, folder: Path) -> None:
@@ -236,12 +243,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("rate", "prefix", "short", "kills"))
     parser.add_argument("--rows", type=int, default=64)
-    parser.add_argument("--words", type=int, default=600, help="words of the shared beginning")
+    parser.add_argument("--rounds", type=int, default=9, help="of `rate`")
+    parser.add_argument("--words", type=int, default=600, help="words of a long row, or of the shared beginning")
     given: Any = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cactus-data-", ignore_cleanup_errors=True) as name:
         match given.what:
             case "rate":
-                rate(given.rows, Path(name))
+                rate(given.rows, given.words, given.rounds, Path(name))
             case "prefix":
                 prefix(given.rows, given.words, Path(name))
             case "short" | "kills":
