@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.support.browser.visit import Visit
 from tests.support.services.real_service import KEY, RealService
@@ -70,6 +70,22 @@ def test_a_keyboard_is_enough(visit: Visit) -> None:
     tab.keyboard.press("Enter")  # the first alternative
     expect(tab.locator(".versions")).to_contain_text("2 of 2")
     visit.answered()
+
+
+def test_what_arrives_later_does_not_take_the_focus(visits: Callable[..., Visit]) -> None:
+    visit = visits()
+    held: list[Route] = []
+    visit.tab.route("**/v1/models", lambda route: held.append(route))
+    visit.open()
+    visit.tab.get_by_role("button", name="Settings").click()
+    visit.tab.get_by_label("System prompt").press_sequentially("Be ")
+    visit.tab.wait_for_timeout(100)
+    for route in held:
+        route.continue_()
+    expect(visit.tab.get_by_label("Model")).to_contain_text("cactus-sprout")
+    expect(visit.tab.get_by_label("System prompt")).to_be_focused()
+    visit.tab.keyboard.type("brief.")
+    expect(visit.tab.get_by_label("System prompt")).to_have_value("Be brief.")
 
 
 def test_the_first_stop_leads_to_the_content(visit: Visit) -> None:

@@ -48,6 +48,9 @@ class Chat {
       this.turns,
       this.composer.element,
     );
+    this.side = h('div');
+    this.panel = h('div');
+    root.append(this.side, this.middle, this.panel);
     this.#show();
     this.composer.text.focus({ preventScroll: true });
     root.addEventListener('keydown', (event) => this.#onKey(event));
@@ -55,12 +58,13 @@ class Chat {
 
   /** Read what is kept in the browser, and ask for the models. */
   async load() {
-    this.#conversations = await allConversations();
-    for (const one of this.#conversations) one.settle();
-    this.#showFrame();
+    const kept = (await allConversations()).filter((one) => one.id !== this.current.id);
+    for (const one of kept) one.settle();
+    this.#conversations.push(...kept);
+    this.#showLists();
     try {
       this.#models = (await getJson('/v1/models')).data;
-      this.#showFrame();
+      this.#showLists();
     } catch {
       /* the state of the service is shown above */
     }
@@ -73,15 +77,24 @@ class Chat {
   }
 
   #show() {
-    this.#showFrame();
+    this.#showPanel();
+    this.#showLists();
     this.#showTurns();
   }
 
-  #showFrame() {
+  /** The settings: made anew for another conversation only, so that nothing is disturbed that is typed in. */
+  #showPanel() {
     const panel = settingsPanel(this.current.settings, () => this.#keep(), {
       isOpen: this.#settingsOpen,
       close: () => this.#toggleSettings(),
     });
+    this.root.classList.toggle('with-settings', this.#settingsOpen);
+    this.panel.replaceWith(panel);
+    this.panel = panel;
+  }
+
+  /** The list of conversations, and the line above the current one. */
+  #showLists() {
     const known = this.#conversations.includes(this.current)
       ? this.#conversations
       : [this.current, ...this.#conversations];
@@ -93,25 +106,26 @@ class Chat {
       remove: (one) => this.#remove(one),
       close: () => this.#closeList(),
     });
-    this.head.replaceChildren(
-      ...headOf({
-        conversation: this.current,
-        models: this.#models,
-        isSettingsOpen: this.#settingsOpen,
-        changed: () => this.#keep(),
-        openList: () => {
-          this.root.classList.add('with-list');
-          this.root.querySelector('.chat-list button').focus();
-        },
-        toggleSettings: () => this.#toggleSettings(),
-      }),
-    );
-    this.root.classList.toggle('with-settings', this.#settingsOpen);
-    const old = { side: this.root.querySelector('.chat-list'), panel: this.root.querySelector('.chat-settings') };
-    if (old.side) {
-      old.side.replaceWith(side);
-      old.panel.replaceWith(panel);
-    } else this.root.replaceChildren(side, this.middle, panel);
+    const head = headOf({
+      conversation: this.current,
+      models: this.#models,
+      isSettingsOpen: this.#settingsOpen,
+      changed: () => this.#keep(),
+      openList: () => {
+        this.root.classList.add('with-list');
+        this.side.querySelector('button').focus();
+      },
+      toggleSettings: () => this.#toggleSettings(),
+    });
+    keepingFocus(this.side, () => {
+      this.side.replaceWith(side);
+      this.side = side;
+      return side;
+    });
+    keepingFocus(this.head, () => {
+      this.head.replaceChildren(...head);
+      return this.head;
+    });
   }
 
   #showTurns() {
@@ -223,7 +237,7 @@ class Chat {
     view.element.replaceWith(done.element);
     if (document.activeElement === document.body) this.composer.text.focus({ preventScroll: true });
     done.element.scrollIntoView({ block: 'nearest' });
-    this.#showFrame();
+    this.#showLists();
   }
 
   #later(work) {
@@ -252,7 +266,7 @@ class Chat {
     this.#conversations = this.#conversations.filter((one) => one !== conversation);
     await remove(conversation.id);
     if (conversation === this.current) this.#open(new Conversation());
-    else this.#showFrame();
+    else this.#showLists();
     this.root.querySelector('.chat-list button').focus();
   }
 
@@ -269,9 +283,18 @@ class Chat {
 
   #toggleSettings() {
     this.#settingsOpen = !this.#settingsOpen;
-    this.#showFrame();
+    this.#showPanel();
+    this.#showLists();
     const opener = this.head.querySelector('[aria-controls="chat-settings"]');
     if (this.#settingsOpen) this.root.querySelector('.chat-settings textarea').focus();
     else opener.focus();
   }
+}
+
+/** Make an element anew, and give the focus back to the same one of its controls. */
+function keepingFocus(element, make) {
+  const controls = (one) => [...one.querySelectorAll('button, select')];
+  const index = controls(element).indexOf(document.activeElement);
+  const made = make();
+  if (index >= 0) controls(made)[index]?.focus();
 }
