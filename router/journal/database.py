@@ -141,7 +141,11 @@ def _readable(path: Path, reason: sqlite3.DatabaseError) -> sqlite3.Connection:
     """Open without a shared-memory file, for which the disk may have no room."""
     try:
         database = _connected(path, "PRAGMA locking_mode = EXCLUSIVE")
-        database.execute("SELECT count(*) FROM jobs WHERE job_id = ''")
+        try:
+            database.execute("SELECT count(*) FROM jobs WHERE job_id = ''")
+        except BaseException:
+            database.close()
+            raise
     except sqlite3.DatabaseError as error:
         raise ConfigurationInvalid(f"journal {path}: {error}") from error
     _log.error("journal %s can be read but not written: %s", path, reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 import time
@@ -78,7 +79,7 @@ def test_the_tier_of_a_job_is_replaced_and_that_of_an_unknown_or_damaged_one_cha
 ) -> None:
     for name in ("one", "other", "bad"):
         writer.accept(name)
-    with sqlite3.connect(tmp_path / "jobs.sqlite") as database:
+    with contextlib.closing(sqlite3.connect(tmp_path / "jobs.sqlite")) as database, database:
         database.execute("UPDATE jobs SET accepted = x'00' WHERE job_id = 'bad'")
     for name in ("one", "unknown", "bad"):
         writer.journal.add(WriteTier(name, JobTier("middle", 0.5)))
