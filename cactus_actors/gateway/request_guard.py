@@ -39,8 +39,8 @@ class RequestGuard:
         self._keys = gateway.keys
         self._metrics = gateway.metrics
         self._public_paths = PUBLIC_PATHS | ({METRICS_PATH} if settings.public_metrics else set())
-        if gateway.has_page:
-            self._public_paths |= assets().keys()  # its document, at /, asks for a key where it tells of the service
+        # The document of the page, at /, asks for a key where it tells of the service.
+        self._page_paths = assets().keys() if gateway.has_page else frozenset[str]()
         self._open_requests = CallerShares(settings.max_open_requests, 1, "requests are open already")
         self._body_bytes = CallerShares(
             settings.max_open_bytes, settings.max_body_bytes, "bytes of open requests are held already"
@@ -87,7 +87,7 @@ class RequestGuard:
             state["tenant"] = tenant = self._admitted(scope)
             if tenant:
                 state["caller"] = held_bytes.caller = open_request.caller = tenant
-            if scope["path"] not in self._public_paths:
+            if not self._is_public(scope):
                 open_request.add(1)
             state["request_id"] = new_request_id(state["tenant"])
             await self.app(scope, receive, answer)
@@ -115,12 +115,16 @@ class RequestGuard:
             raise InvalidRequest("a request of HTTP/1.1 has a Host header", param="Host")
         self._check_host(hosts)
         self._origins.check(scope["method"], headers)
-        if scope["path"] in self._public_paths:
+        if self._is_public(scope):
             return ANONYMOUS
         tenant = self._keys.tenant(authorization_of(headers))
         if self._gateway.is_draining and scope["method"] == "POST" and not _may_retry(headers):
             raise stopping_error()
         return tenant
+
+    def _is_public(self, scope: HTTPScope) -> bool:
+        path = scope["path"]
+        return path in self._public_paths or (scope["method"] == "GET" and path in self._page_paths)
 
     def _check_host(self, hosts: list[bytes]) -> None:
         if len(hosts) > 1 or not all(_HOST.fullmatch(host) for host in hosts):

@@ -134,7 +134,9 @@ def test_simultaneous_scrapes_share_one_status(tmp_path: Path, monkeypatch: pyte
         return await ask(client, with_totals=with_totals)
 
     timeouts = GatewayTimeouts(totals_answer_s=60.0)
-    with fake_worker_service(tmp_path, timeouts=timeouts) as service, ThreadPoolExecutor(20) as pool:
+    without_page = {"page": "off"}  # it would ask, too
+    running = fake_worker_service(tmp_path, timeouts=timeouts, gateway=without_page)
+    with running as service, ThreadPoolExecutor(20) as pool:
         monkeypatch.setattr(AsyncClient, "status", slow)
         monkeypatch.setattr(StatusWatcher, "with_totals", counted)
         scrapes = [pool.submit(httpx.get, f"{service.url}/metrics", timeout=60.0) for _ in range(20)]
