@@ -62,7 +62,7 @@ demo-cluster: $(VENV)/.dev ## answer a table of 20,000 rows on a Ray cluster tha
 test: $(VENV)/.dev       ## all tests that need neither network nor root, seven to ten minutes
 	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3
 
-clients: .venv-clients/.ready ## other projects' clients, in Python and Node, against a running service
+clients: .venv-clients/.ready ## other projects' clients, in Python, Node and Go, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
 
 browser: .venv-browser/.ready ## the page in headless Chromium, against a running service

@@ -8,7 +8,7 @@ from statistics import median
 from tests.support.conventions.sources import product, sources, tracked
 from tests.support.paths import ROOT
 
-CODE = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.mjs", "*.sh", "Makefile")
+CODE = ("*.py", "*.go", "*.toml", "*.yml", "*.yaml", "*.h", "*.mjs", "*.sh", "Makefile")
 TABLES = {"training/corpus/smalltalk.py", "training/corpus/tool_tables.py"}
 """Files of data with one row per line."""
 PRAGMA = re.compile(r"\s+# (type: ignore|noqa)\b.*")

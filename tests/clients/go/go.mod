@@ -1,0 +1,3 @@
+module cactusactors/clients
+
+go 1.19
