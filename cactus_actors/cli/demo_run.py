@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cactus_actors.cli.interrupts import insisting_interrupts
 from cactus_actors.cli.terminal import activity
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.options import Options
@@ -65,11 +66,11 @@ def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
     num_workers = service.num_workers
     started = time.monotonic()
     with ExitStack() as stack:
-        with activity(
-            console, f"starting the router and {num_workers} workers (the first time, kernels are compiled too)"
-        ):
-            service.start()
-        stack.callback(service.stop)
+        starting = f"starting the router and {num_workers} workers (the first time, kernels are compiled too)"
+        with insisting_interrupts():
+            with activity(console, starting):
+                service.start()
+            stack.callback(service.stop)
         stop = threading.Event()
         tending = threading.Thread(target=service.reconcile, args=(stop,))
         tending.start()

@@ -41,6 +41,31 @@ def raising_interrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def insisting_interrupts() -> Iterator[None]:
+    """Within the context Ctrl-C raises KeyboardInterrupt, or at its end if that was dropped.
+
+    Python drops what is raised in a callback of a weak reference.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:
+        yield
+        return
+    received: list[int] = []
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if received:
+        raise KeyboardInterrupt
+
+
 async def interruptible(work: Coroutine[Any, Any, T], on_first: Callable[[], None] | None = None) -> T:
     """Run `work`; the first signal cancels it and raises Interrupted, a second one ends the process.
 
