@@ -11,8 +11,8 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test slow clients browser screenshots differential fuzz chaos chaos-root soak check docs
-.PHONY: picture format
+.PHONY: help demo demo-cluster test slow clients lm-eval browser screenshots differential fuzz chaos chaos-root soak
+.PHONY: check docs picture format
 .PHONY: eval-model eval-escalation train train-pictures bench lock manifests sbom clean
 
 help:            ## this list
@@ -46,6 +46,12 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 	.venv-browser/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,browser]'
 	@touch $@
 
+# An environment of its own: lm-eval brings datasets and transformers, in versions that it chooses.
+.venv-lm-eval/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-lm-eval
+	.venv-lm-eval/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,lm-eval]'
+	@touch $@
+
 # An environment of its own: PyTorch is large, and only this target needs it.
 .venv-transformers/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-transformers
@@ -64,6 +70,9 @@ test: $(VENV)/.dev       ## all tests that need neither network nor root, seven 
 
 clients: .venv-clients/.ready ## other projects' clients, in Python, Node and Go, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
+
+lm-eval: .venv-lm-eval/.ready ## EleutherAI's lm-eval on tasks made here; its scores are those of the SDK
+	.venv-lm-eval/bin/python -m pytest -q tests/clients/test_lm_eval.py
 
 browser: .venv-browser/.ready ## the page in headless Chromium, against a running service
 	.venv-browser/bin/python -m pytest -q tests/browser
@@ -156,5 +165,5 @@ sbom: .venv-release/.ready ## write sbom.json: the contents of an installation f
 		-o sbom.json .venv-release/runtime/bin/python
 
 clean:                   ## remove the files that these commands made
-	rm -rf $(VENV) .venv-train .venv-browser .venv-clients .venv-transformers .venv-release
+	rm -rf $(VENV) .venv-train .venv-browser .venv-clients .venv-lm-eval .venv-transformers .venv-release
 	rm -rf build *.egg-info demo-results* sbom.json

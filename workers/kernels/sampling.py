@@ -59,14 +59,19 @@ def _largest(maxima: Logits) -> Scalar:
 
 
 @internal()
+def _logprob(logit: Scalar, maximum: Scalar, log_total: Scalar) -> Scalar:
+    return np.float64(logit) - maximum - log_total
+
+
+@internal()
 def _fill_top_logprobs(
-    logits: Logits, num_top: Scalar, offset: Scalar, ids: Ids, logprobs: Reals, scratch: Scratch
+    logits: Logits, num_top: Scalar, maximum: Scalar, log_total: Scalar, ids: Ids, logprobs: Reals, scratch: Scratch
 ) -> None:
-    """The most likely tokens; `offset` makes log probabilities of logits."""
+    """The most likely tokens, with exactly the log probabilities that they have where they are sampled."""
     num_ranked = rank_top(logits, num_top, scratch)
     for place in range(num_ranked):
         ids[place] = scratch.kept[place]
-        logprobs[place] = np.float64(logits[ids[place]]) - offset
+        logprobs[place] = _logprob(logits[ids[place]], maximum, log_total)
     for place in range(num_ranked, ids.size):
         ids[place] = -1
 
@@ -135,9 +140,9 @@ def sample_rows(
         maximum = _largest(scratch.maxima)
         log_total, outcome.entropy = entropy_of(stats, maximum, raw.size)
         if row.num_top > 0:
-            offset = np.float64(maximum) + log_total
             num_top = min(row.num_top, raw.size)
-            _fill_top_logprobs(raw, num_top, offset, outcomes.top_ids[r], outcomes.top_logprobs[r], scratch)
+            top_ids, top_logprobs = outcomes.top_ids[r], outcomes.top_logprobs[r]
+            _fill_top_logprobs(raw, num_top, maximum, log_total, top_ids, top_logprobs, scratch)
 
         token, outcome.mu = row.given, row.mu
         if token < 0 and row.mask >= 0:
@@ -148,4 +153,4 @@ def sample_rows(
         elif token < 0:
             token, outcome.mu = _sample(raw, row, rows, end_ids, scratch)
         outcome.token_id = token
-        outcome.logprob = np.float64(raw[token]) - maximum - log_total
+        outcome.logprob = _logprob(raw[token], maximum, log_total)

@@ -34,6 +34,12 @@ def test_lower_ids_come_first_on_ties() -> None:
     assert [token for token, _ in top] == [90, 150, 200, 0, 1]
 
 
+def test_a_token_has_the_same_value_among_the_likely_ones() -> None:
+    samples = sample(*(make_case(seed, num_logprobs=20, temperature=0.0, mirostat=0) for seed in range(50)))
+    for row, (token, logprob) in enumerate(samples.rows[["token_id", "logprob"]].tolist()):
+        assert dict(samples.top(row))[token] == logprob
+
+
 def test_rows_have_the_requested_number_of_likely_tokens() -> None:
     samples = sample(*(make_case(7, num_logprobs=count) for count in (-1, 3, 0, 20)))
     assert [len(samples.top(row)) for row in range(4)] == [0, 3, 0, 20]
