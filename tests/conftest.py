@@ -30,6 +30,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
+# Ray reads it when it is imported, and a file of tests may import it.
+os.environ["RAY_AUTH_MODE"] = "token"
+
 # Background jobs of a shell ignore SIGINT, and so would the processes that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,7 +45,6 @@ def _environment(shared_directory: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACTUS_CACHE_DIR", str(cache))
         patch.delenv("CACTUS_KEY_FILE", raising=False)
-        patch.setenv("RAY_AUTH_MODE", "token")  # Ray reads it at its first import, which any test may be
         yield
 
 

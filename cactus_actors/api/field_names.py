@@ -24,7 +24,7 @@ OPTION_ALIASES: FieldNames = {
 }
 """Alias -> its option."""
 
-_ENGLISH = frozenset({"logprobs", "prompt", "seed", "stop"})
+_ENGLISH = frozenset({"logprobs", "messages", "prompt", "seed", "stop"})
 """Fields whose names are words: a message about another field may mean the word."""
 
 
@@ -47,15 +47,16 @@ def name_as_given(error: CactusError, names: FieldNames) -> None:
     """
     head = re.split(r"[.\[]", error.param or "", maxsplit=1)[0]
     for name, given in names.items():
-        if name in _ENGLISH and name != head:
+        if name not in error.message or (name in _ENGLISH and name != head):  # a request may have many thousand names
             continue
         error.message = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", given, error.message)
         error.args = (error.message,)
     if error.param is not None:
-        above = [name for name in names if error.param == name or error.param.startswith((f"{name}.", f"{name}["))]
+        path = error.param
+        above = [name for name in names if path.startswith(name) and path[len(name) :][:1] in ("", ".", "[")]
         if above:
             known = max(above, key=len)
-            error.param = names[known] + error.param[len(known) :]
+            error.param = names[known] + path[len(known) :]
 
 
 @contextmanager

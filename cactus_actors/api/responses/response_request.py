@@ -10,6 +10,7 @@ import msgspec
 from cactus_actors.api.conversion import converted, typed
 from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.openai import BodyRequest, JobIds, request_from_chat
+from cactus_actors.api.option_ranges import RANGES
 from cactus_actors.api.profiles import PROFILES
 from cactus_actors.api.responses.body_fields import (
     FunctionTool,
@@ -24,6 +25,7 @@ from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.similar_name import similar_name
 
+MAX_TOOL_CALLS = 2**31 - 1
 LOGPROBS = "message.output_text.logprobs"
 INCLUDABLE = (
     LOGPROBS,
@@ -92,6 +94,7 @@ def request_from_response(
         )
     if given.instructions:
         names["messages[0]"] = "instructions"
+    names["messages"] = INPUT
     known = {*ResponsesBody.__struct_fields__, *Options.__struct_fields__, *_READ_ELSEWHERE, *_REFUSED, *_PASSED}
     ignored = tuple(name for name in body if name not in known)
     if ignored and strict:
@@ -117,6 +120,12 @@ _PASSED = ("model", "stream", "thinking")
 def _check(given: ResponsesBody) -> None:
     if given.background and given.store is False:
         raise InvalidRequest("background needs store: its answer is read later", param="background")
+    for name, number, highest in (
+        ("max_tool_calls", given.max_tool_calls, MAX_TOOL_CALLS),
+        ("top_logprobs", given.top_logprobs, RANGES["top_logprobs"][1]),
+    ):
+        if number is not None and not 0 <= number <= highest:
+            raise InvalidRequest(f"{name} must be from 0 to {highest:.0f}", param=name)
     if given.truncation == "auto":
         raise NotSupported("truncation auto is not supported here: send a shorter input", param="truncation")
     for name in given.include or ():

@@ -153,6 +153,8 @@ class ResponseStore:
 
     def _make_room(self, tenant: str, num_bytes: int) -> None:
         """Remove a tenant's oldest ended responses until another one fits."""
+        if num_bytes > self._max_bytes:
+            raise QuotaExceeded(f"this response takes {num_bytes} bytes; all of a key take at most {self._max_bytes}")
         while self._number[tenant] >= self._max_responses or self._bytes[tenant] + num_bytes > self._max_bytes:
             oldest = self._database.execute(
                 "SELECT name FROM responses WHERE tenant = ? AND answer IS NOT NULL ORDER BY begins_at LIMIT 1",

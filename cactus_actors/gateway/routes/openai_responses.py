@@ -36,6 +36,7 @@ from cactus_actors.gateway.files.metadata import check_metadata
 from cactus_actors.gateway.files.response_store import ResponseRecord, StoredResponse
 from cactus_actors.gateway.files.stored_responses import TenantResponses
 from cactus_actors.gateway.http.identity import Identity, tenant_name
+from cactus_actors.gateway.http.oversized_prompts import check_prompt_fits
 from cactus_actors.gateway.http.pagination import page
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.protocol.errors import InvalidRequest, JobConflict
@@ -166,6 +167,7 @@ async def _read(gateway: GatewayContext, request: HttpRequest, identity: Identit
     tenant = tenant_name(request)
 
     def convert(body: dict[str, Any]) -> _Given:
+        check_prompt_fits(body, gateway.texts.max_context)
         given = _converted(gateway, identity, tenant, body)
         # The router knows the job of a stored response for longer.
         owner = dataclasses.replace(identity, has_key=True) if given.is_stored else identity

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import msgspec
 import pytest
 
+from cactus_actors.api.field_names import name_as_given
 from cactus_actors.api.responses import Item, ResponseRequest, request_from_response
 from cactus_actors.protocol.errors import CactusError, InvalidRequest, NotSupported, ResourceNotFound
 
@@ -178,3 +180,13 @@ def test_errors_name_the_place_in_the_input() -> None:
     assert (wrong.param, wrong.message.startswith("max_output_tokens must be")) == ("max_output_tokens", True)
     with_both = error_of(tools=[TIME], include=["message.output_text.logprobs"])
     assert (with_both.param, type(with_both)) == ("include", NotSupported)
+
+
+def test_an_error_about_one_of_very_many_items_is_found_at_once() -> None:
+    items = [{"type": "function_call_output", "call_id": "c", "output": "x"}] * 60_000
+    names = request_of(input=items).asked.field_names
+    error = InvalidRequest("messages[59999].content is bad", param="messages[59999].content")
+    started = time.process_time()
+    name_as_given(error, names)
+    assert time.process_time() - started < 1, "it was 6 s"
+    assert (error.param, error.message) == ("input[59999].content", "input[59999].content is bad")
