@@ -15,6 +15,7 @@ import pytest
 import typer.testing
 
 from cactus_actors.batch.batch_errors import InputInvalid, OutputRefused
+from cactus_actors.batch.prompt_file import MAX_LINE_BYTES
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, InvalidRequest, TemplateInvalid
 from cactus_actors.protocol.messages import Rejected
 from tests.support.router.scripted_router import ScriptedRouter
@@ -46,9 +47,20 @@ def test_a_bad_line_of_csv_is_a_bad_row(answered: Answered, tmp_path: Path) -> N
     assert [row["answer"] for row in rows] == [GOOD, None, None, None, GOOD]
     assert [row["id"] for row in rows] == ["1", None, "2", "4", "5"]
     assert "line 3" in rows[1]["error"]
-    assert "has 1 fields, the header 2" in rows[1]["error"]
+    assert "has 1 field, the header 2" in rows[1]["error"]
     assert "has 3 fields" in rows[2]["error"]
     assert "is not UTF-8" in rows[3]["error"]
+
+
+def test_a_field_of_csv_that_is_too_long_fails_its_row(answered: Answered, tmp_path: Path) -> None:
+    big, huge = "x" * (MAX_LINE_BYTES + 1), '""y"",\n' + "z" * (17 * MAX_LINE_BYTES) + '\n"",""'
+    lines = ["text,id", "fine,1", f"{big},2", f'fine,"{big}"', f'"{huge}",4"4', '"fine"x,"5"']
+    (tmp_path / "in.csv").write_text("\n".join(lines) + "\n")
+    rows = answered(str(tmp_path / "in.csv"), *TEMPLATE, exit_code=1)
+    assert [row["answer"] for row in rows] == [GOOD, None, None, None, "Say: finex w1 w2 w3 w4"]
+    assert [row["id"] for row in rows] == ["1", "2", None, None, "5"]
+    assert "line 3" in rows[1]["error"]
+    assert "has a field of more than 4194304 characters" in rows[1]["error"]
 
 
 def test_values_that_json_lines_alone_have_are_no_obstacle(answered: Answered, tmp_path: Path) -> None:
@@ -66,6 +78,15 @@ def test_a_column_of_bytes_is_no_prompt(cactus: Cactus, tmp_path: Path, kind: pa
     feather.write_feather(pa.table({"text": pa.array([b"fine"], pa.binary()).cast(kind)}), tmp_path / "in.arrow")
     with pytest.raises(InputInvalid, match="the column 'text' has bytes, which cannot be in a prompt"):
         cactus("batch", "in.arrow", "-o", "out.csv", *TEMPLATE)
+
+
+@pytest.mark.parametrize("template", ["{{ row['a b'] }}", "{{ row.text }}"])
+def test_bytes_of_a_column_that_no_prompt_has_are_no_obstacle(
+    answered: Answered, tmp_path: Path, template: str
+) -> None:
+    pq.write_table(pa.table({"a b": ["fine"], "text": ["fine"], "picture": [b"\xff"]}), tmp_path / "in.parquet")
+    (row,) = answered(str(tmp_path / "in.parquet"), "--prompt-template", f"Say: {template}")
+    assert (row["answer"], row["picture"]) == (GOOD, b"\xff")
 
 
 def test_messages_that_are_no_json_fail_their_row(answered: Answered, tmp_path: Path) -> None:
@@ -144,6 +165,8 @@ def test_failed_rows_are_run_again_alone(
     [
         ((), InputInvalid, r"which column is the prompt\? .* the columns are id, text, stars, tags"),
         (("--prompt-template", "{{ txt }}"), InputInvalid, "no column 'txt'; did you mean 'text'.* id, text, stars"),
+        (("--prompt-template", "{{ row['txt'] }}"), InputInvalid, "no column 'txt'; did you mean 'text'"),
+        (("--prompt-template", "{{ text }}{{ row.txt }}"), InputInvalid, "no column 'txt'; did you mean 'text'"),
         (("--prompt-template", "{{ text"), TemplateInvalid, "line 1 of the prompt template"),
         ((*TEMPLATE, "--columns", "id,starz"), InputInvalid, "no column 'starz'; did you mean 'stars'"),
         ((*TEMPLATE, "--prefix", "i", "--schema", '{"type": "object", "properties": {"d": {}}}'), InputInvalid,
@@ -173,7 +196,8 @@ def test_wrong_columns_are_refused_before_anything_runs(
         ("in.csv", b"", "its first line has the names of the columns"),
         ("in.csv", b"a,a\n1,2\n", "two columns 'a'"),
         ("in.csv", "text,größe\n".encode("latin-1"), "the names of its columns are not UTF-8"),
-        ("in.csv", b'text\nfine\n"never closed\n' + b"x" * 5_000_000, "line .*: field larger than .* not closed"),
+        ("in.csv", b'text\nfine\n"never closed\n' + b"x" * 5_000_000, "a quote that opens in line 3 is not closed"),
+        ("in.csv", b'text\n"two\nlines","\nnever closed\n"" x', "a quote that opens in line 3 is not closed"),
         ("in.jsonl.gz", gzip.compress(b'{"text": "fine"}\n' * 1000, mtime=0)[:-20], "cut short"),
         ("in.jsonl.zst", b"\x28\xb5\x2f\xfd damaged", "in.jsonl.zst: "),
         ("in.jsonl", b'{"text": "\0"}', "zero byte in line 1"),
