@@ -55,13 +55,15 @@ class Fleet:
 
     Workers that fail soon after their start delay the next start, longer each time. Old workers are replaced one
     at a time: the replacement is ready before the old worker drains. Workers that leave their node are replaced all at
-    once, and each stops when a worker elsewhere is ready in its place. The names of workers begin with `prefix`.
+    once, and each stops when a worker elsewhere is ready in its place; one that still takes jobs when its node is kept
+    after all stays. The names of workers begin with `prefix`.
     """
 
     desired: int
     prefix: str = "worker"
     members: dict[str, Member] = field(default_factory=dict)
     num_restarts: int = 0
+    _leaving: Collection[str] = ()
     _num_started: int = 0
     _backoff: Backoff = field(default_factory=Backoff)
 
@@ -71,7 +73,8 @@ class Fleet:
             member.is_old = True
 
     def leave(self, leaving: Mapping[str, bool]) -> None:
-        """Mark workers whose node they leave; those with True stop even if nothing replaces them."""
+        """Mark the workers whose node they leave; those with True stop even if nothing replaces them."""
+        self._leaving = leaving.keys()
         for worker_id, is_urgent in leaving.items():
             if (member := self.members.get(worker_id)) is not None and member.state == "running":
                 member.is_leaving, member.is_urgent = True, is_urgent
@@ -82,6 +85,7 @@ class Fleet:
         `ready` names the workers that take jobs, those first that leave last; others leave before them. At most
         `max_starts` are started, and the replacement of an old one.
         """
+        self._keep(ready)
         places = {worker_id: place for place, worker_id in enumerate(ready)}
         running = sorted(  # the last ones are drained first
             self._running(), key=lambda member: (member.is_old, places.get(member.worker_id, len(places)))
@@ -101,6 +105,12 @@ class Fleet:
     def _running(self) -> list[Member]:
         """The members that stay."""
         return [it for it in self.members.values() if it.state == "running" and not it.is_leaving]
+
+    def _keep(self, ready: Collection[str]) -> None:
+        """Let the workers stay whose node is kept after all; those that the router gives no more jobs still leave."""
+        for member in self.members.values():
+            if member.is_leaving and member.worker_id not in self._leaving and member.worker_id in ready:
+                member.is_leaving = member.is_urgent = False
 
     def _stop_leaving(self, ready: Collection[str]) -> list[Action]:
         leaving = [it for it in self.members.values() if it.state == "running" and it.is_leaving]

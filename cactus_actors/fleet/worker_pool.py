@@ -88,8 +88,15 @@ class WorkerPool:
         return set(self._node_ids.values())
 
     def leave(self, ending: Mapping[str, bool]) -> None:
-        """Replace the workers of the nodes of these ids on others; True if the node is about to end."""
-        self._ending = frozenset(ending)
+        """Replace the workers of the nodes of these ids on others; True if the node is about to end.
+
+        Workers that still wait for a place are launched anew when the nodes change: an actor avoids for ever those
+        nodes that were avoided when it was launched.
+        """
+        if self._ending != ending.keys():
+            self._ending = frozenset(ending)
+            for worker_id in [it for it, handle in self._handles.items() if not handle.actor.is_placed]:
+                self._withdraw(worker_id, "found no place before the drained nodes changed")
         self.fleet.leave({it: ending[node_id] for it, node_id in self._node_ids.items() if node_id in ending})
 
     def _leaves(self, worker_id: str) -> bool:
@@ -133,10 +140,14 @@ class WorkerPool:
             actor.notify(how)
             self._announce(line)
             return
-        actor.terminate()
+        self._withdraw(worker_id, "is not needed any more")
+
+    def _withdraw(self, worker_id: str, why: str) -> None:
+        """Ask no more for a place of a worker that has none."""
+        self._handles.pop(worker_id).actor.terminate()
         self.fleet.on_left(worker_id)
-        del self._handles[worker_id], self.loading[worker_id]
-        self._announce(f"{worker_id} is not needed any more")
+        del self.loading[worker_id]
+        self._announce(f"{worker_id} {why}")
 
     def _start(self, worker_id: str, now: float) -> None:
         try:

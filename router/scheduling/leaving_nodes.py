@@ -46,7 +46,7 @@ class LeavingNodes:
         return sum(self._num_workers(node_id) for node_id in named)
 
     def keep(self, name: str) -> None:
-        """Let nodes have new workers again; those that leave already still do. Raises InvalidRequest."""
+        """Let nodes have new workers again; those that get no more jobs still leave. Raises InvalidRequest."""
         kept = [node_id for node_id, node in self._nodes.items() if name in (node_id, node.node)]
         if not kept:
             nodes = ", ".join(sorted({node.node for node in self._nodes.values()})) or "none"

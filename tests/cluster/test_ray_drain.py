@@ -23,6 +23,8 @@ pytestmark = pytest.mark.chaos
 ANY_PORT = "tcp://127.0.0.1:*"
 LONG = {**OPTIONS, "max_tokens": 500}
 NUM_WORKERS = 3
+ROOM = 5
+"""Workers that have a CPU on the other nodes when one of the first two is drained."""
 NOTICE_S = 300
 
 
@@ -98,18 +100,20 @@ def test_jobs_go_on_elsewhere_when_a_node_is_drained_or_taken(
         assert streamed == undisturbed
         assert all(client.result(job).token_ids == undisturbed for job in jobs)
 
-        client.scale(NUM_WORKERS + 1)
-        status = wait_until(client, lambda status: len(nodes_of(status)) == NUM_WORKERS + 1)
+        client.scale(ROOM + 1)
+        status = wait_until(client, lambda status: len(nodes_of(status)) == ROOM)
         assert drained not in nodes_of(status), "a drained node gets no worker"
         assert "may have workers again" in cactus_drain(running, drained, "--undo")
         assert client.status().leaving_nodes == []
+        status = wait_until(client, lambda status: len(nodes_of(status)) == ROOM + 1)
+        assert drained in nodes_of(status), "the worker that had no place may use the node"
 
         on_taken = [it.worker_id for it in client.status().workers if it.node_id == node.node_id]
         assert on_taken
         jobs = [client.submit(prompt=STORY, **LONG) for _ in range(24)]
         take(ray_address, node.node_id)
         status = wait_until(client, lambda status: not set(on_taken) & set(local_workers(status)))
-        assert len(nodes_of(status)) == NUM_WORKERS + 1
+        assert len(nodes_of(status)) == ROOM + 1
         [leaving] = status.leaving_nodes
         assert leaving.node_id == node.node_id
         assert leaving.ends_in_s is not None

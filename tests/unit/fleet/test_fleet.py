@@ -158,7 +158,15 @@ def test_fewer_workers_need_fewer_replacements_of_those_that_leave() -> None:
     assert fleet.plan(1.0, ["worker-1", "worker-2", "worker-3"]) == [StopWorker("worker-1"), StopWorker("worker-3")]
 
 
-def test_a_worker_that_leaves_is_not_kept_when_its_node_is_drained_no_more() -> None:
+def test_workers_that_still_take_jobs_stay_when_their_node_is_drained_no_more() -> None:
+    fleet = leaving_two_of_three()
+    ready = ["worker-1", "worker-2", "worker-3"]
+    assert fleet.plan(1.0, ready) == [StartWorker("worker-4"), StartWorker("worker-5")]
+    fleet.leave({})
+    assert fleet.plan(2.0, ready) == [DrainWorker("worker-4"), DrainWorker("worker-5")]
+
+
+def test_a_worker_without_more_jobs_is_not_kept_when_its_node_is_drained_no_more() -> None:
     fleet = leaving_two_of_three()
     fleet.plan(1.0)
     fleet.leave({})

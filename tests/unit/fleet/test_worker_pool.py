@@ -217,3 +217,48 @@ def test_workers_of_a_drained_node_stop_when_others_are_ready_elsewhere() -> Non
     fleet.pass_time(1.0)
     assert fleet.pool.fleet.num_restarts == 0
     assert fleet.pool.actors == [new]
+
+
+def test_workers_that_wait_for_a_place_are_launched_anew_when_the_drained_nodes_change() -> None:
+    fleet = Fleet(desired=2)
+    fleet.pass_time(1.0)
+    placed, waits = fleet.started
+    placed.is_ready, placed.node_id, waits.is_placed = True, "a", False
+    fleet.pass_time(2.0)
+
+    fleet.pool.leave({"a": False})
+    assert waits.is_terminated, "it could still be placed on the drained node"
+    fleet.pass_time(2.0)
+    assert [it.worker_id for it in fleet.started] == ["worker-1", "worker-2", "worker-3", "worker-4"]
+    avoiding = fleet.started[2:]
+    for actor in avoiding:
+        actor.is_placed = False
+    fleet.pool.leave({"a": True})
+    fleet.pool.reconcile(fleet.now, ())
+    assert placed.told == ["stop"]
+    assert not any(it.is_terminated for it in avoiding), "the same nodes are avoided"
+
+    fleet.pool.leave({})
+    assert all(it.is_terminated for it in avoiding), "they would avoid the node for ever"
+    fleet.pass_time(2.0)
+    assert [it.worker_id for it in fleet.started[4:]] == ["worker-5", "worker-6"]
+    assert fleet.pool.actors == fleet.started[4:]
+    assert set(fleet.pool.loading) == {"worker-5", "worker-6"}
+    assert fleet.pool.fleet.num_restarts == 0
+
+
+def test_workers_that_still_take_jobs_stay_on_a_node_that_is_drained_no_more() -> None:
+    fleet = Fleet(desired=1)
+    fleet.pass_time(1.0)
+    [only] = fleet.started
+    only.is_ready, only.node_id = True, "a"
+    fleet.pass_time(2.0)
+    fleet.pool.leave({"a": False})
+    fleet.pool.reconcile(fleet.now, ("worker-1",))
+    [_, waits] = fleet.started
+    waits.is_placed = False
+    fleet.pool.leave({})
+    fleet.pool.reconcile(fleet.now, ("worker-1",))
+    assert fleet.pool.actors == [only]
+    assert waits.is_terminated
+    assert only.told == []
