@@ -16,14 +16,28 @@ from cactus_actors.data.row_batch import MAX_BYTES, MAX_ROWS, RowBatch, is_json,
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 
 MAX_COLUMNS = 2000
-_TYPES: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+
+
+class _WideInt(int):
+    """The kind of a column with integers that are no floats."""
+
+
+_TYPES: dict[type, pa.DataType] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    _WideInt: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+}
 _INT64 = range(-(1 << 63), 1 << 63)
+_FLOAT_INTS = range(-(1 << 53), (1 << 53) + 1)
 
 
 class JsonLinesReader:
     """The objects in files; the columns are the names in all of them, which are read once for that.
 
-    A column of one type of text, numbers or booleans has that type, any other has JSON text.
+    A column of one type of text, numbers or booleans has that type, any other has JSON text, as has one of floats and
+    integers that are none.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
@@ -82,8 +96,12 @@ def _common(kind: type | None, value: Any) -> type | None:
     own = type(value)
     if own not in _TYPES or (own is int and value not in _INT64):
         return object
+    if own is int and value not in _FLOAT_INTS:
+        own = _WideInt
     if kind is None or kind is own:
         return own
+    if {kind, own} == {int, _WideInt}:
+        return _WideInt
     return float if {kind, own} == {int, float} else object
 
 

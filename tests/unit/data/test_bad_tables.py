@@ -73,6 +73,15 @@ def test_values_that_json_lines_alone_have_are_no_obstacle(answered: Answered, t
     assert "ZeroDivisionError" in last["error"]
 
 
+@pytest.mark.parametrize("ids", [[1, (1 << 53) + 1, 0.5], [0.5, (1 << 53) + 1, 1]])
+def test_integers_beside_floats_keep_their_digits(cactus: Cactus, tmp_path: Path, ids: list[float]) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"id": value}) + "\n" for value in ids))
+    assert cactus("batch", "in.jsonl", "-o", "out.jsonl", "--prompt-template", "{{ id }}").exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == ids
+    assert [row["answer"].split()[0] for row in rows] == [str(value) for value in ids]
+
+
 @pytest.mark.parametrize("kind", [pa.binary(), pa.binary(4), pa.binary_view(), pa.dictionary(pa.int8(), pa.binary())])
 def test_a_column_of_bytes_is_no_prompt(cactus: Cactus, tmp_path: Path, kind: pa.DataType) -> None:
     feather.write_feather(pa.table({"text": pa.array([b"fine"], pa.binary()).cast(kind)}), tmp_path / "in.arrow")
