@@ -36,10 +36,15 @@ def opened_url(url: str) -> Iterator[BinaryIO]:
 
 
 def url_exists(url: str) -> bool:
-    """Raises OutputRefused if the place cannot be asked, and ConfigurationInvalid."""
+    """Raises OutputRefused if the place cannot be asked or the bucket is missing, and ConfigurationInvalid."""
     with _failing_as(OutputRefused, url):
         system, path = _located(url)
-        return bool(system.exists(path))
+        if system.exists(path):
+            return True
+        bucket = path.partition("/")[0]
+        if url.startswith(("s3://", "gs://")) and not system.exists(bucket):
+            raise OutputRefused(f"{url}: there is no bucket {bucket}")
+        return False
 
 
 def upload(file: Path, url: str) -> None:

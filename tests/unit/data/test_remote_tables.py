@@ -15,6 +15,7 @@ import typer.testing
 
 from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputRefused
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.messages import Submit
 from tests.support.router.scripted_router import ScriptedRouter
 from tests.support.text.documents import page
 from tests.support.text.reviews import REVIEWS, TEMPLATE
@@ -75,12 +76,29 @@ def test_a_table_of_a_bucket_becomes_one_there(cactus: Cactus, lake: s3fs.S3File
         cactus(*arguments)
 
 
+def test_a_missing_bucket_is_refused_before_anything_runs(
+    cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem
+) -> None:
+    with pytest.raises(OutputRefused, match=r"s3://puddle/out\.parquet: there is no bucket puddle"):
+        cactus("batch", "s3://lake/in.csv", "-o", "s3://puddle/out.parquet", *TEMPLATE)
+    assert not router.submitted()
+
+
 def test_a_failed_upload_is_repeated_without_asking(
     cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem, tmp_path: Path
 ) -> None:
     arguments = ("batch", "s3://lake/in/*.parquet", "-o", "s3://later/out.csv.gz", *TEMPLATE)
+
+    def remove_the_bucket(identity: bytes, submit: Submit) -> None:
+        if lake.exists("later"):
+            lake.rmdir("later")
+        on_submit(identity, submit)
+
+    on_submit, router.on_submit = router.on_submit, remove_the_bucket  # type: ignore[method-assign]
+    lake.mkdir("later")
     with pytest.raises(OutputFailed, match="s3://later/out"):
         cactus(*arguments)
+    router.on_submit = on_submit  # type: ignore[method-assign]
     router.received.clear()
     lake.mkdir("later")
     assert cactus(*arguments, "--resume").exit_code == 0
