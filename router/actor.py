@@ -178,6 +178,7 @@ class RouterActor:
         return "stopped"
 
     def _serve(self, poller: zmq.Poller) -> None:
+        self._traffic.handle_requests()  # those that came during the start wake no poll
         while not self._is_stopping:
             ready = self._wait(poller)
             if self._mailbox.fileno() in ready:

@@ -87,6 +87,8 @@ class EdgeProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._generation = 0
         self._published: list[bytes] = []
+        self._early: list[FromEdge] = []
+        """Messages that came while `listening` waited; `receive` returns them."""
         self._num_early_exits = 0
         self._started_at = self._last_message_at = 0.0
         self._silence: FairSeconds | None = None
@@ -120,14 +122,18 @@ class EdgeProcess:
         self._start(time.monotonic())
 
     def listening(self) -> SocketsBound:
-        """Wait until the first process listens; raises ConfigurationInvalid if it cannot."""
+        """Wait until the first process listens; raises ConfigurationInvalid if it cannot.
+
+        Clients may be waiting: their first requests can come with the news, and the next `receive` returns them.
+        """
         until = time.monotonic() + START_LIMIT_S
         poll = select.poll()
         poll.register(self, select.POLLIN)
         try:
             while self._link is not None and (left := until - time.monotonic()) > 0:
                 poll.poll(1000 * left)
-                for message in self._link.receive():
+                self._early += self._link.receive()
+                for message in self._early:
                     if isinstance(message, BindFailed):
                         raise ConfigurationInvalid(message.message)
                     if isinstance(message, SocketsBound):
@@ -169,10 +175,11 @@ class EdgeProcess:
         if self._link is None:
             return []
         try:
-            messages = self._link.receive()
+            messages = [*self._early, *self._link.receive()]
         except (EOFError, msgspec.DecodeError):
             self._lose("ended")
             return []
+        self._early.clear()
         if messages:
             self._last_message_at = self._last_taken_at = time.monotonic()
             self._silence, self._is_stalled = None, False
@@ -264,6 +271,7 @@ class EdgeProcess:
             self._link.close()
         self._process = self._link = None
         self._published.clear()
+        self._early.clear()
 
     def _put_published(self, link: EdgeLink[FromEdge]) -> None:
         if self._published:

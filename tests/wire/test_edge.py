@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import math
 import os
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,20 +20,23 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pytest
+import zmq
 
 from cactus_actors.client import AsyncClient, Timeouts
 from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Replay, Resume, StatusRequest
-from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.wire import encode, router_reply_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, ReportsTaken
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.router.auth.unfinished_messages import MAX_GROWTH_BYTES
-from cactus_actors.router.edge.edge_process import EdgeLimits
+from cactus_actors.router.edge.edge_messages import SocketsBound
+from cactus_actors.router.edge.edge_process import EdgeLimits, EdgeProcess
+from cactus_actors.router.edge.edge_server import MAX_REQUESTS_AHEAD
 from tests.support.processes import process_usage
 from tests.support.processes.process_usage import MIB, MemoryGrowth, resident_bytes
 from tests.support.router.core_harness import job_id
 from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.raw_peer import COMMAND, MORE, RawPeer, frame
-from tests.support.router.running_router import Service, serving
+from tests.support.router.running_router import Peer, Service, serving
 from tests.support.router.scripted_router import until
 from tests.support.router.secured_router import Generation, secured_router, submit
 from tests.support.router.worker_messages import make_delta, make_hello
@@ -216,6 +221,37 @@ def test_a_stopped_edge_is_replaced() -> None:
         os.kill(stopped, signal.SIGSTOP)
         until(lambda: is_another(stopped))
         assert service.status().jobs.accepted == 0
+
+
+def num_bytes_to_receive(edge: EdgeProcess) -> int:
+    return int.from_bytes(fcntl.ioctl(edge.fileno(), termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def test_requests_that_come_before_the_router_knows_that_its_edge_listens_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many as an edge process passes on before one is handled: if they were lost, it would read no more."""
+    jobs = [submit(number, "x" * 100) for number in range(2 * MAX_REQUESTS_AHEAD)]
+    num_bytes = MAX_REQUESTS_AHEAD * len(encode(jobs[0])[1])
+    listening = EdgeProcess.listening
+
+    def listening_late(edge: EdgeProcess) -> SocketsBound:
+        until(lambda: num_bytes_to_receive(edge) >= num_bytes)
+        return listening(edge)
+
+    with zmq.Context() as context:
+        with serving() as before:
+            endpoint = before.endpoints.jobs
+            client = Peer(context, endpoint, router_reply_decoder())
+            client.send(StatusRequest())
+            client.receive()
+        for job in jobs:
+            client.send(job)
+        monkeypatch.setattr(EdgeProcess, "listening", listening_late)
+        with client.socket, serving(jobs_endpoint=endpoint) as service:
+            accepted = {client.receive(Accepted).job_id for _ in jobs}
+            assert service.status().jobs.accepted == len(jobs)
+    assert accepted == {job.job_id for job in jobs}
 
 
 async def test_a_result_that_ended_without_an_edge_is_requested_at_once(service: Service) -> None:
