@@ -6,14 +6,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes.serve_command import CACTUS, sessions_of, wait_for_nothing
+from tests.support.processes.demo_process import demo_process, said, short_directory
+from tests.support.processes.serve_command import sessions_of, wait_for_nothing
 from tests.support.router.scripted_router import until
 
 pytestmark = [
@@ -27,29 +26,14 @@ NOTHING_WITHIN_S = 60.0
 
 @pytest.fixture
 def ray_parent() -> Iterator[Path]:
-    """The parent directory of the directories of Ray's nodes: its sockets need a short path."""
-    with tempfile.TemporaryDirectory(prefix="cactus-", ignore_cleanup_errors=True) as directory:
-        yield Path(directory)
+    with short_directory() as directory:
+        yield directory
 
 
 @pytest.fixture
 def demo(tmp_path: Path, ray_parent: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `cactus demo` as a user with this home directory; its output goes to `said`."""
-    with (tmp_path / "said").open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, *CACTUS, "demo", "--output", str(tmp_path / "results.jsonl")],
-            env={**os.environ, "HOME": str(tmp_path), "RAY_TMPDIR": str(ray_parent), "COLUMNS": "200"},
-            stdout=said,
-            stderr=said,
-            start_new_session=True,
-        )
-    yield process
-    process.kill()
-    process.wait()
-
-
-def said(directory: Path) -> str:
-    return (directory / "said").read_text()
+    with demo_process(tmp_path, ray_parent, "--output", str(tmp_path / "results.jsonl")) as process:
+        yield process
 
 
 def test_both_parts_have_the_same_tokens_although_a_node_is_killed(

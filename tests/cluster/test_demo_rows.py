@@ -6,15 +6,14 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.dataset
 import pytest
 
-from tests.support.processes.serve_command import CACTUS, sessions_of, wait_for_nothing
+from tests.support.processes.demo_process import demo_process, said, short_directory
+from tests.support.processes.serve_command import sessions_of, wait_for_nothing
 from tests.support.router.scripted_router import until
 
 pytestmark = [
@@ -30,33 +29,18 @@ NOTHING_WITHIN_S = 60.0
 
 @pytest.fixture
 def ray_parent() -> Iterator[Path]:
-    """The parent directory of Ray's directory: its sockets need a short path."""
-    with tempfile.TemporaryDirectory(prefix="cactus-", ignore_cleanup_errors=True) as directory:
-        yield Path(directory)
+    with short_directory() as directory:
+        yield directory
 
 
 @pytest.fixture
 def demo(tmp_path: Path, ray_parent: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with (tmp_path / "said").open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, *CACTUS, "demo", "--rows", str(NUM_ROWS)],
-            cwd=tmp_path,
-            env={**os.environ, "HOME": str(tmp_path), "RAY_TMPDIR": str(ray_parent), "COLUMNS": "200"},
-            stdout=said,
-            stderr=said,
-            start_new_session=True,
-        )
-    yield process
-    process.kill()
-    process.wait()
+    with demo_process(tmp_path, ray_parent, "--rows", str(NUM_ROWS)) as process:
+        yield process
 
 
 def total_in(question: str) -> int:
     return sum(map(int, re.findall("[0-9]+", question)))
-
-
-def said(directory: Path) -> str:
-    return (directory / "said").read_text()
 
 
 def test_each_row_is_answered_once_on_nodes_that_come_and_one_that_is_killed(
