@@ -227,7 +227,7 @@ class RouterActor:
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
         """Record, in the journal's thread, that these jobs could not be written."""
-        self._mailbox.post(lambda: self._perform(self.core.on_journal_failed(job_ids, reason)))
+        self._mailbox.post(lambda: self._perform(self.core.on_journal_failed(job_ids, reason, time.monotonic())))
 
     def _on_results_written(self, job_ids: Sequence[str]) -> None:
         self._mailbox.post(lambda: self.core.on_results_written(job_ids))

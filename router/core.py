@@ -154,14 +154,16 @@ class RouterCore:
     def on_journaled(self, job_ids: Sequence[str], now: float) -> list[Effect]:
         """Accept these jobs, or go on with their streams at another model: the journal holds that."""
         self.state.storage_error = ""
-        self._admission.on_journaled(job_ids, now)
+        for job, ending in self._admission.on_journaled(job_ids, now):
+            self._escalations.on_local_end(job, ending, now)
         self._pump(now)
         return self._outbox.drain()
 
-    def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
+    def on_journal_failed(self, job_ids: Sequence[str], reason: str, now: float) -> list[Effect]:
         """Refuse these jobs: the journal could not write them, or the ends of others."""
         self.state.storage_error = reason
         self._admission.on_journal_failed(job_ids, reason)
+        self._pump(now)
         return self._outbox.drain()
 
     def on_bad_frames(self, identity: bytes, error: CactusError, encoding: Encoding, ids: MessageIds) -> list[Effect]:

@@ -33,6 +33,7 @@ from cactus_actors.router.state.ended_jobs import EndedJob
 from cactus_actors.router.state.job import Job, attach, share_owner
 from cactus_actors.router.state.job_report import report_of_unprepared
 from cactus_actors.router.state.journal_records import AcceptedRecord
+from cactus_actors.router.state.local_run import JobEnding
 from cactus_actors.router.state.prepared_request import PreparedRequest, PreparedTier
 from cactus_actors.router.state.queue_load import load_of_request
 from cactus_actors.router.state.reservation import Reservation
@@ -44,7 +45,10 @@ class Admission:
     """Turns Submit messages into queued jobs: preparation, then the journal, then the queue.
 
     A request holds a reservation in the queue from its arrival on; it is replaced by that of the prepared
-    request while the journal writes the job, and released when the job joins the queue or is refused.
+    request while the journal writes the job, and released when the job is on disk or is refused.
+
+    A job for which a worker has a slot runs ahead: it joins the queue while the journal writes it. Until it is on disk
+    nobody hears of it, of its tokens or of its end. One that may be handed off does not: others would hear of it.
     """
 
     def __init__(
@@ -158,7 +162,7 @@ class Admission:
             if outcome.task == "cloud_question":
                 self._show_question(pending, outcome)
             else:
-                self._accept(pending, outcome, now)
+                self._take_prepared(pending, outcome, now)
         except CactusError as error:
             if pending.record is None:
                 self._refuse(pending, error)
@@ -172,30 +176,36 @@ class Admission:
             self._reject_all(pending.requesters, error, pending.job_id)
         self._state.pending.clear()
 
-    def on_journaled(self, job_ids: Sequence[str], now: float) -> None:
-        """Accept these jobs, which are on disk; or show the stream of one whose tier is."""
+    def on_journaled(self, job_ids: Sequence[str], now: float) -> list[tuple[Job, JobEnding]]:
+        """Accept these jobs, which are on disk, or whose tier is, and show their streams; returns runs to be ended."""
+        ended = []
         for job_id in job_ids:
             self._journal_writer.on_written(job_id)
             job = self._release_reservation(job_id)
-            if job is not None and not job.is_admitted:
-                self._admit(job)
-            elif job is not None and job.publication.num_unwritten_tiers:
-                job.publication.num_unwritten_tiers -= 1
-                self._streams.advance(job, now)
+            if job is None or not job.publication.num_unwritten:
+                continue
+            job.publication.num_unwritten -= 1
+            if not job.is_accepted:
+                self._accept(job)
+                if job.local.ending is not None:
+                    ended.append((job, job.local.ending))
+            self._streams.advance(job, now)
+        return ended
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
         """Refuse these jobs, which could not be written to disk."""
         error = StorageFailure(f"the journal cannot be written: {reason}", retry_after=5.0)
         for job_id in job_ids:
             job = self._release_reservation(job_id)
-            if job is not None and not job.is_admitted:
+            if job is not None and not job.is_accepted:
+                self._state.fleets.of(job).dispatcher.release_local(job)
                 self._state.jobs.retract(job)
                 self._journal_writer.on_refused(job_id)
                 self._state.outbox.disown(job_id, job.tenant)
                 self._state.counters.rejected[error.type] += 1
                 self._reject_all(job.attached, error, job_id)
 
-    def _accept(self, pending: PendingSubmit, prepared: PreparedRequest, now: float) -> None:
+    def _take_prepared(self, pending: PendingSubmit, prepared: PreparedRequest, now: float) -> None:
         state = self._state
         self_contained, prepared = prepared.self_contained, msgspec.structs.replace(prepared, self_contained=None)
         job = self._factory.job(pending, prepared)
@@ -216,8 +226,12 @@ class Admission:
             dispatcher.queue.reserve(job.job_id, reservation)
             content = self_contained.content if self_contained else pending.content
             self._journal_writer.accepted(job, content, pictures)
+            may_run_ahead = not job.is_gated and not job.submission.is_cascade
+            if may_run_ahead and len(dispatcher.workers.slots):
+                state.jobs.ahead.add(job.job_id)
+                self._admit(job)
         else:
-            self._admit(job)
+            self._accept(job)
 
     def _at_first_tier(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
         """The request at the first model of its cascade that it fits, and that is not switched off, if there is one.
@@ -251,8 +265,15 @@ class Admission:
 
     def _admit(self, job: Job) -> None:
         job.is_admitted = True
-        self._state.jobs.count("accepted")
         self._state.fleets.of(job).dispatcher.queue.add(job)
+
+    def _accept(self, job: Job) -> None:
+        """Tell the clients of a job that it is accepted, and admit it, unless that was done."""
+        job.is_accepted = True
+        self._state.jobs.ahead.discard(job.job_id)
+        self._state.jobs.count("accepted")
+        if not job.is_admitted:
+            self._admit(job)
         for identity, encoding in job.attached.items():
             self._state.outbox.reply(identity, job.accepted, encoding)
 
@@ -314,7 +335,7 @@ class Admission:
             outbox.reply(identity, stored.ended.finished, encoding)
         else:
             attach(known.attached, identity, encoding)
-            if known.is_admitted:
+            if known.is_accepted:
                 outbox.reply(identity, known.accepted, encoding)
 
     def _reject_all(self, clients: dict[bytes, Encoding], error: CactusError, job_id: str) -> None:

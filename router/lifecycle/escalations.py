@@ -83,9 +83,9 @@ class Escalations:
                 return
 
     def on_local_end(self, job: Job, ending: JobEnding, now: float) -> None:
-        """End a job whose local run has ended, if no other model is to answer it."""
+        """End a job whose local run has ended, if no other model is to answer it, once it is accepted."""
         job.local.ending = ending
-        if job.awaits_cloud:
+        if job.awaits_cloud or not job.is_accepted:
             return
         if job.cloud is not None and job.cloud.broke is not None:
             self._finisher.finish(job, JobEnding("error", error=job.cloud.broke), now)

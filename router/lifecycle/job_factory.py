@@ -99,7 +99,7 @@ class JobFactory:
             local_answer(fleet, prepared),
             {},
         )
-        asked.audit, asked.is_admitted = audit, True
+        asked.audit, asked.is_admitted, asked.is_accepted = audit, True, True
         return asked
 
     def _tiers(self, pending: PendingSubmit, prepared: PreparedRequest) -> tuple[PreparedRequest, list[PreparedTier]]:

@@ -6,6 +6,7 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Finished
 from cactus_actors.router.effects import ReportJob
 from cactus_actors.router.lifecycle.audit_sampler import AuditSampler
+from cactus_actors.router.lifecycle.job_factory import local_answer
 from cactus_actors.router.lifecycle.job_result import ended_state, make_result
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
@@ -47,7 +48,9 @@ class JobFinisher:
         fleet.dispatcher.release_local(job)
         fleet.on_job_left()
         self._fleets.cloud.release_cloud(job)
-        job.publication.is_released, job.publication.num_unwritten_tiers = True, 0
+        if not job.is_accepted:  # it ran ahead of the journal, and nothing of it may be shown
+            job.local = local_answer(fleet, job.prepared, is_cascade=job.submission.is_cascade)
+        job.publication.is_released, job.publication.num_unwritten = True, 0
         self._streams.advance(job, now)
         worker = self._fleets.by_id(job.attempts.worker)
         result = make_result(

@@ -59,16 +59,17 @@ class JournalWriter:
             tier=_tier_of(job) if submission.is_cascade else None,
         )
         unwritten = self._pictures.unwritten(job.job_id, pictures)
+        job.publication.num_unwritten += 1
         self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry, unwritten)))
 
     def moved(self, job: Job) -> None:
         """Write the tier of a job that has changed its model, before its stream goes on."""
         if self._unix_offset is not None:
-            job.publication.num_unwritten_tiers += 1
+            job.publication.num_unwritten += 1
             self._outbox.add(WriteJournal(WriteTier(job.job_id, _tier_of(job))))
 
     def on_written(self, job_id: str) -> None:
-        """Record that a job is on disk."""
+        """Record that a job is on disk, or its tier."""
         self._pictures.on_written(job_id)
 
     def on_refused(self, job_id: str) -> None:

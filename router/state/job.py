@@ -27,7 +27,8 @@ class Publication(msgspec.Struct, eq=False, gc=False):
 
     From then on it only grows. `num_items` items were published, or passed over without a subscriber.
     `has_progress_scheduled` says that subscribers are sent the length of the stream while it is quiet. With
-    `num_unwritten_tiers` the journal does not know yet which model the stream comes from.
+    `num_unwritten` entries of the journal on their way to the disk, that does not know the job, or which model the
+    stream comes from.
     """
 
     encoding: Encoding
@@ -36,12 +37,12 @@ class Publication(msgspec.Struct, eq=False, gc=False):
     num_items: int = 0
     last_at: float = 0.0
     has_progress_scheduled: bool = False
-    num_unwritten_tiers: int = 0
+    num_unwritten: int = 0
 
     @property
     def is_open(self) -> bool:
         """True if items may be shown now."""
-        return self.is_released and not self.num_unwritten_tiers
+        return self.is_released and not self.num_unwritten
 
     def restart(self, *, is_released: bool) -> None:
         """Publish from the first item on: the stream has another source now, and no client has seen a part of it."""
@@ -54,12 +55,12 @@ class Job(SubmittedRequest):
     """The record of a job that has not ended.
 
     The clients in `attached` are sent its end. `arrival_index` counts jobs; `virtual_start` is its user's turn in
-    the queue. A job that is not `is_admitted` waits for the journal: its clients know nothing of it, and it is
-    in no queue. An `is_gated` job may be handed off if its confidence is below its `threshold`, which was tightened
-    `threshold_step` times. The `prompt_probe` judges the prompt of a job that has a gate there. `tiers` are the models
-    of a cascade that are to come, `passed` those that were not sure or failed, `left` the answers of those that were
-    not sure; the present one has it since `tier_began_at`. The answer to a job with an `audit` completes that, and
-    nothing else becomes of it.
+    the queue. A job that is not `is_accepted` waits for the journal: its clients know nothing of it, and it is in no
+    queue, unless it `is_admitted`: then it runs ahead of the journal. An `is_gated` job may be handed off if its
+    confidence is below its `threshold`, which was tightened `threshold_step` times. The `prompt_probe` judges the
+    prompt of a job that has a gate there. `tiers` are the models of a cascade that are to come, `passed` those that
+    were not sure or failed, `left` the answers of those that were not sure; the present one has it since
+    `tier_began_at`. The answer to a job with an `audit` completes that, and nothing else becomes of it.
     """
 
     prepared: PreparedRequest
@@ -73,6 +74,7 @@ class Job(SubmittedRequest):
     cloud: CloudAttempt | None = field(default=None, init=False)
     virtual_start: float = field(default=0.0, init=False)
     is_admitted: bool = field(default=False, init=False)
+    is_accepted: bool = field(default=False, init=False)
     is_gated: bool = field(init=False)
     threshold: float = field(init=False)
     threshold_step: int = field(default=0, init=False)

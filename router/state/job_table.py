@@ -23,6 +23,8 @@ class JobTable:
     def __init__(self, retention_s: float, keyed_retention_s: float, max_ended_jobs: int = MAX_ENDED_JOBS) -> None:
         self.live: dict[str, Job] = {}
         self.ended = EndedJobs(retention_s, keyed_retention_s, max_ended_jobs)
+        self.ahead: set[str] = set()
+        """Live jobs that were admitted, and are not accepted yet."""
         self._deadlines: list[tuple[float, str]] = []
         self._totals = JobCounts()
 
@@ -48,6 +50,7 @@ class JobTable:
     def retract(self, job: Job) -> None:
         """Remove a job that no client was told about: it was refused."""
         del self.live[job.job_id]
+        self.ahead.discard(job.job_id)
         self.count("rejected")
 
     def drop(self, job: Job, state: JobState) -> None:
@@ -57,7 +60,8 @@ class JobTable:
 
     def end(self, job: Job, ended: EndedJob, handoff: HandoffStatus) -> None:
         del self.live[job.job_id]
-        if not job.is_admitted:
+        self.ahead.discard(job.job_id)
+        if not job.is_accepted:
             self.count("accepted")
         self.ended.add(job.job_id, ended)
         self.count(ended.state)
@@ -71,7 +75,7 @@ class JobTable:
     def counts(self, num_waiting: int) -> JobCounts:
         """All counts; `num_waiting` of the live jobs wait, the others run."""
         totals = self._totals
-        num_live = totals.accepted - totals.finished - totals.failed - totals.cancelled
+        num_live = len(self.ahead) + totals.accepted - totals.finished - totals.failed - totals.cancelled
         return msgspec.structs.replace(totals, queued=num_waiting, running=num_live - num_waiting)
 
     def overdue(self, now: float) -> list[Job]:

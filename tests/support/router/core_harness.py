@@ -216,7 +216,7 @@ class RouterHarness:
 
     def fail_to_write(self, reason: str) -> None:
         assert self.disk is not None
-        self._take(self.core.on_journal_failed(self.disk.refuse(), reason))
+        self._take(self.core.on_journal_failed(self.disk.refuse(), reason, self.now))
 
     def stop(self, *, leaves_jobs: bool = False) -> None:
         self._take(self.core.on_stop(self.now, leaves_jobs=leaves_jobs))

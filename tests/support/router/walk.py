@@ -127,7 +127,7 @@ def _check_backlog(core: RouterCore, fleet: ModelFleet) -> None:
     reserved = dispatcher.queue._reserved
     pending = [submit for submit in state.pending.values() if state.fleets.of(submit) is fleet]
     jobs = [job for job in state.jobs.live.values() if state.fleets.of(job) is fleet]
-    unwritten = [job.job_id for job in jobs if not job.is_admitted]
+    unwritten = [job.job_id for job in jobs if not job.is_accepted]
     assert {submit.job_id: submit.reservation for submit in pending}.items() <= reserved.items()
     assert set(unwritten) <= reserved.keys()
     waiting = [*(job.reservation for job in dispatcher.queue), *reserved.values()]
@@ -161,6 +161,7 @@ def _check_jobs(core: RouterCore, fleet: ModelFleet) -> None:
     assert all(job in dispatcher.queue or job in dispatcher.quarantine for job in waiting)
     counts = core.state.jobs.counts(core.num_queued)
     assert counts.queued + counts.running == sum(job.is_admitted for job in live.values())
+    assert core.state.jobs.ahead == {job_id for job_id, job in live.items() if job.is_admitted and not job.is_accepted}
     followed = {job_id for _, job_id in core._streams._progress_times}
     for job_id, job in live.items():
         assert job_id in followed or not job.publication.has_progress_scheduled

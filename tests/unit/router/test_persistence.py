@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cactus_actors.protocol.errors import ContextExceeded
-from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, Pending, Rejected, Submit
+from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, Pending, Rejected, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish
+from cactus_actors.router.state.journal_records import WriteAccepted
 from tests.support.router.core_harness import CLIENT, RouterHarness, job_id
 from tests.support.router.memory_journal import Disk
 from tests.support.router.walk import walk
@@ -22,16 +23,124 @@ def submit(number: int, prompt: str = "hello", **options: object) -> Submit:
     return Submit(job_id=job_id(number), prompt=prompt, options=Options(**options))  # type: ignore[arg-type]
 
 
-def test_a_job_is_accepted_and_dispatched_after_its_sync(disk: Disk) -> None:
+def test_a_job_is_accepted_after_its_sync_and_dispatched_when_there_is_a_slot(disk: Disk) -> None:
     router = RouterHarness(disk=disk)
-    router.connect()
     assert router.client(submit(1)) == []
-    assert not router.is_running(1)
+    router.connect()
+    assert not router.is_running(1), "it had no slot to run ahead in"
     router.write_to_disk()
     [(receiver, accepted)] = router.replies
     assert receiver == CLIENT
     assert isinstance(accepted, Accepted)
     assert accepted.durable
+    assert router.is_running(1)
+
+
+def test_a_job_runs_while_its_sync_does_and_is_told_after_it(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.connect()
+    router.subscribe(1)
+    router.client(submit(1))
+    assert router.is_running(1)
+    router.generate(1, "ab")
+    [replay] = router.client(Resume(job_id=job_id(1), credit=9), b"another")
+    assert (replay.length, replay.deltas) == (0, [])
+    [pending] = router.client(Fetch(job_id=job_id(1), wait=False), b"another")
+    assert pending.length == 0
+    assert router.deltas(1) == [] == router.client(submit(1))
+    router.write_to_disk()
+    assert [type(reply) for receiver, reply in router.replies if receiver == CLIENT] == [Accepted]
+    assert router.streamed_text(1) == "ab"
+    router.generate(1, "c", finish=Finish("stop"))
+    assert router.streamed_text(1) == router.result(1).text == "abc"
+    walk(router.core, router.now)
+
+
+def test_a_job_that_ends_before_its_sync_is_told_after_it(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.connect()
+    router.client(submit(1))
+    router.generate(1, "abc", finish=Finish("stop"))
+    walk(router.core, router.now)
+    assert (router.replies, router.reports) == ([], [])
+    assert [type(entry) for entry in disk.waiting] == [WriteAccepted]
+    router.write_to_disk()
+    assert [type(reply) for _, reply in router.replies] == [Accepted, Finished]
+    assert router.result(1).text == "abc"
+    router.write_to_disk()
+    assert disk.ended[job_id(1)].finished == router.finished(1)[0]
+
+
+def test_a_router_that_dies_before_the_sync_of_a_running_job_has_promised_nothing(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.connect()
+    first.client(submit(1, seed=5))
+    first.generate(1, "abc", finish=Finish("stop"))
+    second = RouterHarness(disk=disk)
+    assert first.replies == []
+    assert second.core.num_unfinished == 0
+    second.connect()
+    second.client(submit(1, seed=5))  # the client, who heard nothing, asks again
+    second.generate(1, "abc", finish=Finish("stop"))
+    second.write_to_disk()
+    assert second.result(1).text == "abc"
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_job_that_runs_but_cannot_be_written_ends_nowhere(disk: Disk, has_ended: bool) -> None:
+    router = RouterHarness(disk=disk)
+    worker = router.connect(num_slots=1)
+    router.subscribe(1)
+    router.client(submit(1))
+    router.generate(1, "abc", finish=Finish("stop") if has_ended else None)
+    router.fail_to_write("disk full")
+    [(_, rejected)] = router.replies
+    assert isinstance(rejected, Rejected)
+    assert (router.deltas(1), router.reports, disk.waiting) == ([], [], [])
+    assert len(worker.aborted) == (0 if has_ended else 1)
+    counts = router.core.status(router.now).jobs
+    assert (counts.accepted, counts.queued, counts.running, counts.rejected) == (0, 0, 0, 1)
+    walk(router.core, router.now)
+    router.report(worker)
+    router.client(submit(2))
+    assert router.is_running(2), "its slot is free"
+
+
+def test_a_running_job_that_is_cancelled_before_its_sync_ends_without_a_token(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    worker = router.connect()
+    router.subscribe(1)
+    router.client(submit(1))
+    router.generate(1, "ab")
+    [finished, _] = router.client(Cancel(job_id=job_id(1)))
+    assert (finished.length, finished.result.text, finished.result.token_ids) == (0, "", [])
+    assert router.deltas(1) == []
+    assert len(worker.aborted) == 1
+    router.write_to_disk()
+    assert router.finished(1) == [finished]
+    walk(router.core, router.now)
+
+
+def test_a_job_that_lost_its_worker_before_its_sync_waits_in_the_queue(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    worker = router.connect()
+    router.client(submit(1))
+    router.generate(1, "ab")
+    router.lose(worker)
+    walk(router.core, router.now)
+    router.connect("w2")
+    assert router.running(1)[1].emitted_ids == [*router.core.state.jobs.live[job_id(1)].local.log.token_ids]
+    router.write_to_disk()
+    router.generate(1, "c", finish=Finish("stop"))
+    assert router.result(1).text == "abc"
+
+
+def test_a_job_that_may_be_handed_off_waits_for_its_sync(disk: Disk) -> None:
+    router = RouterHarness(disk=disk, has_cloud=True)
+    router.connect()
+    router.client(submit(1, cloud_handoff_threshold=0.5))
+    assert not router.is_running(1)
+    router.write_to_disk()
     assert router.is_running(1)
 
 
