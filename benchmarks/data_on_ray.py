@@ -1,8 +1,8 @@
 """Tables in parts by actors with engines: `python -m benchmarks.data_on_ray --help`.
 
 `rate` and `prefix` run one actor of the pipeline in this process, and compare processor time; `short` runs `cactus
-batch --ray` on a cluster of four nodes on this machine; `kills` also kills an actor every few seconds, and once a node
-and the command. Both count each row.
+batch --ray` on a cluster of four nodes on this machine; `kills` also kills an actor every few seconds, and after some
+of them a node, in whose place comes another, and the command, which is run again. Both count each row.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ BLOCK_SIZE = 16
 NODES = 4
 NUM_FILES = 8
 SHORT_TOKENS = 4
-KILL_EVERY_S = 20.0
+MAX_PART_ROWS = 1000
+CYCLE = 12  # kills; one of them takes a node along, one the command
 WORDS = ("river", "stone", "cloud", "garden", "window", "market", "winter", "letter", "bridge", "forest", "candle")
 
 
@@ -182,7 +183,7 @@ def short_rows(numbers: Iterable[int]) -> list[str]:
     return [f"{number} + 1 =" for number in numbers]
 
 
-def short(num_rows: int, folder: Path, *, is_killed: bool) -> None:
+def short(num_rows: int, folder: Path, kill_every_s: float | None = None) -> None:
     """Short rows over NODES nodes; prints the rate, and fails unless each row is there once."""
     token = folder / "token"
     token.touch(mode=0o600)
@@ -200,16 +201,18 @@ def short(num_rows: int, folder: Path, *, is_killed: bool) -> None:
         nodes = [cluster.add_node(num_cpus=1) for _ in range(NODES - 1)]
         command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", f"{folder}/in-*.parquet"]
         command += ["-o", f"{folder}/out/", "--ray", cluster.address, "--engine", MODEL]
-        command += ["--max-tokens", str(SHORT_TOKENS), "--part-rows", str(max(50, num_rows // 200)), "--resume"]
+        part_rows = min(MAX_PART_ROWS, max(50, num_rows // 200))
+        command += ["--max-tokens", str(SHORT_TOKENS), "--part-rows", str(part_rows), "--resume"]
         began, num_runs, num_killed = time.monotonic(), 0, 0
         while True:
             num_runs += 1
             with subprocess.Popen(command) as running:
-                while is_killed and running.poll() is None:
-                    time.sleep(KILL_EVERY_S)
-                    if num_killed == 3 and nodes:
-                        cluster.remove_node(nodes.pop(), allow_graceful=False)
-                    if num_killed == 6:
+                while kill_every_s and running.poll() is None:
+                    time.sleep(kill_every_s)
+                    if num_killed % CYCLE == 3:
+                        cluster.remove_node(nodes.pop(0), allow_graceful=False)
+                        nodes.append(cluster.add_node(num_cpus=1))
+                    if num_killed % CYCLE == 6:
                         running.kill()
                     for pid in [*actors(token)][:1]:
                         os.kill(pid, signal.SIGKILL)
@@ -244,6 +247,7 @@ def main() -> None:
     parser.add_argument("what", choices=("rate", "prefix", "short", "kills"))
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=9, help="of `rate`")
+    parser.add_argument("--kill-every", type=float, default=20.0, metavar="SECONDS", help="of `kills`")
     parser.add_argument("--words", type=int, default=600, help="words of a long row, or of the shared beginning")
     given: Any = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cactus-data-", ignore_cleanup_errors=True) as name:
@@ -252,8 +256,10 @@ def main() -> None:
                 rate(given.rows, given.words, given.rounds, Path(name))
             case "prefix":
                 prefix(given.rows, given.words, Path(name))
-            case "short" | "kills":
-                short(given.rows, Path(name), is_killed=given.what == "kills")
+            case "short":
+                short(given.rows, Path(name))
+            case "kills":
+                short(given.rows, Path(name), given.kill_every)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 python -m benchmarks.peers --shape A --format Q8_0 --llama-python ../llama-venv/bin/python --json peers.json
 
-llama.cpp is reached through llama-cpp-python, OpenVINO GenAI (with --openvino-model) through its Python
-package; each may live in an environment of its own. All engines hold their model in memory the whole time and
+llama.cpp is reached through llama-cpp-python, OpenVINO GenAI (with --openvino-model) and vLLM (with --vllm-python)
+through their Python packages; each may live in an environment of its own. vLLM has the same shape with weights of 8
+bits and activations of 8 bits (random_w8a8.py). All engines hold their model in memory the whole time and
 take turns, one measuring while the others sleep. A figure is the median of the rounds.
 """
 
@@ -27,12 +28,19 @@ from rich.table import Table
 from benchmarks.memory_bandwidth import read_bandwidth
 from benchmarks.quiet import Quiet
 from benchmarks.random_gguf import FORMATS, SHAPES, random_gguf, weight_bytes
+from benchmarks.random_w8a8 import random_w8a8
 from benchmarks.side import Side, SideFailed
 
 FOLDER = Path(__file__).parent
 WIDTH = 130
 REST_S = 0.3  # threads of the engine that measured last go to sleep
 WEIGHTS_OF_FORMAT = {"Q8_0": "int8", "Q4_0": "int4"}
+VLLM_ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "2",  # GiB
+    "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+}
 LLAMA_CPP_MISSING = """\
 {python} cannot import llama_cpp. In an environment of its own:
   python -m venv llama-venv
@@ -162,6 +170,9 @@ def sides_of(arguments: argparse.Namespace, model: Path, weights: str) -> list[t
         script = str(FOLDER / "openvino_side.py")
         command = [arguments.openvino_python, script, str(arguments.openvino_model), threads]
         sides.append(("OpenVINO", command, {}))
+    if arguments.vllm_python is not None:
+        command = [arguments.vllm_python, str(FOLDER / "vllm_side.py"), str(random_w8a8(arguments.shape))]
+        sides.append(("vLLM", command, VLLM_ENVIRONMENT | {"OMP_NUM_THREADS": threads}))
     return sides
 
 
@@ -228,6 +239,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--llama-python", default=sys.executable, help="a Python with llama_cpp")
     parser.add_argument("--openvino-python", default=sys.executable, help="a Python with openvino_genai")
     parser.add_argument("--openvino-model", type=Path, help="the same model, exported for OpenVINO")
+    parser.add_argument("--vllm-python", help="a Python with vllm")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     return parser.parse_args()
 
