@@ -13,7 +13,7 @@ import msgspec
 
 from cactus_actors.batch.batch_errors import InputChanged, OptionsChanged, OutputFailed, OutputRefused, naming_file
 from cactus_actors.batch.locked_file import open_locked, write_at
-from cactus_actors.batch.option_changes import changes_in_words
+from cactus_actors.batch.option_changes import changes_in_words, with_max_tokens_of
 from cactus_actors.batch.paths import BatchPaths, sync_directory
 
 JOURNAL_VERSION = 3
@@ -42,6 +42,10 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
         """CRC-32 of all fields but `checksum`."""
         return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(self, checksum=0)))
 
+    def retried_as(self, now: BatchRun) -> BatchRun:
+        """This run, whose failed lines are run again with the `max_tokens` of `now`: it may have cut them off."""
+        return msgspec.structs.replace(self, parameters=with_max_tokens_of(now.parameters, self.parameters))
+
     def check_same(self, now: BatchRun, paths: BatchPaths) -> None:
         """Raise InputChanged unless `now` has the same input and model, OptionsChanged for other options."""
         if "rows" in now.parameters:  # its lines depend on the options, too
@@ -66,6 +70,10 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
                 f"{paths.output}: options_changed: the run here began with other options: "
                 f"{'; '.join(changes)}. Give the options that it began with, or start again with --overwrite"
             )
+
+
+def _is_of(run_id: str, line: bytes) -> bool:
+    return b'"run_id":' + msgspec.json.encode(run_id) in line
 
 
 def _input_in_words(run: BatchRun) -> str:
@@ -99,7 +107,7 @@ class BatchJournal:
             if version == JOURNAL_VERSION:
                 run = msgspec.json.decode(begun, type=BatchRun)
                 if run.checksum == run.sum:
-                    self.round = lines.count(begun) - 1
+                    self.round = sum(_is_of(run.run_id, line) for line in lines) - 1
                     return run, is_complete
                 what = "is damaged"
             else:

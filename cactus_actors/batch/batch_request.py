@@ -41,6 +41,9 @@ class BatchLimits:
 
 DEFAULT_LIMITS = BatchLimits()
 
+Misfit = Callable[[str, str | None], str | None]
+"""Why the text of an answer, which ended for that `finish_reason`, is none that is wanted; None if it is."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest:
@@ -49,7 +52,8 @@ class BatchRequest:
     The `source` is a prompt file or other lines. `options` fill in missing options of lines; `form` None is detected;
     `raw` bypasses the chat template for plain lines; `system` precedes conversations without a system message. `resume`
     continues a run, `retry_failed` runs its failed lines again. Before a `second_pass` no line is handed off, and a
-    finished run is left as it is; it is by the cloud, or by `second_pass_model`, a model of the service. Without
+    finished run is left as it is; it is by the cloud, or by `second_pass_model`, a model of the service. A line with a
+    `misfit` fails, and its line of the error file has the answer; that of a second pass is not taken. Without
     `one_model` a resumed run may use another model. `account` is that of its jobs. Runs of one
     `run_id`, by default a random one, have the same jobs, seeds and tokens. Relative paths of pictures are below
     the directory `pictures` of this machine; without it the service reads them.
@@ -67,6 +71,7 @@ class BatchRequest:
     overwrite: bool = False
     second_pass: bool = False
     second_pass_model: str | None = None
+    misfit: Misfit | None = None
     one_model: bool = True
     account: str = ""
     run_id: str | None = None

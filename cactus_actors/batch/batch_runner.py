@@ -64,8 +64,10 @@ async def run_batch(
             publish(paths)
         is_unfinished = begun is not None and not is_complete
         retries = request.retry_failed and not request.overwrite
-        if retries and begun is None:
-            raise OutputRefused(f"{paths.journal}: there is no run to retry")
+        if retries:
+            if begun is None:
+                raise OutputRefused(f"{paths.journal}: there is no run to retry")
+            begun = begun.retried_as(wanted) if is_complete else begun
         if retries and is_complete and paths.errors.exists():
             is_unfinished = True
         if paths.output.exists() and not is_unfinished and not request.overwrite:

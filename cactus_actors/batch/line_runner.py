@@ -15,7 +15,7 @@ from cactus_actors.batch.left_lines import left_to_second_pass, may_be_left, wit
 from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.line_jobs import SERVICE_FAILURES, JobIdOf, LineJobs, in_background
 from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
-from cactus_actors.batch.result_lines import render_error, render_result
+from cactus_actors.batch.result_lines import render_error, render_misfit, render_result
 from cactus_actors.batch.system_fingerprints import SystemFingerprints
 from cactus_actors.protocol.errors import CactusError, NotSupported
 from cactus_actors.protocol.results import Result
@@ -48,6 +48,7 @@ class LineRunner:
         self._jobs = LineJobs(client, request.limits, request.account, round_)
         self._plain_is_chat = not request.raw
         self._leaves_handoffs = request.second_pass
+        self._misfit = request.misfit
         self._options = in_background(request.options)
         self._fingerprints = SystemFingerprints(client)
 
@@ -75,6 +76,9 @@ class LineRunner:
             with errors_name_fields_as_given(request.field_names):
                 leaves_handoffs = self._leaves_handoffs and line.has_second_pass
                 results = await self._results(request, job_id_of, leaves_handoffs=leaves_handoffs)
+            if self._misfit is not None and (why := self._misfit(results[0].text, results[0].finish_reason)):
+                rendered = render_misfit(line, request, results, self._run.created, why)
+                return LineOutcome(rendered, results, succeeded=False)
             fingerprint = await self._fingerprints.of(results[0].model)
             rendered = render_result(line, request, results, self._run.created, fingerprint)
             return LineOutcome(rendered, results, succeeded=True)

@@ -18,6 +18,11 @@ def changes_in_words(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     return [f"{_shown_name(name)} {_change(first.get(name), second.get(name))}" for name in names]
 
 
+def with_max_tokens_of(others: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a run with the `max_tokens` of another one."""
+    return {**parameters, "options": {**parameters["options"], "max_tokens": others["options"].get("max_tokens")}}
+
+
 def _flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Options and other parameters in one mapping, without missing ones."""
     others = {name: value for name, value in parameters.items() if name not in ("options", "raw", "rows")}

@@ -12,6 +12,9 @@ from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.results import Result
 
+MISFIT = "answer_misfit"
+"""The code of an answer that is none that is wanted."""
+
 
 def render_result(
     line: PromptLine,
@@ -24,6 +27,16 @@ def render_result(
     job_id = request.submits[0].job_id
     body = answer_body(line.url, request, results, created=created, system_fingerprint=system_fingerprint)
     return _render(line, job_id, {"status_code": 200, "request_id": job_id, "body": body}, None)
+
+
+def render_misfit(
+    line: PromptLine, request: BodyRequest, results: Sequence[Result], created: int, reason: str
+) -> bytes:
+    """Render a line of the error file whose body is the answer, of which `reason` says why it is none."""
+    job_id = request.submits[0].job_id
+    body = answer_body(line.url, request, results, created=created, system_fingerprint=None)
+    error = {"code": MISFIT, "message": reason, "param": "json_schema", "line": line.number}
+    return _render(line, job_id, {"status_code": 200, "request_id": job_id, "body": body}, error, {"input": line.value})
 
 
 def render_error(line: PromptLine, job_id: str, error: CactusError) -> bytes:

@@ -8,10 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from cactus_actors.batch.batch_request import Misfit
+from cactus_actors.batch.result_lines import MISFIT
 from cactus_actors.data.column_types import ColumnType, column_type, property_types
 from cactus_actors.data.line_results import LineAnswer
 
 ANSWER = "answer"
+MAX_SHOWN = 1000
 _TEXT = ColumnType(pa.string(), lambda value: value)
 _OF_EACH: dict[str, pa.DataType] = {
     "confidence": pa.float64(),
@@ -30,7 +33,7 @@ class AnswerColumns:
 
     All names begin with `prefix`. A property takes the place of a column of every answer with its name. `num_misfits`
     counts the answers that do not obey the schema, such as one that ended early: their columns are null, and `error`
-    says why.
+    has the reason and the beginning of the answer.
     """
 
     def __init__(self, json_schema: Any = None, prefix: str = "") -> None:
@@ -54,17 +57,25 @@ class AnswerColumns:
 
     def _row(self, answer: LineAnswer) -> dict[str, Any]:
         of_each = answer._asdict()
-        if answer.error is not None:
-            return {**of_each, **dict.fromkeys(self._types)}
         if not self._is_json:
             return {**of_each, ANSWER: answer.text}
+        if answer.text is None and answer.error is not None:
+            return {**of_each, **dict.fromkeys(self._types)}
+        text = answer.text or ""
         try:
-            return {**of_each, **self._values(answer.text or "")}
+            return {**of_each, **self._values(text)}
         except ValueError as error:
             self.num_misfits += 1
-            why = "it ended early" if answer.finish_reason in ("length", "model_length") else str(error)
-            misfit = f"answer_misfit: the answer does not obey the schema: {why}"
+            misfit = f"{MISFIT}: {_in_words(error, answer.finish_reason)}; the model said: {text[:MAX_SHOWN]}"
             return {**of_each, "error": misfit, **dict.fromkeys(self._types)}
+
+    def misfit(self, text: str, finish_reason: str | None) -> str | None:
+        """Why an answer does not obey the schema; None if it does."""
+        try:
+            self._values(text)
+        except ValueError as error:
+            return _in_words(error, finish_reason)
+        return None
 
     def _values(self, text: str) -> dict[str, Any]:
         try:
@@ -78,3 +89,13 @@ class AnswerColumns:
         return {
             name: None if value.get(name) is None else kind.value_of(value[name]) for name, kind in self._types.items()
         }
+
+
+def misfit_of(json_schema: Any) -> Misfit | None:
+    """What tells the answers that do not obey the schema; None without one."""
+    return None if json_schema is None else AnswerColumns(json_schema).misfit
+
+
+def _in_words(error: ValueError, finish_reason: str | None) -> str:
+    why = "it ended early" if finish_reason in ("length", "model_length") else str(error)
+    return f"the answer does not obey the schema: {why}"

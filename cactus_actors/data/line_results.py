@@ -16,7 +16,7 @@ _ID = "line-"
 
 
 class LineAnswer(NamedTuple):
-    """The answer of a line, or its error."""
+    """The answer of a line, or its error; a line that failed because of its answer has both."""
 
     text: str | None = None
     finish_reason: str | None = None
@@ -129,11 +129,13 @@ def _numbered(file: BinaryIO) -> Iterator[tuple[int, int]]:
 
 
 def _answer_of(line: _Line) -> LineAnswer:
-    if line.error is not None:
-        return LineAnswer(error=f"{line.error.code}: {line.error.message}")
+    error = None if line.error is None else f"{line.error.code}: {line.error.message}"
     body = line.response.body
+    if not body.choices:
+        return LineAnswer(error=error)
     choice = body.choices[0]
     return LineAnswer(
+        error=error,
         text=choice.text if choice.message is None else choice.message.content,
         finish_reason=choice.finish_reason,
         confidence=body.confidence,

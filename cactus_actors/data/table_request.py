@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from cactus_actors.batch import BatchRequest
 from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal
-from cactus_actors.data.answer_columns import AnswerColumns
+from cactus_actors.data.answer_columns import AnswerColumns, misfit_of
 from cactus_actors.data.remote_files import is_url, url_exists
 from cactus_actors.data.row_source import RowSource
 from cactus_actors.data.table_columns import carried_columns
@@ -83,7 +83,13 @@ def table_request(options: TableOptions, run: BatchRequest) -> TableRequest:
     rows = table_input(options, run.options)
     output = _output(options, rows, run.options)
     return TableRequest(
-        run=replace(run, source=rows.source, output=output.results, form="jsonl"),
+        run=replace(
+            run,
+            source=rows.source,
+            output=output.results,
+            form="jsonl",
+            misfit=misfit_of(run.options.json_schema),
+        ),
         source=rows.source,
         output=output,
         prefix=options.prefix,

@@ -98,28 +98,37 @@ class _Response(msgspec.Struct, frozen=True):
     body: _Body
 
 
+class _Failure(msgspec.Struct, frozen=True):
+    """The error of a line, whatever it is."""
+
+
 class _Line(msgspec.Struct, frozen=True):
     response: _Response
+    error: _Failure | None = None
 
 
 def figures_of(paths: BatchPaths) -> RunFigures:
     """The figures of a finished run; a line with several choices has neither confidence nor times.
 
+    A line that failed because of its answer has the figures of the answer.
     Raises OutputFailed.
     """
     figures = RunFigures(reasons=reasons_of(paths.errors))
     figures.num_failed = sum(reason.count for reason in figures.reasons)
     decoder = msgspec.json.Decoder(_Line)
-    with naming_file(paths.output), paths.output.open("rb") as file:
-        for line in file:
-            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                _count(decoder.decode(line).response.body, figures)
+    for path in (paths.output, paths.errors):
+        with naming_file(path), contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            for line in file:
+                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    found = decoder.decode(line)
+                    figures.num_succeeded += found.error is None
+                    if found.error is None or found.response.body.choices:
+                        _count(found.response.body, figures)
     return figures
 
 
 def _count(body: _Body, figures: RunFigures) -> None:
     usage, timings = body.usage, body.timings
-    figures.num_succeeded += 1
     figures.prompt_tokens += usage.prompt_length
     figures.completion_tokens += usage.answer_length
     figures.num_handed_off += body.cloud_handoff

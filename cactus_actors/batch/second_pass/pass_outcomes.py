@@ -10,8 +10,10 @@ import msgspec
 
 from cactus_actors.api.openai import BodyRequest, completion_body
 from cactus_actors.batch.batch_errors import naming_file
+from cactus_actors.batch.batch_request import Misfit
 from cactus_actors.batch.paths import BatchPaths, sync_directory
 from cactus_actors.batch.result_file import result_lines
+from cactus_actors.batch.result_lines import MISFIT
 from cactus_actors.batch.second_pass.model_answers import answered_by_model, read_usage
 from cactus_actors.protocol.cloud_batches import BatchAnswer
 from cactus_actors.protocol.messages import Submit
@@ -60,9 +62,10 @@ class SecondPassReport:
             self.currency = outcome.currency
 
 
-def merge(paths: BatchPaths) -> SecondPassReport:
+def merge(paths: BatchPaths, misfit: Misfit | None = None) -> SecondPassReport:
     """Put the outcomes into their lines of the output, whose order stays; can be repeated after a kill.
 
+    A line keeps its first answer if `misfit` has a reason against the second one.
     Raises OutputFailed.
     """
     report = SecondPassReport()
@@ -70,14 +73,16 @@ def merge(paths: BatchPaths) -> SecondPassReport:
         with paths.pass_answers.open("rb") as outcomes:
             offsets = {line.key: line.offset for line in result_lines(outcomes)}
             if offsets:
-                _write_merged(paths, outcomes.fileno(), offsets, report)
+                _write_merged(paths, outcomes.fileno(), offsets, report, misfit)
         for path in paths.of_second_pass:
             path.unlink(missing_ok=True)
         sync_directory(paths.output.parent)
     return report
 
 
-def _write_merged(paths: BatchPaths, outcomes: int, offsets: dict[int, int], report: SecondPassReport) -> None:
+def _write_merged(
+    paths: BatchPaths, outcomes: int, offsets: dict[int, int], report: SecondPassReport, misfit: Misfit | None
+) -> None:
     with paths.output.open("rb") as results, paths.merged_output.open("wb") as merged:
         with os.fdopen(os.dup(outcomes), "rb") as file:
             for line in result_lines(results):
@@ -87,12 +92,23 @@ def _write_merged(paths: BatchPaths, outcomes: int, offsets: dict[int, int], rep
                     continue
                 file.seek(offset)
                 outcome = msgspec.json.decode(file.readline(), type=PassOutcome)
+                if misfit is not None and outcome.status == "completed" and (why := misfit(*_text_and_end(outcome))):
+                    # it keeps its first answer; what the cloud's costs stays
+                    outcome = msgspec.structs.replace(outcome, status="failed", reason=f"{MISFIT}: {why}", body=None)
                 report.add(outcome)
                 merged.write(with_outcome(line.content, outcome))
         merged.flush()
         os.fsync(merged.fileno())
     paths.merged_output.replace(paths.output)
     sync_directory(paths.output.parent)
+
+
+def _text_and_end(outcome: PassOutcome) -> tuple[str, str | None]:
+    """The text of an answer, and why it ended."""
+    if outcome.answer is not None:
+        return outcome.answer.text, outcome.answer.finish_reason
+    choice = (outcome.body or {})["choices"][0]
+    return (choice["message"]["content"] if "message" in choice else choice["text"]) or "", choice["finish_reason"]
 
 
 def with_outcome(content: bytes, outcome: PassOutcome) -> bytes:

@@ -47,7 +47,7 @@ async def run_second_pass(
             paths,
         )
         await _ask(request, client, run, form, observe)
-        return await asyncio.to_thread(merge, paths)
+        return await asyncio.to_thread(merge, paths, request.misfit)
     finally:
         journal.close()
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cactus_actors.batch.batch_errors import InputChanged, OptionsChanged, OutputRefused
-from cactus_actors.batch.option_changes import changes_in_words
+from cactus_actors.batch.option_changes import changes_in_words, with_max_tokens_of
 from cactus_actors.batch.report import RunFigures
 from cactus_actors.data.table_format import TableFormat
 
@@ -72,6 +72,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         for place, file in enumerate(self.files):
             for number in range(-(-file.num_rows // self.rows_per_part)):
                 yield PartId(place, number)
+
+    def retried_as(self, now: Manifest) -> Manifest:
+        """This run, whose failed rows are run again with the `max_tokens` of `now`: it may have cut them off."""
+        return msgspec.structs.replace(self, parameters=with_max_tokens_of(now.parameters, self.parameters))
 
     def check_same(self, now: Manifest, output: str) -> None:
         """Raise OptionsChanged or InputChanged unless `now` has the same options, files and model."""

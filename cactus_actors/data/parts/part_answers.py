@@ -15,7 +15,7 @@ from cactus_actors.batch.batch_request import Observer
 from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.report import figures_of
 from cactus_actors.client import AsyncClient
-from cactus_actors.data.answer_columns import AnswerColumns
+from cactus_actors.data.answer_columns import AnswerColumns, misfit_of
 from cactus_actors.data.parts.kept_results import forget_results, keep_results, restore_results
 from cactus_actors.data.parts.manifest import PartId, PartRecord
 from cactus_actors.data.parts.part_rows import PartRows
@@ -52,6 +52,7 @@ async def answer_part(
         resume=True,
         retry_failed=is_again,
         overwrite=False,
+        misfit=misfit_of(plan.run.options.json_schema),
         run_id=f"{plan.manifest.run_id}-{rows.part.file}-{rows.part.number}",
     )
     if is_again:

@@ -74,6 +74,10 @@ class PartsPlan:
         names = self.store.names()
         return {part for part in self.manifest.parts() if self.name(part) in names}
 
+    def is_finished(self) -> bool:
+        """True if all parts are there."""
+        return self.finished() == {*self.manifest.parts()}
+
     def settled(self) -> dict[PartId, PartRecord]:
         """The records of the parts that are there and stay: not of those whose failed rows are run again."""
         records = {part: self.record(part) for part in self.finished()}

@@ -20,6 +20,7 @@ from cactus_actors.batch.batch_errors import InputInvalid, OutputRefused, naming
 from cactus_actors.batch.batch_request import Observer
 from cactus_actors.batch.locked_file import open_locked
 from cactus_actors.client import AsyncClient
+from cactus_actors.data.answer_columns import misfit_of
 from cactus_actors.data.parts.manifest import SUFFIXES, InputFile, Manifest, decoded_manifest
 from cactus_actors.data.parts.part_answers import answer_part, check_part
 from cactus_actors.data.parts.part_store import OWN, PartStore, part_store
@@ -105,7 +106,10 @@ class PartsRequest:
                 store.write(MANIFEST, msgspec.json.encode(manifest))
             else:
                 begun = decoded_manifest(recorded, self.target)
-                begun.check_same(manifest, self.target)
+                if self.run.retry_failed and self._plan(begun).is_finished():
+                    begun.retried_as(manifest).check_same(manifest, self.target)
+                else:
+                    begun.check_same(manifest, self.target)
                 manifest = begun
             yield self._plan(manifest)
 
@@ -114,7 +118,7 @@ class PartsRequest:
         return PartsPlan(
             manifest=manifest,
             directory=Path.cwd(),
-            run=replace(self.run, source=Path(), retry_failed=retries, overwrite=False),
+            run=replace(self.run, source=Path(), retry_failed=retries, overwrite=False, misfit=None),
             table=self.rows.table,
             form=self.rows.form,
             template=self.source.template,
@@ -170,7 +174,7 @@ def parts_request(options: TableOptions, run: BatchRequest, rows_per_part: int) 
         raise OutputRefused(f"{options.output}: has the input {inside}; choose another output")
     form = options.output_form or "parquet"
     return PartsRequest(
-        run=replace(run, source=rows.source, form="jsonl"),
+        run=replace(run, source=rows.source, form="jsonl", misfit=misfit_of(run.options.json_schema)),
         source=rows.source,
         rows=rows,
         target=options.output,

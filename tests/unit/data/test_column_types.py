@@ -76,14 +76,23 @@ def test_answers_become_columns_of_these_types() -> None:
         "dishes": [{"name": "x", "is_hot": None}],
         "other": '[1, "a"]',
     }
+    reasons = [
+        "it ended early",
+        "5.5 is no integer",
+        "9223372036854775808 does not fit an integer of 64 bits",
+        "it is no object",
+    ]
     assert [row["error"] for row in rows] == [
         None,
         "server_error: lost",
-        "answer_misfit: the answer does not obey the schema: it ended early",
-        "answer_misfit: the answer does not obey the schema: 5.5 is no integer",
-        "answer_misfit: the answer does not obey the schema: 9223372036854775808 does not fit an integer of 64 bits",
-        "answer_misfit: the answer does not obey the schema: it is no object",
+        *(
+            f"answer_misfit: the answer does not obey the schema: {reason}; the model said: {misfit}"
+            for reason, misfit in zip(reasons, misfits, strict=True)
+        ),
     ]
+    for answer, row in zip(answers[2:], rows[2:], strict=True):
+        assert row["error"].startswith(f"answer_misfit: {columns.misfit(answer.text, answer.finish_reason)};")
+    assert columns.misfit(text, "stop") is None
     assert {row["stars"] for row in rows[1:]} == {None}
     assert columns.num_misfits == 4
 
@@ -121,7 +130,7 @@ def test_a_command_with_a_schema_writes_its_columns(
     template = '{% if text %}{"stars": {{ stars | int }}}{% else %}nothing{% endif %}'
     arguments = ("--schema", "answer.json", "--prompt-template", template, "--columns", "id")
     result = cactus("batch", str(reviews), "-o", "out.parquet", *arguments)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 1, result.output
     assert "3 rows in out.parquet, 1 without an answer that obeys the schema" in result.output
     table = pq.read_table(tmp_path / "out.parquet")
     assert table.schema.field("stars").type == pa.int64()
