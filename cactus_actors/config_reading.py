@@ -15,12 +15,13 @@ from cactus_actors.protocol.type_mismatch import mismatch_of
 
 MAX_INTEGER = (1 << 63) - 1
 """The largest integer of TOML, and of the messages between actors."""
+MAX_FILE_BYTES = 1 << 20
 
 
 def read_config_file(path: Path) -> dict[str, object]:
     """The settings of a TOML file as a plain mapping; raises ConfigurationInvalid naming the file."""
     try:
-        settings = dict(msgspec.toml.decode(path.read_bytes()))
+        settings = dict(msgspec.toml.decode(_content(path)))
         _convert(settings)
     except ConfigurationInvalid as error:
         raise ConfigurationInvalid(f"{path}: {error.message}", param=error.param) from None
@@ -31,7 +32,17 @@ def read_config_file(path: Path) -> dict[str, object]:
         raise ConfigurationInvalid(f"{path}: {mismatch.message}", param=mismatch.param) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigurationInvalid(f"{path}: {error}") from None
+    except RecursionError:
+        raise ConfigurationInvalid(f"{path}: its lists and tables are nested too deeply") from None
     return settings
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigurationInvalid(f"more than {MAX_FILE_BYTES} bytes are no configuration")
+    return content
 
 
 def make_config(*sources: dict[str, object]) -> ServeConfig:

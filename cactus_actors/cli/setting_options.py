@@ -58,4 +58,8 @@ ConfigFile = Annotated[
 
 def numbers_of(texts: dict[str, str | None]) -> dict[str, object]:
     """The given settings among some that are a number or a word."""
-    return {name: int(text) if text.isdecimal() else text for name, text in texts.items() if text is not None}
+    return {
+        name: int(text) if text.removeprefix("-").isdecimal() else text
+        for name, text in texts.items()
+        if text is not None
+    }

@@ -7,6 +7,7 @@ from litestar.datastructures import State
 
 from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.http.error_responses import handle_exception
+from cactus_actors.gateway.http.head_requests import HeadRequests
 from cactus_actors.gateway.openapi import pages
 from cactus_actors.gateway.page import responses as page
 from cactus_actors.gateway.page import service_events
@@ -37,7 +38,7 @@ PARTS = (
 )
 
 
-def build_app(gateway: GatewayContext) -> RequestGuard:
+def build_app(gateway: GatewayContext) -> HeadRequests:
     """The application that answers for `gateway`."""
     app = Litestar(
         [handler for part in PARTS for handler in part.HANDLERS],
@@ -47,4 +48,4 @@ def build_app(gateway: GatewayContext) -> RequestGuard:
         logging_config=None,
         request_max_body_size=None,
     )
-    return RequestGuard(app, gateway)
+    return HeadRequests(RequestGuard(app, gateway))

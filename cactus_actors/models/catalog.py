@@ -27,6 +27,8 @@ def resolve_model(name_or_path: str, announce: Callable[[str], None] = lambda _:
     """
     if name_or_path in list_models():
         return _EMBEDDED / name_or_path
+    if not name_or_path:
+        raise ModelFileInvalid(f"the name of a model is empty; {_known()}", param="model")
     try:
         path = Path(name_or_path).expanduser()
         if path.is_dir():
@@ -40,14 +42,16 @@ def resolve_model(name_or_path: str, announce: Callable[[str], None] = lambda _:
     return fetch(model, announce)
 
 
+def _known() -> str:
+    return f"embedded: {', '.join(list_models()) or 'none'}; on the hub: owner/name"
+
+
 def _checked_file(path: Path, given: str) -> Path:
     if path.suffix in PICKLE_SUFFIXES:
         raise invalid(path, "a pickle can run code and is not loaded; convert it to safetensors or GGUF")
     if not path.is_file():
-        embedded = ", ".join(list_models()) or "none"
         raise ModelFileInvalid(  # the text as given: a path would lose its `./`
-            f"{given[:MAX_SHOWN_CHARACTERS]}: no such file or directory; embedded: {embedded}; on the hub: owner/name",
-            param="model",
+            f"{given[:MAX_SHOWN_CHARACTERS]}: no such file or directory; {_known()}", param="model"
         )
     with path.open("rb") as file:
         is_gguf = file.read(4) == b"GGUF"

@@ -70,7 +70,7 @@ def mismatch_of(error: msgspec.ValidationError, kind: Any = None, inside: str | 
     else:
         subject = f"a key of {path or 'the object'}" if place and place["key"] else path or "the value"
         if chosen := _CHOICE.fullmatch(reason):
-            message = subject + _choice(chosen["value"], choices_at(kind, full_path))
+            message = subject + _choice(chosen["value"], choices_at(kind, full_path), range_at(kind, full_path))
         elif bounded := _OUT_OF_RANGE.fullmatch(reason):
             message = f"{subject} must be {range_at(kind, full_path) or bounded['bound']}"
         else:
@@ -78,14 +78,15 @@ def mismatch_of(error: msgspec.ValidationError, kind: Any = None, inside: str | 
     return Mismatch(path[:MAX_SHOWN_CHARACTERS] or None, message[:MAX_SHOWN_CHARACTERS])
 
 
-def _choice(value: str, choices: list[str]) -> str:
+def _choice(value: str, choices: list[str], bounds: str) -> str:
     if value in choices:  # the decoder accepts it, except for the `type` by which it chose the kind of the message
         return " is given twice in one object, with two values; give it once"
     shown = value if len(value) <= MAX_SHOWN_VALUE else f"{value[:MAX_SHOWN_VALUE]}…"
     if not choices:
         return f": {shown} is not one of its values"
     listed = ", ".join(choices[:MAX_LISTED_CHOICES]) + (", …" if len(choices) > MAX_LISTED_CHOICES else "")
-    return f": {shown} is not one of {listed}"
+    number = f", nor a number of {bounds}" if bounds else ""
+    return f": {shown} is not one of {listed}{number}"
 
 
 def _in_words(reason: str) -> str:

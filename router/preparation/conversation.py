@@ -55,7 +55,7 @@ def prepare_conversation(
     pictures: list[PictureSource] = []
     turns = [_converted(message, place, model, pictures) for place, message in enumerate(messages)]
     if all(turn.role in ("system", "developer") for turn in turns):
-        raise InvalidRequest("messages hold nothing to answer, only instructions", param="messages")
+        raise InvalidRequest("there is nothing to answer in messages, only instructions", param="messages")
     check_length([msgspec.to_builtins(turn) for turn in turns], "messages", model)
     conversation = _with_prefix_apart(turns)._replace(pictures=tuple(pictures))
     if given.get("safe_prompt", False):

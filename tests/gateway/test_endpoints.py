@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from cactus_actors.gateway.routes.infill import ExtraFile, InfillBody, infill_id
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.protocol.errors import StorageFailure
+from tests.support.http.raw_http import connection, request
 from tests.support.router.scripted_router import until
 from tests.support.services.fake_worker_service import STORY, FakeWorkerService, fake_worker_service
 from tests.support.text.read_integers import inexact_integers
@@ -208,6 +210,26 @@ def test_until_the_first_worker_is_ready_the_model_is_loading(tmp_path: Path) ->
         response = http.post("/v1/completions", json={"prompt": "a"})
         assert (response.status_code, response.json()["error"]["message"]) == (503, "Loading model")
         assert http.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/docs", "/openapi.json", "/health", "/readyz", "/healthz", "/v1/models", "/none"]
+)
+def test_head_has_the_headers_of_get_and_no_body(http: httpx.Client, path: str) -> None:
+    whole, head = http.get(path), http.head(path)
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == whole.headers[name]
+
+
+def test_head_of_a_stream_ends_at_once_and_leaves_the_connection_open(service: FakeWorkerService) -> None:
+    with connection(service.url) as opened:
+        for method, path in (("HEAD", "/page/service"), ("HEAD", "/v1/completions"), ("GET", "/healthz")):
+            opened.sendall(request(method.encode(), path.encode()))
+            answer = HTTPResponse(opened, method=method)
+            answer.begin()
+            assert answer.status == (405 if path == "/v1/completions" else 200)
+            assert bool(answer.read()) == (method == "GET")
 
 
 def test_every_route_is_documented(http: httpx.Client) -> None:

@@ -65,7 +65,7 @@ def test_only_files_of_the_page_are_served(http: httpx.Client) -> None:
         assert http.get(path).status_code == 401, path
         assert http.get(path, headers=key).status_code == 404, path
     assert http.post(MODULE, json={}, headers=key).status_code == 405
-    assert [http.request(method, MODULE).status_code for method in ("POST", "OPTIONS", "HEAD")] == [401] * 3
+    assert [http.request(method, MODULE).status_code for method in ("POST", "OPTIONS", "HEAD")] == [401, 401, 200]
 
 
 def test_another_page_may_neither_send_nor_frame(http: httpx.Client) -> None:

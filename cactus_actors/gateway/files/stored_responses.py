@@ -74,11 +74,21 @@ class StoredResponses:
         Its input is on the disk only.
         """
         stored = await asyncio.to_thread(self.store.begin, record, job)
+        if self._is_over(stored):
+            await asyncio.to_thread(self.store.delete, record.name)
+            stored = await asyncio.to_thread(self.store.begin, record, job)
         return msgspec.structs.replace(stored, record=msgspec.structs.replace(stored.record, items=[]))
 
     async def get(self, response_id: str, tenant: str) -> StoredResponse:
-        """A tenant's response; raises ResourceNotFound, also for a foreign one."""
-        return _of(await asyncio.to_thread(self.store.get, response_id), response_id, tenant)
+        """A tenant's response; raises like `find`."""
+        return await asyncio.to_thread(self.find, response_id, tenant)
+
+    def find(self, response_id: str, tenant: str, param: str | None = None) -> StoredResponse:
+        """The same, for any thread; raises ResourceNotFound, also for a foreign one and after the retention."""
+        stored = self.store.get(response_id)
+        if stored is None or stored.record.tenant != tenant or self._is_over(stored):
+            raise ResourceNotFound(f"no response {response_id[:64]!r}", param=param)
+        return stored
 
     def follow(self, stored: StoredResponse, job: JobHandle | None = None) -> asyncio.Task[None]:
         """Have the answer kept when the job ends, whoever else waits for it; the task ends then."""
@@ -117,6 +127,10 @@ class StoredResponses:
         """Remove a response."""
         await asyncio.to_thread(self.store.delete, response_id)
 
+    def _is_over(self, stored: StoredResponse) -> bool:
+        """True if the retention of an ended response is over, though it is not removed yet."""
+        return stored.answer is not None and stored.record.begins_at + self._max_age_s <= self.now()
+
     async def _follow(self, stored: StoredResponse, job: JobHandle | None) -> None:
         assert stored.job is not None
         while True:
@@ -141,20 +155,20 @@ class StoredResponses:
 class TenantResponses:
     """The stored responses of one tenant, as the input of new ones."""
 
-    def __init__(self, store: ResponseStore, tenant: str) -> None:
-        self._store = store
+    def __init__(self, responses: StoredResponses, tenant: str) -> None:
+        self._responses = responses
         self._tenant = tenant
 
     def conversation(self, response_id: str) -> list[Item]:
         """The input and the output; raises ResourceNotFound, and InvalidRequest before the end."""
-        stored = _of(self._store.get(response_id), response_id, self._tenant, "previous_response_id")
+        stored = self._responses.find(response_id, self._tenant, "previous_response_id")
         return [*stored.record.items, *self._output(stored, "previous_response_id")]
 
     def item(self, item_id: str) -> Item:
         """An item of the input or the output; raises the same."""
         response_id = response_of_item(item_id)
         if response_id is not None:
-            stored = _of(self._store.get(response_id), response_id, self._tenant, "input")
+            stored = self._responses.find(response_id, self._tenant, "input")
             for item in [*stored.record.items, *self._output(stored, "input")]:
                 if item["id"] == item_id:
                     return item
@@ -174,12 +188,6 @@ def rendered(record: ResponseRecord, answer: EndedAnswer) -> ResponseEvents:
     events = ResponseEvents(record.head, record.asked)
     events.replayed(answer)
     return events
-
-
-def _of(stored: StoredResponse | None, response_id: str, tenant: str, param: str | None = None) -> StoredResponse:
-    if stored is None or stored.record.tenant != tenant:
-        raise ResourceNotFound(f"no response {response_id[:64]!r}", param=param)
-    return stored
 
 
 async def answer_of(client: AsyncClient, job: JobHandle) -> EndedAnswer:

@@ -167,7 +167,7 @@ async def _read(gateway: GatewayContext, request: HttpRequest, identity: Identit
     tenant = tenant_name(request)
 
     def convert(body: dict[str, Any]) -> _Given:
-        check_prompt_fits(body, gateway.texts.max_context)
+        check_prompt_fits({"input": body.get("input")}, gateway.texts.max_context)
         given = _converted(gateway, identity, tenant, body)
         # The router knows the job of a stored response for longer.
         owner = dataclasses.replace(identity, has_key=True) if given.is_stored else identity
@@ -185,7 +185,7 @@ def _converted(gateway: GatewayContext, identity: Identity, tenant: str, body: d
         with_model(gateway, body),
         identity.job_id,
         response_id_of(identity.request_id),
-        TenantResponses(gateway.responses.store, tenant),
+        TenantResponses(gateway.responses, tenant),
         profile=settings.chat_profile,
         strict=settings.strict,
     )

@@ -52,9 +52,11 @@ class ScoreBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Comparison(NamedTuple):
-    """Texts, and the pairs of their places that are compared."""
+    """Texts, the first `num_first` of one field and the others of another, and the pairs of places to compare."""
 
     texts: list[str]
+    fields: tuple[str, str]
+    num_first: int
     pairs: list[tuple[int, int]]
     model: str | None
     user: str | None
@@ -74,7 +76,8 @@ async def rerank(request: HttpRequest) -> ASGIResponse:
         if asked.top_n is not None and asked.top_n < 1:
             raise InvalidRequest(f"top_n must be at least 1, got {asked.top_n!s:.40}", param="top_n")
         texts = [asked.query, *map(_text_of, asked.documents)]
-        return _Comparison(texts, [(0, place) for place in range(1, len(texts))], asked.model, asked.user)
+        pairs = [(0, place) for place in range(1, len(texts))]
+        return _Comparison(texts, ("query", "documents"), 1, pairs, asked.model, asked.user)
 
     def render(scores: list[float], shared: dict[str, Any]) -> dict[str, Any]:
         order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))[: asked.top_n]
@@ -102,7 +105,7 @@ async def score(request: HttpRequest) -> ASGIResponse:
                 f"text_1 has {len(first)} texts for {len(second)} of text_2; it has one, or as many", param="text_1"
             )
         pairs = [(0 if len(first) == 1 else place, len(first) + place) for place in range(len(second))]
-        return _Comparison([*first, *second], pairs, asked.model, asked.user)
+        return _Comparison([*first, *second], ("text_1", "text_2"), len(first), pairs, asked.model, asked.user)
 
     def render(scores: list[float], shared: dict[str, Any]) -> dict[str, Any]:
         data = [{"index": place, "object": "score", "score": value} for place, value in enumerate(scores)]
@@ -128,9 +131,10 @@ async def _compared(
     def convert(body: dict[str, Any]) -> tuple[tuple[_Comparison, str], list[EncodedSubmit]]:
         asked = comparison(body)
         if len(asked.texts) > MAX_INPUTS:
-            raise InvalidRequest(f"{len(asked.texts)} texts, at most {MAX_INPUTS} are compared", param="body")
+            raise InvalidRequest(f"{len(asked.texts)} texts, at most {MAX_INPUTS} are compared", param=asked.fields[1])
         if "" in asked.texts:
-            raise InvalidRequest("a text to compare must not be empty", param="body")
+            field = asked.fields[asked.texts.index("") >= asked.num_first]
+            raise InvalidRequest(f"a text of {field} must not be empty", param=field)
         model = requested_model(gateway, asked.model)
         return (asked, model), embedding_jobs(asked.texts, model, identity, asked.user)
 

@@ -19,7 +19,8 @@ def routes(service: FakeWorkerService) -> list[tuple[str, str]]:
     """Every method and path that the application has."""
     assert service.gateway is not None
     assert service.gateway.context is not None
-    app: Any = build_app(service.gateway.context).app
+    guard: Any = build_app(service.gateway.context).app
+    app = guard.app
     return [(method, route.path.replace("{", "").replace("}", "")) for route in app.routes for method in route.methods]
 
 

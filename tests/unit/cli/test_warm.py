@@ -54,8 +54,12 @@ def test_a_model_that_is_not_there_or_has_no_head_for_drafts_is_an_error(
 ) -> None:
     with pytest.raises(ModelFileInvalid, match="nonsuch"):
         cactus("warm", "nonsuch")
+    with pytest.raises(ModelFileInvalid, match="the name of a model is empty; embedded: cactus-bloom, "):
+        cactus("warm", "")
     with pytest.raises(ConfigurationInvalid, match="head"):
         cactus("warm", "--speculate", "mtp")
+    with pytest.raises(ConfigurationInvalid, match="speculation must be at least 0 and at most 64"):
+        cactus("warm", "--speculate", "-1")
 
 
 @pytest.mark.slow

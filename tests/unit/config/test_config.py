@@ -43,7 +43,8 @@ def test_missing_settings_have_their_default() -> None:
         ("token_budget = 0", r"toml: token_budget must be"),
         ("cache_tokens = -5", r"toml: cache_tokens must be"),
         ("speculation = -1", r"toml: speculation must be"),
-        ("speculation = 'mtp:7'", r"toml: speculation: 'mtp:7' is not one of 'mtp', 'mtp:1', "),
+        ("speculation = 'mtp:7'", r"'mtp:7' is not one of 'mtp', 'mtp:1', .*'mtp:6', nor a number of at least 0 "),
+        ("workers = " + "[" * 100_000, "its lists and tables are nested too deeply"),
         ("workers =", "cactus.toml"),
         ("[handoff]\nurl = 'x'", "url|base_url"),
     ],
@@ -96,3 +97,8 @@ def test_every_number_of_the_handoff_has_a_lower_bound() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match=r"absent\.toml: No such file"):
         read_config_file(tmp_path / "absent.toml")
+
+
+def test_a_file_without_an_end_is_refused() -> None:
+    with pytest.raises(ConfigurationInvalid, match=r"/dev/zero: more than 1048576 bytes are no configuration"):
+        read_config_file(Path("/dev/zero"))

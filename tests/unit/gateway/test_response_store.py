@@ -10,9 +10,11 @@ import pytest
 
 from cactus_actors.api.openai import BodyRequest
 from cactus_actors.api.responses import EndedAnswer, ResponseHead
+from cactus_actors.client import AsyncClient
 from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.gateway.files.response_store import ResponseRecord, ResponseStore
-from cactus_actors.protocol.errors import QuotaExceeded, StorageFailure
+from cactus_actors.gateway.files.stored_responses import StoredResponses, TenantResponses
+from cactus_actors.protocol.errors import QuotaExceeded, ResourceNotFound, StorageFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result
 
@@ -105,6 +107,23 @@ def test_old_responses_are_forgotten_once_they_have_ended(tmp_path: Path) -> Non
     ended(store, "new", at=7.0)
     assert store.forget_before(6.0) == 1
     assert [name for name in ("old", "running", "new") if store.get(name)] == ["running", "new"]
+
+
+async def test_a_response_is_not_read_after_its_retention_though_it_is_not_removed_yet(tmp_path: Path) -> None:
+    client = AsyncClient("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")  # nothing is asked of it
+    responses = StoredResponses(store_at(tmp_path), client, max_age_s=100.0, unix_offset=0.0)
+    now = responses.now()
+    ended(responses.store, "new", at=now - 1)
+    ended(responses.store, "old", at=now - 100)
+    responses.store.begin(record_of("running", at=now - 100), JOB)
+    assert [(await responses.get(name, "a")).record.name for name in ("new", "running")] == ["new", "running"]
+    assert TenantResponses(responses, "a").conversation("new")
+    for read in (lambda: responses.find("old", "a"), lambda: TenantResponses(responses, "a").conversation("old")):
+        with pytest.raises(ResourceNotFound, match="no response 'old'"):
+            read()
+    assert (await responses.begin(record_of("new", at=now), JOB)).is_new is False
+    assert (await responses.begin(record_of("old", at=now), JOB)).is_new is True
+    await responses.close()
 
 
 def test_a_damaged_database_is_put_aside(tmp_path: Path) -> None:
