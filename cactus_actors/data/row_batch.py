@@ -15,7 +15,7 @@ MAX_ROWS = 1000
 MAX_BYTES = 16 << 20
 """A reader of text ends a batch after the row with which it exceeds this."""
 
-_JSON = {b"cactus": b"json"}
+_KEY, _JSON, _NUMBER = b"cactus", b"json", b"number"
 
 
 class RowBatch(NamedTuple):
@@ -27,11 +27,25 @@ class RowBatch(NamedTuple):
 
 def json_field(name: str) -> pa.Field:
     """A column of JSON text: of values of several types, objects or lists."""
-    return pa.field(name, pa.string(), metadata=_JSON)
+    return pa.field(name, pa.string(), metadata={_KEY: _JSON})
+
+
+def number_field(name: str) -> pa.Field:
+    """A column of JSON text: of integers and floats, which are all floats where a column has one type."""
+    return pa.field(name, pa.string(), metadata={_KEY: _NUMBER})
 
 
 def is_json(field: pa.Field) -> bool:
-    return bool(field.metadata) and field.metadata.get(b"cactus") == b"json"
+    return _kind(field) in (_JSON, _NUMBER)
+
+
+def stored_field(field: pa.Field) -> pa.Field:
+    """The column in a file of typed columns."""
+    return pa.field(field.name, pa.float64()) if _kind(field) == _NUMBER else field
+
+
+def _kind(field: pa.Field) -> bytes:
+    return bytes((field.metadata or {}).get(_KEY, b""))
 
 
 def as_json(value: Any) -> bytes:

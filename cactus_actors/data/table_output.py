@@ -16,6 +16,7 @@ from cactus_actors.batch.paths import sync_directory
 from cactus_actors.data.answer_columns import AnswerColumns
 from cactus_actors.data.line_results import LineResults
 from cactus_actors.data.remote_files import upload
+from cactus_actors.data.row_batch import stored_field
 from cactus_actors.data.row_source import LineDigest, RowSource, Window
 from cactus_actors.data.table_format import Packing, TableFormat
 from cactus_actors.data.writers import table_writer
@@ -42,6 +43,10 @@ class TableOutput:
         """The results of lines, of which the table is made; they stay for --resume and --retry-failed."""
         return self.path.with_name(f"{self.path.name}.results.jsonl")
 
+    def field(self, read: pa.Field) -> pa.Field:
+        """The column of the file for one that was read."""
+        return stored_field(read) if self.form in ("parquet", "arrow") else read
+
     @property
     def unfinished(self) -> Path:
         """The table while it is written."""
@@ -59,7 +64,9 @@ def write_table(
     digest = LineDigest()
     num_rows = 0
     with naming_file(output.path), _removed_after_errors(output.unfinished):
-        schema = pa.schema([*(source.table.schema.field(name) for name in output.carried), *answers.schema])
+        schema = pa.schema(
+            [*(output.field(source.table.schema.field(name)) for name in output.carried), *answers.schema]
+        )
         writer = table_writer(output.unfinished, schema, output.form, output.packing, answers.schema.names[0])
         try:
             with LineResults(results, source.first) as found:
@@ -96,7 +103,8 @@ def publish_table(output: TableOutput) -> None:
 def _joined(window: Window, found: LineResults, answers: AnswerColumns, schema: pa.Schema) -> pa.RecordBatch:
     of_answers = answers.batch([found.answer(number) for number in window.numbers])
     carried = schema.names[: len(schema) - len(of_answers.schema)]
-    columns = [*(window.rows.columns.column(name) for name in carried), *of_answers.columns]
+    columns = [*(window.rows.columns.column(name).cast(schema.field(name).type) for name in carried)]
+    columns += of_answers.columns
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -12,7 +12,7 @@ from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.data.readers.line_reading import FileLine, file_lines
 from cactus_actors.data.readers.table_reader import counted_rows, selected
-from cactus_actors.data.row_batch import MAX_BYTES, MAX_ROWS, RowBatch, is_json, json_field
+from cactus_actors.data.row_batch import MAX_BYTES, MAX_ROWS, RowBatch, is_json, json_field, number_field
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 
 MAX_COLUMNS = 2000
@@ -20,6 +20,10 @@ MAX_COLUMNS = 2000
 
 class _WideInt(int):
     """The kind of a column with integers that are no floats."""
+
+
+class _Number(float):
+    """The kind of a column with floats, and with integers that are floats."""
 
 
 _TYPES: dict[type, pa.DataType] = {
@@ -36,8 +40,7 @@ _FLOAT_INTS = range(-(1 << 53), (1 << 53) + 1)
 class JsonLinesReader:
     """The objects in files; the columns are the names in all of them, which are read once for that.
 
-    A column of one type of text, numbers or booleans has that type, any other has JSON text, as has one of floats and
-    integers that are none.
+    A column of one type of text, numbers or booleans has that type, any other has JSON text.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
@@ -102,12 +105,14 @@ def _common(kind: type | None, value: Any) -> type | None:
         return own
     if {kind, own} == {int, _WideInt}:
         return _WideInt
-    return float if {kind, own} == {int, float} else object
+    return _Number if {kind, own} in ({int, float}, {int, _Number}, {float, _Number}) else object
 
 
 def _field(name: str, kind: type | None) -> pa.Field:
     if kind is object:
         return json_field(name)
+    if kind is _Number:
+        return number_field(name)
     return pa.field(name, pa.string() if kind is None else _TYPES[kind])
 
 
@@ -119,6 +124,4 @@ def _column(rows: list[dict[str, Any]], field: pa.Field) -> pa.Array:
     values = [row.get(field.name) for row in rows]
     if is_json(field):
         values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
-    elif pa.types.is_floating(field.type):
-        values = [None if value is None else float(value) for value in values]
     return pa.array(values, field.type)

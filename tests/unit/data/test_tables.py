@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -143,6 +144,31 @@ def test_values_of_json_lines_come_out_as_they_went_in(cactus: Cactus, tmp_path:
         {"big": None, "flag": None} | row for row in rows
     ]
     assert [row["answer"] for row in written] == ["1 {'deep': [1, 2.5, None]} w1 w2 w3 w4", "2 text w1 w2 w3 w4"]
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.parquet", "out.arrow", "out/"])
+def test_integers_beside_floats_stay_integers_where_a_column_may_have_both(
+    cactus: Cactus, tmp_path: Path, name: str
+) -> None:
+    rates = [1, None, 2.5, -(1 << 53), 1e300]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"rate": rate}) + "\n" for rate in rates))
+    assert cactus("batch", "in.jsonl", "-o", name, "--prompt-template", "rate {{ rate }}").exit_code == 0
+    out = tmp_path / name
+    match name:
+        case "out.jsonl":
+            rows = [json.loads(line) for line in out.read_text().splitlines()]
+            assert [repr(row["rate"]) for row in rows] == [repr(rate) for rate in rates]
+        case "out.csv":
+            rows = [*csv.DictReader(out.read_text().splitlines())]
+            assert [row["rate"] for row in rows] == ["" if rate is None else repr(rate) for rate in rates]
+        case _:
+            form = "arrow" if name == "out.arrow" else "parquet"
+            table = pyarrow.dataset.dataset(out, format=form).to_table()
+            assert table.schema.field("rate").type == pa.float64()
+            rows = table.to_pylist()
+            assert [row["rate"] for row in rows] == rates
+    answers = ["rate " + ("" if rate is None else repr(rate)) + " w1 w2 w3 w4" for rate in rates]
+    assert [row["answer"] for row in rows] == answers
 
 
 def test_rows_with_equal_prompts_are_asked_once_at_temperature_0(
