@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.batch.batch_errors import InputInvalid, OutputRefused
+from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal, BatchRun
 from cactus_actors.batch.batch_output import BatchOutput, discard_failed, discard_partial, publish, reopen_failed
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, Observer, check_for_all
@@ -34,7 +34,7 @@ async def run_batch(
     observe: Observer | None = None,
     slot: AbstractAsyncContextManager[None] | None = None,
 ) -> BatchProgress:
-    """Run every line of the source that is not done yet; the final files exist when this returns.
+    """Run every line of the source that is not done yet; the final files exist when this returns, also without a line.
 
     `observe` is called at the start and after each line, with its result, if any. Every line is run within `slot`,
     which limits the lines in flight of several runs. Before anything runs it raises InvalidRequest for options out of
@@ -48,8 +48,6 @@ async def run_batch(
         paths.check()
         form = request.form or file.format()
         scanned = await scan(file, form)
-    if not scanned.num_lines:
-        raise InputInvalid(f"{request.source}: there is no prompt in it: no line, or only blank ones")
     wanted = BatchRun(
         run_id=request.run_id or secrets.token_hex(8),
         created=int(time.time()),

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.option_rules import with_seed
-from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.batch_runner import first_error
@@ -82,13 +81,11 @@ def _without_identity(submit: Submit) -> dict[str, Any]:
 async def estimate(request: BatchRequest, client: AsyncClient, num_sampled: int = NUM_SAMPLED) -> RunEstimate:
     """Ask lines from all parts of the source, at most `max_in_flight` at once, and compute what all would take.
 
-    Raises InputInvalid, and what ends a run.
+    Raises what ends a run.
     """
     with request.open_source() as source:
         form = request.form or source.format()
         scanned = await scan(source, form)
-    if not scanned.num_lines:
-        raise InputInvalid(f"{request.source}: there is no prompt in it: no line, or only blank ones")
     lines = await asyncio.to_thread(lambda: [*_sample(request, scanned, num_sampled)])
     status = await client.status()
     run = BatchRun(
@@ -127,7 +124,7 @@ def _scaled(outcomes: list[LineOutcome], num_lines: int, seconds: float) -> RunE
     results = [result for outcome in outcomes for result in outcome.results]
     costs = [result.handoff.cost for result in results if result.handoff.cost is not msgspec.UNSET]
     currencies = {result.handoff.currency for result in results} - {msgspec.UNSET}
-    factor = num_lines / len(outcomes)
+    factor = num_lines / max(1, len(outcomes))
     return RunEstimate(
         num_lines=num_lines,
         num_sampled=len(outcomes),

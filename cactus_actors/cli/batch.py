@@ -166,7 +166,7 @@ def batch(
     and handing off. It is made of the results alone: with --resume, a finished run gets a report without a service.
 
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
-    not usable, has no prompt or has changed, 69 if the service became unavailable, 74 if a write failed, 130 if
+    not usable or has changed, 69 if the service became unavailable, 74 if a write failed, 130 if
     interrupted (143 by SIGTERM, 129 by SIGHUP). The same command with --resume continues.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume

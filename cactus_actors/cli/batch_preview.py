@@ -19,6 +19,8 @@ def show_lines(lines: list[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         print_json({"lines": lines})
         return
+    if not lines:
+        typer.echo("there is no prompt in the input")
     for line in lines:
         typer.echo(f"line {line.pop('line')}: {json.dumps(line, indent=2, ensure_ascii=False)}")
 

@@ -67,7 +67,9 @@ def print_report(
     failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
     earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""
     away = f", {progress.num_handed_off} handed off" if progress.num_handed_off else ""
-    typer.echo(f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}{away}")
+    none = "" if progress.num_lines else f"; there is no prompt in {request.source}"
+    done = f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output})"
+    typer.echo(f"{done}{failed}{earlier}{away}{none}")
     if table is not None:
         typer.echo(table.in_words)
     if second_pass is not None:
@@ -105,7 +107,8 @@ def print_parts_report(progress: BatchProgress, report: PartsReport, *, page: Pa
     away = f", {figures.num_handed_off} handed off" if figures.num_handed_off else ""
     misfits = f", {report.num_misfits} without an answer that obeys the schema" if report.num_misfits else ""
     where = f"{counted(report.num_rows, 'row')} in {counted(report.num_parts, 'part')} of {report.target}"
-    typer.echo(where + failed + earlier + away + misfits)
+    none = "" if report.num_rows else "; there is no prompt in the input"
+    typer.echo(where + failed + earlier + away + misfits + none)
     if page is not None:
         typer.echo(f"report: {page}")
     show_reasons(figures.reasons)

@@ -65,6 +65,11 @@ def _row_prompt(schema: pa.Schema, form: TableFormat, template: str | None) -> R
     )
 
 
+def named_columns(template: str | None) -> list[str]:
+    """The columns that prompts need of a table whose columns are not known; raises TemplateInvalid."""
+    return ["prompt"] if template is None else PromptTemplate(template).missing(())
+
+
 def check_columns(wanted: Sequence[str], schema: pa.Schema, option: str) -> None:
     """Raise InputInvalid for the first of the `wanted` columns that the table does not have."""
     for name in wanted:

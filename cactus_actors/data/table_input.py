@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cactus_actors.data.readers import TableReader, table_reader
+from cactus_actors.data.readers import EmptyTable, TableReader, table_reader
 from cactus_actors.data.remote_files import is_url
-from cactus_actors.data.row_prompts import row_prompt
+from cactus_actors.data.row_prompts import named_columns, row_prompt
 from cactus_actors.data.row_source import RowSource
 from cactus_actors.data.table_files import format_of_files, matching_files
 from cactus_actors.data.table_format import TableFormat
@@ -52,6 +52,8 @@ def table_input(options: TableOptions, answers: Options) -> TableInput:
     files = matching_files(options.inputs)
     form = options.form or format_of_files(files)
     table = table_reader(files, form)
+    if not table.schema.names and form in ("jsonl", "csv", "tsv"):
+        table = EmptyTable([*dict.fromkeys([*(options.columns or ()), *named_columns(options.template)])])
     source = RowSource(
         name=", ".join(options.inputs),
         files=[Path(name) for name in files if not is_url(name)],

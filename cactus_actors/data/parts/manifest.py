@@ -52,6 +52,7 @@ class PartRecord(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The identity of a run: its rows are those of `files`, in parts of at most `rows_per_part`.
 
+    A file has a part at least: of a table without rows, one without rows has its columns.
     `parameters` are those that the answers and the columns depend on; `model` is that of the service.
     """
 
@@ -70,7 +71,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def parts(self) -> Iterator[PartId]:
         """All parts, in the order of their rows."""
         for place, file in enumerate(self.files):
-            for number in range(-(-file.num_rows // self.rows_per_part)):
+            for number in range(max(1, -(-file.num_rows // self.rows_per_part))):
                 yield PartId(place, number)
 
     def retried_as(self, now: Manifest) -> Manifest:

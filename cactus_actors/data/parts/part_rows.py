@@ -57,6 +57,9 @@ def parts_of_file(table: TableReader, manifest: Manifest, file: int, columns: Se
     wanted = manifest.files[file]
     part, batches, num_missing = PartId(file, 0), list[RowBatch](), 0
     num_left = wanted.num_rows
+    if not num_left:
+        yield PartRows(part, [])
+        return
     for batch in table.batches(columns, [wanted.name]):
         begin = 0
         while num_left and begin < batch.columns.num_rows:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.batch import BatchRequest
-from cactus_actors.batch.batch_errors import InputInvalid, OutputRefused, naming_file
+from cactus_actors.batch.batch_errors import OutputRefused, naming_file
 from cactus_actors.batch.batch_request import Observer
 from cactus_actors.batch.locked_file import open_locked
 from cactus_actors.client import AsyncClient
@@ -132,8 +132,7 @@ class PartsRequest:
     def manifest(self, model: str) -> Manifest:
         """The manifest of a new run, for which the rows of all files are counted; raises InputInvalid."""
         files = [InputFile(name, num_rows) for name, num_rows in self._counted() if num_rows]
-        if not files:
-            raise InputInvalid(f"{self.source}: there is no prompt in it: no row")
+        files = files or [InputFile(self.rows.files[0], 0)]
         parameters: dict[str, Any] = {
             **self.run.parameters("jsonl"),
             "columns": self.carried,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cactus_actors.data.readers.table_reader import TableReader
+from cactus_actors.data.readers.table_reader import EmptyTable, TableReader
 from cactus_actors.data.table_format import TableFormat
 
-__all__ = ["TableReader", "table_reader"]
+__all__ = ["EmptyTable", "TableReader", "table_reader"]
 
 
 def table_reader(files: Sequence[str], form: TableFormat) -> TableReader:
-    """The files as one table; raises InputInvalid."""
+    """The files as one table, without columns if they are text without a line; raises InputInvalid."""
     from cactus_actors.data.readers.arrow_reader import ArrowReader
     from cactus_actors.data.readers.csv_reader import CsvReader
     from cactus_actors.data.readers.jsonl_reader import JsonLinesReader

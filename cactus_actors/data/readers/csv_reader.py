@@ -22,7 +22,7 @@ _Record = tuple[int, list[str]]
 
 
 class CsvReader:
-    """The rows of files with a header each.
+    """The rows of files with a header each, or without a line.
 
     A row with more or fewer fields, with a very long one, or with invalid UTF-8, is an error.
     """
@@ -37,7 +37,7 @@ class CsvReader:
         """All rows, or those of some of the files, with these columns."""
         for name in files or self._files:
             records = self._records(name)
-            _, header = next(records)
+            _, header = next(records, (0, []))
             places = [header.index(column) if column in header else None for column in columns]
             batch = _Batch(name, len(header), columns, places)
             for line, fields in records:
@@ -52,14 +52,12 @@ class CsvReader:
         return counted_rows(self, file)
 
     def _schema_of(self, name: str) -> pa.Schema:
-        header = next(self._records(name), None)
-        if header is None:
-            raise InputInvalid(f"{name}: is empty; its first line has the names of the columns")
+        _, header = next(self._records(name), (0, []))
         try:
-            "".join(header[1]).encode()
+            "".join(header).encode()
         except UnicodeEncodeError:
             raise InputInvalid(f"{name}: the names of its columns are not UTF-8") from None
-        return pa.schema([pa.field(column, pa.string()) for column in header[1]])
+        return pa.schema([pa.field(column, pa.string()) for column in header])
 
     def _records(self, name: str) -> Iterator[_Record]:
         """The header and each row that is not blank, with the number of its last line."""

@@ -46,13 +46,14 @@ class JsonLinesReader:
     def __init__(self, files: Sequence[str]) -> None:
         self._files = files
         kinds: dict[str, type | None] = {}
+        line = None
         for line in file_lines(files):
             row, _ = _row_of(line)
             for name, value in row.items():
                 kinds[name] = _common(kinds.get(name), value)
             if len(kinds) > MAX_COLUMNS:
                 raise InputInvalid(f"{line.where}: the objects so far have more than {MAX_COLUMNS} different names")
-        if not kinds:
+        if line is not None and not kinds:
             raise InputInvalid(f"{files[0]}: no line is a JSON object with a column")
         self.schema = pa.schema([_field(name, kind) for name, kind in kinds.items()])
 

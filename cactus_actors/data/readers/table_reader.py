@@ -27,6 +27,21 @@ class TableReader(Protocol):
         """The number of rows of one of the files; raises InputInvalid."""
 
 
+class EmptyTable:
+    """Files of text without a line, whose columns are not known, as a table with these ones."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.schema = pa.schema([pa.field(name, pa.string()) for name in columns])
+
+    def batches(self, columns: Sequence[str], files: Sequence[str] = ()) -> Iterator[RowBatch]:  # noqa: ARG002
+        """No row."""
+        return iter(())
+
+    def num_rows(self, file: str) -> int:  # noqa: ARG002
+        """None."""
+        return 0
+
+
 def counted_rows(reader: TableReader, file: str) -> int:
     """The number of rows of one of the files, all of which are read."""
     return sum(batch.columns.num_rows for batch in reader.batches(reader.schema.names[:1], [file]))

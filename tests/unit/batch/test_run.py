@@ -105,13 +105,14 @@ def test_the_number_of_jobs_in_flight_is_bounded(run: Callable[..., BatchProgres
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n"])
-def test_a_file_without_a_prompt_is_refused(
+def test_a_file_without_a_prompt_has_an_empty_output(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path, content: bytes
 ) -> None:
     source.write_bytes(content)
-    with pytest.raises(InputInvalid, match="there is no prompt in it"):
-        run()
-    assert names(tmp_path) == set()
+    for resume in (False, True):
+        assert run(resume=resume).num_lines == 0
+        assert (tmp_path / "out.jsonl").read_bytes() == b""
+        assert names(tmp_path) == FINISHED
 
 
 def test_an_invalid_input_leaves_no_file(run: Callable[..., BatchProgress], source: Path, tmp_path: Path) -> None:

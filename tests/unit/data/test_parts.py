@@ -19,7 +19,6 @@ import typer.testing
 
 from cactus_actors.batch.batch_errors import (
     InputChanged,
-    InputInvalid,
     OptionsChanged,
     OutputFailed,
     OutputLocked,
@@ -226,9 +225,6 @@ def test_a_folder_that_is_not_free_is_refused(
     ):
         with pytest.raises(kind, match=message):
             cactus("batch", *arguments, *template)
-    pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "none.parquet")
-    with pytest.raises(InputInvalid, match="there is no prompt in it"):
-        cactus("batch", "none.parquet", "-o", "out/", *template)
     assert not (tmp_path / "out").exists()
     (tmp_path / "out/_cactus/unfinished").mkdir(parents=True)
     lock = open_locked(tmp_path / "out/_cactus/unfinished/lock")
