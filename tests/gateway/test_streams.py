@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from cactus_actors.gateway.answers import answer_stream
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.protocol.error_info import ErrorInfo
 from tests.support.http.raw_http import connection, post
@@ -130,6 +131,19 @@ def test_an_idle_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
         frames = frames_of(http.post("/v1/completions", json={"prompt": "Once", "stream": True}).text)
     assert frames.count(": ping") >= 4
     assert "".join(chunk["choices"][0]["text"] for chunk in data_of(frames)) == "".join(STORY)
+
+
+def test_events_wait_for_a_crowd_alone() -> None:
+    """At 10 ms a step, each of 16 streams has an event for each token, and each of 1,000 has one for two."""
+    assert [answer_stream.hold_s(number) for number in (0, 1, 2, 16, 80, 1000)] == [0, 0, 0.0005, 0.004, 0.02, 0.02]
+
+
+def test_a_stream_alone_is_never_held(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    until(lambda: "\ncactus_http_streams_open 0.0\n" in http.get("/metrics").text)
+    for name in ("HOLD_PER_STREAM_S", "MAX_HOLD_S"):
+        monkeypatch.setattr(answer_stream, name, 3600.0)
+    chunks = data_of(frames_of(http.post("/v1/completions", json={"prompt": "Once", "stream": True}).text))
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == "".join(STORY)
 
 
 def leave(service: FakeWorkerService, body: Mapping[str, Any], *headers: bytes, num_jobs: int = 1) -> None:
