@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -239,17 +240,18 @@ class RouterConnection:
 
     async def _read_stream(self, stream: zmq.asyncio.Socket) -> None:
         decoder = stream_message_decoder()
-        async for topic, *frames in client_sockets.received(stream):
-            jobs = self.handles(topic.decode("ascii", "replace"))
-            if not jobs:
-                continue
-            try:
-                message = decoder.decode(frames)
-            except InvalidMessage:
-                continue  # published messages may be lost; the client resumes after a gap
-            for job in [*jobs]:
-                job.follower.on_message(message, time.monotonic(), from_stream=True)
-                await self._flush(job)
+        async with contextlib.aclosing(client_sockets.published(stream)) as messages:
+            async for topic, *frames in messages:
+                jobs = self.handles(topic.decode("ascii", "replace"))
+                if not jobs:
+                    continue
+                try:
+                    message = decoder.decode(frames)
+                except InvalidMessage:
+                    continue  # published messages may be lost; the client resumes after a gap
+                for job in [*jobs]:
+                    job.follower.on_message(message, time.monotonic(), from_stream=True)
+                    await self._flush(job)
 
     async def _watch(self) -> None:
         """Resume all jobs after a reconnection; fail everything when the service refuses this client."""
