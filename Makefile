@@ -11,7 +11,7 @@ SEED   := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster test slow clients lm-eval browser screenshots differential fuzz chaos chaos-root soak
+.PHONY: help demo demo-cluster test slow arm clients lm-eval browser screenshots differential fuzz chaos chaos-root soak
 .PHONY: check docs picture format
 .PHONY: eval-model eval-escalation train train-pictures bench lock manifests sbom clean
 
@@ -90,6 +90,9 @@ fuzz: $(VENV)/.dev       ## damage all input, EXAMPLES times per test, drawn fro
 
 slow: $(VENV)/.dev       ## slow tests: every format compiled, a hub, the security tests under python -O
 	$(BIN)/python -m pytest -q -m slow -n 2 --ignore=tests/fuzz
+
+arm: $(VENV)/.dev        ## kernels for ARM under QEMU: Debian's qemu-user, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross
+	$(BIN)/python -m pytest -q tests/numerics/test_arm.py
 
 # test_starvation runs alone: its 100 busy processes would make Ray's start time out in parallel tests.
 STARVING := tests/cluster/test_starvation.py

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
+from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.instruction_sets import PORTABLE, choose_instruction_set, usable_instruction_sets
 from cactus_actors.workers.kernels.int4 import LEVELS
-from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, decode_row
 from cactus_actors.workers.kernels.mxfp4 import MXFP4
 from cactus_actors.workers.kernels.weight_formats import FORMATS, FORMATS_OF_MXFP4, weight_format
 from tests.goldens.mxfp4_blocks import dequantised, quantised
 from tests.support.models.for_python import kept_njit
+from tests.support.models.products import multiply, operands, packed
 
 SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (250, 128), (20, 500)]
 INSTRUCTION_SETS = usable_instruction_sets()
@@ -49,51 +48,8 @@ every_kernel = pytest.mark.parametrize(("name", "instructions"), KERNELS)
 
 
 @kept_njit()
-def _multiply(weights, matrix, rows, source, num_rows, out, width, accumulate, ranks, pieces):
-    stride = len(source) // num_rows
-    for row in range(num_rows):
-        for piece in range(pieces):
-            first, last = stride // 64 * piece // pieces * 64, stride // 64 * (piece + 1) // pieces * 64
-            start = row * stride
-            encode_row(weights, rows, 64, num_rows, row, matrix.num_columns, source, start, first, last)
-    blocks = num_blocks(weights, matrix)
-    for rank in range(ranks):
-        first, last = blocks * rank // ranks, blocks * (rank + 1) // ranks
-        matmul(weights, matrix, rows, 64, 0, num_rows, out, 16, width, accumulate, first, last)
-
-
-@kept_njit()
 def _look_up(weights, matrix, index, out, start):
     decode_row(weights, matrix, index, out, start)
-
-
-def packed(chosen, weights):
-    """The arena and the matrix of these weights, behind another matrix."""
-    other = np.ones((16, 16), dtype=np.float32)
-    start = chosen.num_bytes(*other.shape)
-    arena = aligned_zeros((start + chosen.num_bytes(*weights.shape),), np.uint8)
-    arena[:] = 171  # the previous contents of memory must not matter
-    chosen.pack(other, arena[:start])
-    chosen.pack(weights, arena[start:])
-    return chosen.wrap(arena), Matrix(start, *weights.shape)
-
-
-def multiply(chosen, weights, source, *, out=None, ranks=1, pieces=1):
-    """`source @ weights.T`, added to `out` if there is one."""
-    (num_rows, num_columns), count = weights.shape, len(source)
-    depth, width = round_up(num_columns, WIDTH_MULTIPLE), round_up(num_rows, WIDTH_MULTIPLE)
-    padded = aligned_zeros((count, depth), np.float32)
-    padded[:, :num_columns] = source
-    result = aligned_zeros((16 + count * width,), np.float32)
-    rows = aligned_zeros((64 + count * chosen.row_bytes(num_columns),), np.uint8)
-    product = result[16:].reshape(count, width)
-    if out is not None:
-        product[:, :num_rows] = out
-    arena, matrix = packed(chosen, weights)
-    source, accumulate = padded.reshape(-1), out is not None
-    _multiply(arena, matrix, rows, source, count, result, width, accumulate, ranks, pieces)
-    assert (result[:16] == 0).all()
-    return product[:, :num_rows]
 
 
 def decoded(chosen, weights):
@@ -116,13 +72,6 @@ def rounded_to_int8(source):
     largest = np.maximum(np.abs(groups).max(axis=2, keepdims=True), np.float32(1e-36))
     rounded = np.rint(groups * (np.float32(127) / largest)).astype(np.float64) * (largest / 127)
     return rounded.reshape(num_rows, -1)[:, :num_columns]
-
-
-@cache
-def operands(num_rows, num_columns, count=35):
-    generator = np.random.default_rng([num_rows, num_columns])
-    weights = generator.standard_normal((num_rows, num_columns), dtype=np.float32)
-    return weights, generator.standard_normal((count, num_columns), dtype=np.float32)
 
 
 @every_kernel

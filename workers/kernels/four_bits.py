@@ -21,7 +21,6 @@ from cactus_actors.workers.kernels.tiles import at, make_matmul
 OUTPUTS = 16
 PARTS = 4
 PART_SIZE = GROUP_SIZE // PARTS
-ZERO_POINT = 128
 HEADER_BYTES = OUTPUTS * 4
 QUAD_BYTES = OUTPUTS * 2
 QUADS_START = PARTS * OUTPUTS
@@ -64,9 +63,11 @@ def make_four_bit_kernels(
     decode_row: Callable[..., None],
 ) -> Callable[[InstructionSet], Kernels]:
     """The kernels for an instruction set; `levels` are those of the indices 0 to 15."""
-    table = ir.Constant(ir.VectorType(I8, len(levels)), [level + ZERO_POINT for level in levels])
 
     def make_kernels(instructions: InstructionSet) -> Kernels:
+        zero_point = instructions.zero_point
+        table = ir.Constant(ir.VectorType(I8, len(levels)), [level + zero_point for level in levels])
+
         def load_quads(builder: ir.IRBuilder, quads: ir.Value, count: int) -> list[ir.Value]:
             loaded, vector_type = [], ir.VectorType(I8, 2 * QUAD_BYTES)
             for pair in range(count // 2):
@@ -80,7 +81,7 @@ def make_four_bit_kernels(
 
         weights = IntegerWeights(LAYOUT, PARTS, QUAD_BYTES, load_scales, load_quads, has_output_scales=True)
         return Kernels(
-            make_encode_row(LAYOUT, instructions.max_height, make_write_group(PARTS, ZERO_POINT)),
+            make_encode_row(LAYOUT, instructions.max_height, make_write_group(PARTS, zero_point)),
             # Parts keep so many values alive that wider tiles spill.
             make_matmul(make_integer_reduce(weights, instructions), LAYOUT, instructions, max_width=1),
             decode_row,

@@ -11,13 +11,22 @@ from numba import config
 from numba.core.codegen import get_host_cpu_features
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.kernels import neon
 from cactus_actors.workers.kernels.amx_permission import ask_for_amx
+from cactus_actors.workers.kernels.arm_features import tell_numba
 from cactus_actors.workers.kernels.simd import I8, I32, call, constant, splat
+from cactus_actors.workers.kernels.vector_parts import by_parts
 
 ENVIRONMENT_VARIABLE = "CACTUS_KERNELS"
 
 Dot = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], ir.Value]
-"""(builder, sums <16 x i32>, four int8 in one i32, sixteen times four uint8 <64 x i8>) -> the new sums."""
+"""(builder, sums <16 x i32>, four int8 in one i32, sixteen times four weights <64 x i8>) -> the new sums."""
+
+PairDot = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], ir.Value]
+"""(builder, sums <32 x i32>, eight int8 of two rows <16 x i8>, sixteen times eight weights <128 x i8>) -> the new sums.
+
+The sums of two outputs are four neighbours: both of the first row, both of the second.
+"""
 
 LookUp = Callable[[ir.IRBuilder, ir.Constant, ir.Value], ir.Value]
 """(builder, table <16 x i8>, indices below 16 <64 x i8>) -> the table's values."""
@@ -31,6 +40,8 @@ class InstructionSet:
     any_features: tuple[frozenset[str], ...]  # required CPU features, in LLVM's names: one of these sets
     dot: Dot
     look_up: LookUp
+    zero_point: int = 128  # added to weights: 128 if dots take them unsigned, 0 if signed
+    pair_dot: PairDot | None = None  # only of signed weights
     max_height: int = 4  # rows of the highest tile, a power of two from 4 on
     max_width: int = 1  # blocks of the widest tile
     amx_rows: int = 0  # rows that AMX multiplies together; 0 without it
@@ -44,28 +55,27 @@ def _dot_512(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: i
 
 def _dot_256(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
     repeated = builder.bitcast(splat(builder, inputs, 8), ir.VectorType(I8, 32))
-    halves = []
-    for half in range(2):
-        acc, packed = _half(builder, sums, half), _half(builder, weights, half)
-        halves.append(call(builder, "llvm.x86.avx512.vpdpbusd.256", acc.type, acc, packed, repeated))
-    return _join(builder, *halves)
+
+    def multiply(total: ir.Value, half: ir.Value) -> ir.Value:
+        return call(builder, "llvm.x86.avx512.vpdpbusd.256", total.type, total, half, repeated)
+
+    return by_parts(builder, 2, multiply, sums, weights)
 
 
 def _dot_avx2(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
-    # Even and odd bytes as int16; vpmaddubsw would saturate.
-    shorts = ir.VectorType(ir.IntType(16), 16)
-    eight = constant(shorts, 8)
-    repeated = builder.bitcast(splat(builder, inputs, 8), shorts)
-    even_inputs = builder.ashr(builder.shl(repeated, eight), eight)
-    odd_inputs = builder.ashr(repeated, eight)
-    halves = []
-    for half in range(2):
-        total, packed = _half(builder, sums, half), builder.bitcast(_half(builder, weights, half), shorts)
-        even, odd = builder.and_(packed, constant(shorts, 255)), builder.lshr(packed, eight)
-        for pair, factors in ((even, even_inputs), (odd, odd_inputs)):
-            total = builder.add(total, call(builder, "llvm.x86.avx2.pmadd.wd", total.type, pair, factors))
-        halves.append(total)
-    return _join(builder, *halves)
+    # vpmaddubsw takes one factor unsigned, and saturates: with the sign of the weight at the input instead, two
+    # products are at most 2 * 127 * 127 < 2^15.
+    half_type, pairs_type = ir.VectorType(I8, 32), ir.VectorType(ir.IntType(16), 16)
+    repeated = builder.bitcast(splat(builder, inputs, 8), half_type)
+
+    def multiply(total: ir.Value, half: ir.Value) -> ir.Value:
+        magnitudes = call(builder, "llvm.abs.v32i8", half_type, half, ir.Constant(ir.IntType(1), 0))
+        factors = call(builder, "llvm.x86.avx2.psign.b", half_type, repeated, half)
+        pairs = call(builder, "llvm.x86.avx2.pmadd.ub.sw", pairs_type, magnitudes, factors)
+        fours = call(builder, "llvm.x86.avx2.pmadd.wd", total.type, pairs, constant(pairs_type, 1))
+        return builder.add(total, fours)
+
+    return by_parts(builder, 2, multiply, sums, weights)
 
 
 def _dot_portable(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
@@ -84,8 +94,7 @@ def _look_up_512(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -
 
 def _look_up_256(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:
     repeated = _repeat(builder, table, 2)
-    halves = [_half(builder, indices, half) for half in range(2)]
-    return _join(builder, *(call(builder, "llvm.x86.avx2.pshuf.b", half.type, repeated, half) for half in halves))
+    return by_parts(builder, 2, lambda half: call(builder, "llvm.x86.avx2.pshuf.b", half.type, repeated, half), indices)
 
 
 def _look_up_portable(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:
@@ -102,17 +111,6 @@ def _look_up_portable(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Val
 def _repeat(builder: ir.IRBuilder, table: ir.Constant, times: int) -> ir.Value:
     mask = ir.Constant(ir.VectorType(I32, 16 * times), list(range(16)) * times)
     return builder.shuffle_vector(table, table, mask)
-
-
-def _half(builder: ir.IRBuilder, whole: ir.Value, half: int) -> ir.Value:
-    count = whole.type.count // 2
-    mask = ir.Constant(ir.VectorType(I32, count), list(range(half * count, (half + 1) * count)))
-    return builder.shuffle_vector(whole, whole, mask)
-
-
-def _join(builder: ir.IRBuilder, low: ir.Value, high: ir.Value) -> ir.Value:
-    count = 2 * low.type.count
-    return builder.shuffle_vector(low, high, ir.Constant(ir.VectorType(I32, count), list(range(count))))
 
 
 AVX512_VNNI = InstructionSet(
@@ -142,14 +140,26 @@ AVX2 = InstructionSet(
     any_features=(frozenset({"avx2"}),),
     dot=_dot_avx2,
     look_up=_look_up_256,
+    zero_point=0,
 )
+NEON_I8MM = InstructionSet(
+    name="neon-i8mm",
+    any_features=(frozenset({"dotprod", "i8mm"}),),
+    dot=neon.dot,
+    look_up=neon.look_up,
+    zero_point=0,
+    pair_dot=neon.pair_dot,
+)
+NEON_DOTPROD = replace(NEON_I8MM, name="neon-dotprod", any_features=(frozenset({"dotprod"}),), pair_dot=None)
 PORTABLE = InstructionSet(
     name="portable",
     any_features=(frozenset(),),
     dot=_dot_portable,
     look_up=_look_up_portable,
 )
-TABLE = (AMX, AVX512_VNNI, AVX_VNNI, AVX2, PORTABLE)
+TABLE = (AMX, AVX512_VNNI, AVX_VNNI, AVX2, NEON_I8MM, NEON_DOTPROD, PORTABLE)
+
+tell_numba()
 
 
 def cpu_features() -> frozenset[str]:

@@ -1,10 +1,11 @@
 """Weights as int8 with a float32 scale for each group of 64 inputs.
 
-They are kept unsigned, w + 128, because that is what dot-product instructions multiply with signed inputs.
+They are kept unsigned, w + 128, because that is what most dot-product instructions multiply with signed inputs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from cactus_actors.workers.kernels.quantised_rows import (
     store_quads,
 )
 from cactus_actors.workers.kernels.row_encoding import make_encode_row
-from cactus_actors.workers.kernels.simd import FLOATS, I8, broadcast, load
+from cactus_actors.workers.kernels.simd import FLOATS, I8, broadcast, constant, load
 from cactus_actors.workers.kernels.tiles import at, make_matmul
 
 OUTPUTS = 16
@@ -83,9 +84,15 @@ def _load_scales(builder: ir.IRBuilder, group: ir.Value, part: int) -> ir.Value:
     return builder.load(at(builder, group, part * SCALES_BYTES, FLOATS), align=64)
 
 
-def _load_quads(builder: ir.IRBuilder, quads: ir.Value, count: int) -> list[ir.Value]:
+def _make_load_quads(zero_point: int) -> Callable[[ir.IRBuilder, ir.Value, int], list[ir.Value]]:
     vector = ir.VectorType(I8, QUAD_BYTES)
-    return [builder.load(at(builder, quads, quad * QUAD_BYTES, vector), align=64) for quad in range(count)]
+
+    def load_quads(builder: ir.IRBuilder, quads: ir.Value, count: int) -> list[ir.Value]:
+        loaded = [builder.load(at(builder, quads, quad * QUAD_BYTES, vector), align=64) for quad in range(count)]
+        # To subtract 128 from a byte is to change its sign bit.
+        return loaded if zero_point else [builder.xor(each, constant(vector, ZERO_POINT)) for each in loaded]
+
+    return load_quads
 
 
 def _decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int) -> None:
@@ -99,16 +106,15 @@ def _decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int)
             out[out_start + group * GROUP_SIZE + k] = np.float32(np.int32(unsigned) - ZERO_POINT) * scale
 
 
-_WEIGHTS = IntegerWeights(LAYOUT, 1, QUAD_BYTES, _load_scales, _load_quads)
-
-
 def _make_kernels(instructions: InstructionSet) -> Kernels:
+    zero_point = instructions.zero_point
+    weights = IntegerWeights(LAYOUT, 1, QUAD_BYTES, _load_scales, _make_load_quads(zero_point))
     # Hardware prefetch ends at a page.
-    matmul = make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096)
+    matmul = make_matmul(make_integer_reduce(weights, instructions), LAYOUT, instructions, ahead_of_lone_row=4096)
     if instructions.amx_rows:
-        matmul = make_amx_matmul(_WEIGHTS, SCALES_BYTES, matmul)
+        matmul = make_amx_matmul(weights, SCALES_BYTES, matmul)
     height = max(instructions.max_height, instructions.amx_rows)
-    return Kernels(make_encode_row(LAYOUT, height, make_write_group(1, ZERO_POINT)), matmul, _decode_row)
+    return Kernels(make_encode_row(LAYOUT, height, make_write_group(1, zero_point)), matmul, _decode_row)
 
 
 INT8 = make_formats("int8", LAYOUT, _pack_int8, _make_kernels, uses_amx=True)
