@@ -48,7 +48,7 @@ from cactus_actors.router.preparation.loaded_models import LoadedModel, load_mod
 from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
 from cactus_actors.router.preparation.preparers import preparers_of
 from cactus_actors.router.preparation.prompt_model import PromptModel
-from cactus_actors.router.process.garbage_collection import rare_garbage_collection
+from cactus_actors.router.process.garbage_collection import ShortCollections
 from cactus_actors.router.process.loop_delay import LoopDelay
 from cactus_actors.router.process.loop_mailbox import LoopMailbox
 from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
@@ -166,7 +166,7 @@ class RouterActor:
         for source in (self._mailbox, *self._authenticator.sources):
             poller.register(source, zmq.POLLIN)
         try:
-            with rare_garbage_collection():
+            with ShortCollections() as self._collections:
                 self._serve(poller)
             self._perform(self.core.on_stop(time.monotonic(), leaves_jobs=self._leaves_jobs))
         except MemoryError:
@@ -299,6 +299,7 @@ class RouterActor:
         if self.core.is_drained:
             self._drained.set()
         may_rest = self.core.is_at_rest and self._edge.pid is not None and not is_alarmed
+        self._collections.on_tick(is_at_rest=may_rest)
         self._ticked_at, self._planned_s = now, REST_TICK_S if may_rest else TICK_S
 
     def _perform(self, effects: Sequence[Effect]) -> None:

@@ -22,7 +22,7 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, Publish, ReportJob, SendClient, SendWorker
-from cactus_actors.router.process.garbage_collection import rare_garbage_collection
+from cactus_actors.router.process.garbage_collection import ShortCollections
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.service_facts import ServiceFacts
 
@@ -81,8 +81,9 @@ class Meter:
 class CoreBench:
     """A core with all slots taken and a queue of constant length."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, collections: ShortCollections) -> None:
         self._load = load
+        self._collections = collections
         self._now = 0.0
         self._num_submitted = self._num_published = 0
         self.num_ended = 0
@@ -112,6 +113,7 @@ class CoreBench:
                 next_tick = self._now + TICK_S
                 with ticks:
                     self._perform(self._core.on_tick(self._now))
+                    self._collections.on_tick(is_at_rest=False)
                 ticks.count += 1
             for meter in (everything, steady):
                 if meter is everything or self.num_ended == ended_before:
@@ -180,9 +182,8 @@ class CoreBench:
 
 def measure_core(load: Load) -> CoreCosts:
     """Measure the costs per token under this load."""
-    bench = CoreBench(load)
-    with rare_garbage_collection():  # as the actor configures it
-        return bench.run()
+    with ShortCollections() as collections:  # as the actor does
+        return CoreBench(load, collections).run()
 
 
 def _prompt_ids(number: int) -> list[int | str]:
