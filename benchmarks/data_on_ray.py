@@ -29,25 +29,18 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from benchmarks.engine_alone import MODEL, SEQUENCES, engine_alone
 from cactus_actors.batch import BatchRequest
 from cactus_actors.data.parts import parts_request
 from cactus_actors.data.table_input import TableOptions
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.sampling_params import SamplingParams
-from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.ray_data.part_actor import PartActor
 from cactus_actors.ray_data.part_reading import FILE, OUTCOME, PartOutcome, PartReading
 from cactus_actors.ray_data.places import EnginePlace
 from cactus_actors.sdk.engine_choice import EngineChoice
 from cactus_actors.text import load_text_model
-from cactus_actors.workers.engine.engine import Engine
-from cactus_actors.workers.engine.options import EngineLimits, TextOptions
-from cactus_actors.workers.loading.load_model import load_model
 
-MODEL = "cactus-sprout"
-SEQUENCES = 16
-BLOCK_SIZE = 16
 NODES = 4
 NUM_FILES = 8
 SHORT_TOKENS = 4
@@ -91,33 +84,6 @@ class OneActor:
             return time.process_time() - began, num_tokens
 
 
-def engine_alone(rows: Sequence[str], max_tokens: int) -> tuple[float, int]:
-    """Processor seconds of the engine for the same prompts, all of which wait in it, and its tokens."""
-    path = resolve_model(MODEL)
-    text = load_text_model(path)
-    prompts = [text.tokenizer.encode(row, add_special=True) for row in rows]
-    longest = max(map(len, prompts)) + max_tokens + BLOCK_SIZE
-    limits = EngineLimits(
-        cache_blocks=SEQUENCES * (longest // BLOCK_SIZE + 2),
-        block_size=BLOCK_SIZE,
-        max_sequences=SEQUENCES,
-        token_budget=256,
-    )
-    engine = Engine(load_model(path, weights="int8", threads=1), TextOptions(text.tokenizer, frozenset()), limits)
-    params = SamplingParams(max_tokens=max_tokens, ignore_eos=True)
-    waiting = [*enumerate(prompts)]
-    began, num_running, num_tokens = time.process_time(), 0, 0
-    while waiting or engine.has_work:
-        while waiting and num_running < SEQUENCES:
-            number, prompt = waiting.pop()
-            engine.add(Dispatch(number, secrets.token_hex(16), prompt, [], params))
-            num_running += 1
-        for delta in engine.step():
-            num_tokens += len(delta.token_ids)
-            num_running -= delta.finish is not None
-    return time.process_time() - began, num_tokens
-
-
 def rate(num_rows: int, num_words: int, num_rounds: int, folder: Path) -> None:
     """Long rows: tokens a processor second of an actor beside those of the engine alone, which take turns."""
     options = Options(max_tokens=64, ignore_eos=True, temperature=0.0)
@@ -127,11 +93,11 @@ def rate(num_rows: int, num_words: int, num_rounds: int, folder: Path) -> None:
     for seed in range(1, num_rounds + 1):
         rows = texts(num_words, num_rows, seed)  # others in each round: none is in the prefix cache
         if seed % 2:
-            own_s, own_tokens = engine_alone(rows, 64)
+            own_s, _, own_tokens = engine_alone(rows, 64)
             its_s, its_tokens = actor.answer(rows, options)
         else:
             its_s, its_tokens = actor.answer(rows, options)
-            own_s, own_tokens = engine_alone(rows, 64)
+            own_s, _, own_tokens = engine_alone(rows, 64)
         assert own_tokens == its_tokens, (own_tokens, its_tokens)
         ratios.append(own_s / its_s)
         print(f"engine {own_tokens / own_s:.0f} tokens/s, actor {its_tokens / its_s:.0f}, {ratios[-1]:.3f} of it")

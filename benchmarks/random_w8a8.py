@@ -3,7 +3,7 @@
 python -m benchmarks.random_w8a8 --shape A
 
 The counterparts of the files of `random_gguf`: weights have a scale per output, activations are quantized per token,
-embeddings and norms are bfloat16. There is no tokenizer.
+embeddings and norms are bfloat16. Every token is a word.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from benchmarks.random_gguf import CONTEXT, SEED, SHAPES, Shape, cache_directory
 
@@ -68,6 +70,7 @@ def random_w8a8(shape_name: str, directory: Path | None = None) -> Path:
         unfinished = path.with_suffix(".part")
         unfinished.mkdir(parents=True, exist_ok=True)
         (unfinished / "config.json").write_text(json.dumps(config(shape), indent=2))
+        write_tokenizer(unfinished, shape.vocab)
         write_safetensors(unfinished / "model.safetensors", list(tensors(shape)))
         unfinished.rename(path)
     return path
@@ -111,6 +114,14 @@ def tensors(shape: Shape) -> Iterator[Tensor]:
         yield Tensor(f"{title}.weight", "I8", generator.integers(-127, 128, size, dtype=np.int8))
         scales = np.full((size[0], 1), deviation * np.sqrt(3) / 127)  # uniform values: 127 / sqrt(3) is one deviation
         yield Tensor(f"{title}.weight_scale", "BF16", bfloat16(scales))
+
+
+def write_tokenizer(folder: Path, vocab_size: int) -> None:
+    """Write a tokenizer of numbered words."""
+    words = {"<unk>": 0, "<s>": 1, "</s>": 2} | {f"t{number}": number for number in range(3, vocab_size)}
+    Tokenizer(WordLevel(words, "<unk>")).save(str(folder / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
 def long_name(name: str) -> str:

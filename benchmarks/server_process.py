@@ -10,13 +10,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
-READY_WITHIN_S = 300.0
+READY_WITHIN_S = 600.0
 STOPPED_WITHIN_S = 60.0
 POLL_S = 0.05
 
@@ -89,6 +89,28 @@ def llama_server(program: Path, model: Path, *, slots: int, context: int, thread
         yield root
     finally:
         _stop(process)
+
+
+@contextmanager
+def vllm_serve(python: str, model: Path, *, slots: int, context: int, environment: dict[str, str]) -> Iterator[str]:
+    """Run vLLM's server of OpenAI's HTTP with `slots` sequences of `context` tokens; yields the root of its URLs."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [python, "-m", "vllm.entrypoints.cli.main", "serve", str(model), "--dtype", "bfloat16"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--max-num-seqs", str(slots)]
+    command += ["--max-model-len", str(context), "--disable-log-stats", "--disable-uvicorn-access-log"]
+    safe = {"PYTHONSAFEPATH": "1"}  # files of this folder are named like packages
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, env={**os.environ, **safe, **environment}, start_new_session=True
+    )
+    root = f"http://127.0.0.1:{port}"
+    try:
+        _wait_healthy(process, f"{root}/health")
+        yield root
+    finally:
+        _stop(process)
+        with suppress(ProcessLookupError):  # its engine is a process of its own
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _wait_healthy(process: subprocess.Popen[bytes], url: str) -> None:

@@ -1,11 +1,11 @@
-"""This service and llama.cpp's server under the same load, in one run, in turns.
+"""This service and the servers of llama.cpp and vLLM under the same load, in one run, in turns.
 
 python -m benchmarks.service_peers --llama-server llama.cpp/build/bin/llama-server --json service.json
 
 Requests of 128 random tokens, 64 tokens back, greedy, streamed, none ending early, 16 at a time, a new one
-when one ends; then one client alone. Ours is asked over ZeroMQ, llama-server over HTTP, and "in process" is
-our engine under the same closed loop without a service around it. Client and server share the same cores on
-both sides; servers stay up and idle while another one is measured.
+when one ends; then one client alone. Ours is asked over ZeroMQ and over HTTP, the others over HTTP, and "in process" is
+our engine under the same closed loop without a service around it. Client and server share the same cores on all sides;
+servers stay up and idle while another one is measured.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.http_load import bench_http
-from benchmarks.peers import FOLDER, WEIGHTS_OF_FORMAT, WIDTH
+from benchmarks.peers import FOLDER, VLLM_ENVIRONMENT, WEIGHTS_OF_FORMAT, WIDTH
 from benchmarks.quiet import Quiet
 from benchmarks.random_gguf import FORMATS, SHAPES, random_gguf
-from benchmarks.server_process import cactus_serve, end_servers_on_signal, llama_server
+from benchmarks.random_w8a8 import random_w8a8
+from benchmarks.server_process import cactus_serve, end_servers_on_signal, llama_server, vllm_serve
 from benchmarks.side import Side
 from cactus_actors.cli.bench_service import bench_service
 
@@ -176,7 +177,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=600, help="seconds to wait in total for an idle machine")
     parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="the checkout with our packages")
-    parser.add_argument("--llama-server", type=Path, help="llama.cpp's server; without it only ours is measured")
+    parser.add_argument("--llama-server", type=Path, help="llama.cpp's server")
+    parser.add_argument("--vllm-python", help="a Python with vllm, which has weights and activations of 8 bits")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     return parser.parse_args()
 
@@ -188,17 +190,25 @@ def main() -> None:
     weights = arguments.weights or WEIGHTS_OF_FORMAT[arguments.format]
     threads = str(arguments.threads)
     options = ["--model", str(model), "--weights", weights, "--workers", "1", "--threads", threads]
+    options += ["--http", "127.0.0.1:0"]
     engine = [sys.executable, str(FOLDER / "cactus_side.py"), str(model), weights, threads]
     checkout = {"PYTHONPATH": str(arguments.checkout.resolve())}
     asks: dict[str, Ask] = {}
     with ExitStack() as stack:
         service = stack.enter_context(cactus_serve(options, arguments.checkout))
+        vocab_size = SHAPES[arguments.shape].vocab
         asks["cactus serve"] = ask_cactus(service.jobs, service.stream)
+        asks["its HTTP"] = ask_http(service.http, vocab_size)
         if arguments.llama_server is not None:
             server = llama_server(
                 arguments.llama_server, model, slots=SLOTS, context=CONTEXT, threads=arguments.threads
             )
-            asks["llama-server"] = ask_http(stack.enter_context(server), SHAPES[arguments.shape].vocab)
+            asks["llama-server"] = ask_http(stack.enter_context(server), vocab_size)
+        if arguments.vllm_python is not None:
+            environment = VLLM_ENVIRONMENT | {"OMP_NUM_THREADS": threads}
+            folder = random_w8a8(arguments.shape)
+            vllm = vllm_serve(arguments.vllm_python, folder, slots=SLOTS, context=CONTEXT, environment=environment)
+            asks["vllm serve"] = ask_http(stack.enter_context(vllm), vocab_size)
         asks["in process"] = ask_engine(stack.enter_context(Side("cactus in process", engine, checkout)))
         figures = measure(asks, arguments.rounds, Quiet(arguments.patience))
     title = f"{model.name}, {weights}, {threads} threads: {PROMPT_TOKENS} tokens in, {MAX_TOKENS} out"
