@@ -47,7 +47,7 @@ def test_charts_and_workers_are_live(service: RealService, visit: Visit) -> None
 
 
 def test_a_failure_is_listed_with_what_was_said(service: RealService, visit: Visit) -> None:
-    said = httpx.post(f"{service.url}/v1/chat/completions", json={"messages": 5}).json()["error"]["message"]
+    said = httpx.post(f"{service.url}/v1/chat/completions", json={"messages": 5}, timeout=60).json()["error"]["message"]
     visit.tab.get_by_role("link", name="Service").click()
     errors = visit.tab.get_by_role("region", name="Last errors")
     expect(errors).to_contain_text(said)

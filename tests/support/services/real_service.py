@@ -76,7 +76,8 @@ class RealService:
         gateway = GatewayServer(GatewaySettings(listen="127.0.0.1:0", state_dir=str(directory), **settings), self._text)
         self._run(gateway.stop, lambda: gateway.run(self._endpoints.jobs, self._endpoints.stream))
         url = f"http://{gateway.address}"
-        until(lambda: httpx.get(f"{url}/healthz", verify=TRUST_NOBODY).status_code == 200)
+        with httpx.Client(verify=TRUST_NOBODY, timeout=START_WITHIN_S) as http:  # a worker may compile in this process
+            until(lambda: http.get(f"{url}/healthz").status_code == 200)
         return url
 
     def hand_off_to(self, base_url: str, model: str) -> None:

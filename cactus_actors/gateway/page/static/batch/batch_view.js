@@ -4,13 +4,15 @@ import { getJson, postJson, request } from '../parts/api.js';
 import { button, field, h, say } from '../parts/dom.js';
 import { BatchCard, rowsTable } from './batch_card.js';
 import { dropArea } from '../parts/drop_area.js';
-import { askedBy, converted, preview } from './lines.js';
+import { askedBy, converted, formOf, preview } from './lines.js';
 
 const NUM_ROWS = 3;
+const ENDINGS = '.txt,.jsonl,.ndjson,.json,.csv,.tsv';
 const WORDS = {
   batch: 'Batch lines of OpenAI’s API. They have their own options.',
   json: 'Lines of JSON, each with a question or messages.',
   text: 'Lines of text, each a question.',
+  table: 'A table, with a question in each row.',
 };
 
 /** Show the part in `root`; returns the function that leaves it. */
@@ -23,14 +25,14 @@ export function batchView(root) {
 class BatchView {
   #cards = [];
   #file = null;
-  #kind = null;
+  #form = null;
 
   constructor(root) {
     this.problem = h('p', { class: 'note bad', role: 'alert', hidden: true });
     this.next = h('div');
     this.list = h('div', { class: 'stack' });
     this.inputs = {
-      system: h('textarea', { rows: '2', onchange: () => this.#look() }),
+      system: h('textarea', { rows: '2' }),
       max_tokens: h('input', { type: 'number', min: '1', step: '1', placeholder: 'default' }),
       temperature: h('input', { type: 'number', min: '0', max: '2', step: '0.05', placeholder: 'default' }),
       seed: h('input', { type: 'number', min: '0', step: '1', placeholder: 'drawn' }),
@@ -45,9 +47,7 @@ class BatchView {
           class: 'muted',
           text: 'A file with a question on each line. It runs after all other work, and continues after a restart.',
         }),
-        dropArea('Drop a file of questions here: text, or JSON lines', '.jsonl,.json,.txt,.ndjson', (file) =>
-          this.#take(file),
-        ),
+        dropArea('Drop a file of questions here: text, JSON lines, or CSV', ENDINGS, (file) => this.#take(file)),
         this.problem,
         this.next,
         h('h2', { text: 'Batches' }),
@@ -73,7 +73,14 @@ class BatchView {
 
   async #take(file) {
     this.#file = file;
-    await this.#look();
+    this.problem.hidden = true;
+    this.next.replaceChildren();
+    try {
+      this.#form = await formOf(file);
+      this.#showFile(await this.#firstRows());
+    } catch (error) {
+      this.#complain(`${file.name}: ${error.message}`);
+    }
   }
 
   get #options() {
@@ -84,22 +91,32 @@ class BatchView {
     return options;
   }
 
-  async #look() {
-    if (!this.#file) return;
-    this.problem.hidden = true;
-    try {
-      const { kind, found } = await preview(this.#file, this.#options, NUM_ROWS);
-      this.#kind = kind;
-      this.#showFile(found);
-    } catch (error) {
-      this.next.replaceChildren();
-      this.#complain(`${this.#file.name}: ${error.message}`);
-    }
+  #firstRows() {
+    return preview(this.#file, this.#form, this.#options, NUM_ROWS);
+  }
+
+  /** The choice of a table's column, whose rows are shown in `place`; null for other files. */
+  #columnChoice(place) {
+    const { columns, question } = this.#form;
+    if (!columns) return null;
+    const choose = async () => {
+      this.#form.question = select.value;
+      this.problem.hidden = true;
+      try {
+        place.replaceChildren(firstRows(await this.#firstRows()));
+      } catch (error) {
+        this.#complain(error.message);
+      }
+    };
+    const options = columns.map((name) => h('option', { value: name, text: name, selected: name === question }));
+    const select = h('select', { onchange: choose }, ...options);
+    return field('Column with the questions', select);
   }
 
   #showFile(found) {
     const { name, size } = this.#file;
-    const rows = found.map((line) => [String(line.custom_id), askedBy(line)]);
+    const { kind } = this.#form;
+    const rows = h('div', {}, firstRows(found));
     const kilobytes = Math.max(1, Math.round(size / 1000));
     const run = h('button', { type: 'submit', class: 'main', text: 'Run it' });
     const { system, ...numbers } = this.inputs;
@@ -110,7 +127,7 @@ class BatchView {
       cloud_handoff_threshold: 'Hand off below',
     };
     const options =
-      this.#kind === 'batch'
+      kind === 'batch'
         ? null
         : h(
             'div',
@@ -129,8 +146,9 @@ class BatchView {
           },
         },
         h('h2', { text: name }),
-        h('p', { class: 'muted', text: `${kilobytes} kB. ${WORDS[this.#kind]} The first rows:` }),
-        rowsTable('The first rows', ['Line', 'Question'], rows),
+        h('p', { class: 'muted', text: `${kilobytes} kB. ${WORDS[kind]} The first rows:` }),
+        rows,
+        this.#columnChoice(rows),
         options,
         h(
           'p',
@@ -155,7 +173,7 @@ class BatchView {
     const file = this.#file;
     try {
       run.textContent = 'Reading …';
-      const lines = await converted(file, this.#kind, this.#options, (count) => {
+      const lines = await converted(file, this.#form, this.#options, (count) => {
         run.textContent = `Reading … ${count}`;
       });
       run.textContent = 'Sending …';
@@ -191,4 +209,12 @@ class BatchView {
     this.problem.textContent = text;
     this.problem.hidden = false;
   }
+}
+
+function firstRows(found) {
+  return rowsTable(
+    'The first rows',
+    ['Line', 'Question'],
+    found.map((line) => [String(line.custom_id), askedBy(line)]),
+  );
 }

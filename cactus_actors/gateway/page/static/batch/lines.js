@@ -1,28 +1,55 @@
-/** Files of questions, line by line: batch lines as they are, and other lines as batch lines. */
+/** Files of questions, row by row: batch lines as they are, and others as batch lines. */
 
 import { linesOf } from '../parts/text_lines.js';
+import { csvRows } from './csv_rows.js';
 
 const QUESTION_FIELDS = ['question', 'prompt', 'text', 'input'];
+const DELIMITERS = { csv: ',', tsv: '\t' };
+const OTHER_TABLES = ['parquet', 'arrow', 'feather', 'ipc'];
 
-/** The kind of a file by its first line: `batch`, `json` or `text`; raises Error for one that is none. */
-export function kindOf(line) {
-  if (!line.trimStart().startsWith('{')) return 'text';
-  const record = parsed(line, 1);
-  if (record.body && record.url) return 'batch';
-  if (Array.isArray(record.messages) || questionOf(record) !== undefined) return 'json';
-  throw new Error(`A line needs "messages", or one of ${QUESTION_FIELDS.map((name) => `"${name}"`).join(', ')}.`);
+/**
+ * How a file is read: its `kind` is `batch`, `json`, `text` or `table`, and a table has `columns`, of which
+ * `question` is the one that is asked. Raises Error for a file that is none of these.
+ */
+export async function formOf(file) {
+  const ending = file.name.split('.').pop().toLowerCase();
+  if (OTHER_TABLES.includes(ending)) {
+    throw new Error(`The page reads text, JSON lines and CSV. For this table use: cactus batch ${file.name}`);
+  }
+  if (ending in DELIMITERS) return tableForm(file, DELIMITERS[ending]);
+  for await (const [, line] of linesOf(file, { isStrict: true })) {
+    if (ending === 'json' && line.trimStart().startsWith('[')) {
+      throw new Error('This is one list. The page reads an object of JSON on each line.');
+    }
+    return { kind: kindOf(line) };
+  }
+  throw new Error('The file is empty.');
 }
 
-/** A line as a batch line; `options` are fields of the body, and `system` comes first in the conversation. */
-export function batchLine(kind, line, number, { system, ...options }) {
-  if (kind === 'batch') return parsed(line, number);
-  const record = kind === 'json' ? parsed(line, number) : { question: line };
-  const question = questionOf(record);
-  if (!Array.isArray(record.messages) && question === undefined) throw new Error(`Line ${number} has no question.`);
-  const asked = Array.isArray(record.messages) ? record.messages : [{ role: 'user', content: question }];
-  const messages = system ? [{ role: 'system', content: system }, ...asked] : asked;
-  const id = String(record.custom_id ?? record.id ?? `line-${number}`);
-  return { custom_id: id, method: 'POST', url: '/v1/chat/completions', body: { messages, ...options } };
+/** The first `count` batch lines of a file; `options` are fields of their bodies. */
+export async function preview(file, form, options, count) {
+  const found = [];
+  for await (const [number, record] of recordsOf(file, form)) {
+    found.push(batchLine(form, record, number, options));
+    if (found.length === count) break;
+  }
+  if (!found.length) throw new Error('The file has no rows.');
+  return found;
+}
+
+/** The whole file as batch lines; `progress` gets the number of lines so far. */
+export async function converted(file, form, options, progress) {
+  if (form.kind === 'batch') return file;
+  const parts = [];
+  const ids = new Set();
+  for await (const [number, record] of recordsOf(file, form)) {
+    const made = batchLine(form, record, number, options);
+    if (ids.has(made.custom_id)) throw new Error(`Line ${number} has the id of an earlier line: ${made.custom_id}`);
+    ids.add(made.custom_id);
+    parts.push(`${JSON.stringify(made)}\n`);
+    if (parts.length % 1000 === 0) progress(parts.length);
+  }
+  return new Blob(parts, { type: 'application/jsonl' });
 }
 
 /** What a batch line asks, in words. */
@@ -33,32 +60,58 @@ export function askedBy({ body }) {
     : (last.find?.((part) => part.type === 'text')?.text ?? JSON.stringify(last));
 }
 
-/** The first `count` batch lines of a file, and its kind. */
-export async function preview(file, options, count) {
-  const found = [];
-  let kind = null;
-  for await (const [number, line] of linesOf(file)) {
-    kind ??= kindOf(line);
-    found.push(batchLine(kind, line, number, options));
-    if (found.length === count) break;
-  }
-  if (!found.length) throw new Error('The file is empty.');
-  return { kind, found };
+function kindOf(line) {
+  if (!line.trimStart().startsWith('{')) return 'text';
+  const record = parsed(line, 1);
+  if (record.body && record.url) return 'batch';
+  if (Array.isArray(record.messages) || questionOf(record) !== undefined) return 'json';
+  throw new Error(`A line needs "messages", or one of ${QUESTION_FIELDS.map((name) => `"${name}"`).join(', ')}.`);
 }
 
-/** The whole file as batch lines; `progress` gets the number of lines so far. */
-export async function converted(file, kind, options, progress) {
-  if (kind === 'batch') return file;
-  const parts = [];
-  const ids = new Set();
-  for await (const [number, line] of linesOf(file)) {
-    const made = batchLine(kind, line, number, options);
-    if (ids.has(made.custom_id)) throw new Error(`Line ${number} has the id of an earlier line: ${made.custom_id}`);
-    ids.add(made.custom_id);
-    parts.push(`${JSON.stringify(made)}\n`);
-    if (parts.length % 1000 === 0) progress(parts.length);
+async function tableForm(file, delimiter) {
+  for await (const [, columns] of csvRows(file, delimiter)) {
+    const twice = columns.find((name, place) => columns.indexOf(name) < place);
+    if (twice !== undefined) throw new Error(`Two columns have the name ${twice}.`);
+    const question = QUESTION_FIELDS.find((name) => columns.includes(name)) ?? columns[0];
+    return { kind: 'table', delimiter, columns, question };
   }
-  return new Blob(parts, { type: 'application/jsonl' });
+  throw new Error('The file is empty.');
+}
+
+/** The rows of a file as [number of the line, record]. */
+async function* recordsOf(file, form) {
+  if (form.kind === 'table') {
+    yield* tableRecords(file, form);
+    return;
+  }
+  for await (const [number, line] of linesOf(file, { isStrict: true })) {
+    yield [number, form.kind === 'text' ? { question: line } : parsed(line, number)];
+  }
+}
+
+async function* tableRecords(file, { delimiter, columns }) {
+  let isHead = true;
+  for await (const [number, fields] of csvRows(file, delimiter)) {
+    if (!isHead) {
+      if (fields.length !== columns.length) {
+        throw new Error(`Line ${number} has ${fields.length} values for ${columns.length} columns.`);
+      }
+      yield [number, Object.fromEntries(columns.map((name, place) => [name, fields[place]]))];
+    }
+    isHead = false;
+  }
+}
+
+/** A record as a batch line; `system` of the options comes first in the conversation. */
+function batchLine(form, record, number, { system, ...options }) {
+  if (form.kind === 'batch') return record;
+  const question = form.kind === 'table' ? record[form.question] : questionOf(record);
+  const isConversation = form.kind === 'json' && Array.isArray(record.messages);
+  if (!isConversation && !question?.trim()) throw new Error(`Line ${number} has no question.`);
+  const asked = isConversation ? record.messages : [{ role: 'user', content: question }];
+  const messages = system ? [{ role: 'system', content: system }, ...asked] : asked;
+  const id = String(record.custom_id ?? record.id ?? `line-${number}`);
+  return { custom_id: id, method: 'POST', url: '/v1/chat/completions', body: { messages, ...options } };
 }
 
 function questionOf(record) {
@@ -66,9 +119,12 @@ function questionOf(record) {
 }
 
 function parsed(line, number) {
+  let record;
   try {
-    return JSON.parse(line);
+    record = JSON.parse(line);
   } catch (error) {
     throw new Error(`Line ${number} is not JSON: ${error.message}`);
   }
+  if (record instanceof Object) return record;
+  throw new Error(`Line ${number} is no object of JSON.`);
 }
