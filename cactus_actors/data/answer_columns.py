@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cactus_actors.batch.batch_request import Misfit
 from cactus_actors.batch.result_lines import MISFIT
-from cactus_actors.data.column_types import ColumnType, column_type, property_types
+from cactus_actors.data.column_types import JSON, ColumnType, column_type, property_types
 from cactus_actors.data.line_results import LineAnswer
 
 ANSWER = "answer"
@@ -33,18 +33,20 @@ class AnswerColumns:
 
     All names begin with `prefix`. A property takes the place of a column of every answer with its name. `num_misfits`
     counts the answers that do not obey the schema, such as one that ended early: their columns are null, and `error`
-    has the reason and the beginning of the answer.
+    has the reason and the beginning of the answer. With `are_whole` an object is `answer`, as JSON text.
     """
 
-    def __init__(self, json_schema: Any = None, prefix: str = "") -> None:
+    def __init__(self, json_schema: Any = None, prefix: str = "", *, are_whole: bool = False) -> None:
         self.num_misfits = 0
         self._is_json = json_schema is not None
         properties = property_types(json_schema) if self._is_json else None
         self._is_object = properties is not None
         self._types = properties or {ANSWER: column_type(json_schema, json_schema) if self._is_json else _TEXT}
-        of_each = [pa.field(prefix + name, kind) for name, kind in _OF_EACH.items() if name not in self._types]
-        self.schema = pa.schema([kind.field(prefix + name) for name, kind in self._types.items()] + of_each)
-        self._names = [*self._types, *(name for name in _OF_EACH if name not in self._types)]
+        self._are_whole = are_whole and self._is_object
+        columns = {ANSWER: JSON} if self._are_whole else self._types
+        of_each = [pa.field(prefix + name, kind) for name, kind in _OF_EACH.items() if name not in columns]
+        self.schema = pa.schema([kind.field(prefix + name) for name, kind in columns.items()] + of_each)
+        self._names = [*columns, *(name for name in _OF_EACH if name not in columns)]
 
     def batch(self, answers: Sequence[LineAnswer]) -> pa.RecordBatch:
         """The columns of these answers."""
@@ -86,9 +88,10 @@ class AnswerColumns:
             return {ANSWER: None if value is None else self._types[ANSWER].value_of(value)}
         if not isinstance(value, dict):
             raise ValueError("it is no object")
-        return {
+        values = {
             name: None if value.get(name) is None else kind.value_of(value[name]) for name, kind in self._types.items()
         }
+        return {ANSWER: JSON.value_of(value)} if self._are_whole else values
 
 
 def misfit_of(json_schema: Any) -> Misfit | None:

@@ -37,10 +37,10 @@ def column_type(schema: Any, root: Any, depth: int = MAX_DEPTH) -> ColumnType:
     """The type of the values of `schema`, a part of `root`; JSON text for those of several types."""
     schema = _resolved(schema, root)
     if depth == 0 or not isinstance(schema, Mapping):
-        return _JSON
+        return JSON
     if isinstance(choices := schema.get("anyOf", schema.get("oneOf")), list):
         others = [choice for choice in choices if choice != {"type": "null"}]
-        return column_type(others[0], root, depth - 1) if len(others) == 1 else _JSON
+        return column_type(others[0], root, depth - 1) if len(others) == 1 else JSON
     match _kind(schema):
         case "string":
             return ColumnType(pa.string(), _text)
@@ -54,7 +54,7 @@ def column_type(schema: Any, root: Any, depth: int = MAX_DEPTH) -> ColumnType:
             return _list_of(column_type(schema["items"], root, depth - 1))
         case "object" if schema.get("additionalProperties") is False and schema.get("properties"):
             return _object_of({name: column_type(part, root, depth - 1) for name, part in schema["properties"].items()})
-    return _JSON
+    return JSON
 
 
 def _resolved(schema: Any, root: Any) -> Any:
@@ -142,4 +142,5 @@ def _or_none(kind: ColumnType, value: Any) -> Any:
     return None if value is None else kind.value_of(value)
 
 
-_JSON = ColumnType(None, lambda value: _whole(json.dumps(value, ensure_ascii=False)))
+JSON = ColumnType(None, lambda value: _whole(json.dumps(value, ensure_ascii=False)))
+"""JSON text of any value."""

@@ -21,7 +21,7 @@ def carried_columns(options: TableOptions, table: TableReader, answers: Options,
     """
     carried = list(table.schema.names if options.columns is None else dict.fromkeys(options.columns))
     check_columns(carried, table.schema, "--columns")
-    added = AnswerColumns(answers.json_schema, options.prefix).schema
+    added = AnswerColumns(answers.json_schema, options.prefix, are_whole=form == "text").schema
     if twice := next((name for name in carried if name in added.names), None):
         raise InputInvalid(
             f"the column {twice!r} of the input has the name of one of the answers: {', '.join(added.names)}. "

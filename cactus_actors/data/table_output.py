@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -46,6 +47,10 @@ class TableOutput:
     def field(self, read: pa.Field) -> pa.Field:
         """The column of the file for one that was read."""
         return stored_field(read) if self.form in ("parquet", "arrow") else read
+
+    def answers(self, json_schema: Any, prefix: str) -> AnswerColumns:
+        """The columns of answers in the file."""
+        return AnswerColumns(json_schema, prefix, are_whole=self.form == "text")
 
     @property
     def unfinished(self) -> Path:

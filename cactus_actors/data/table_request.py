@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from cactus_actors.batch import BatchRequest
 from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal
-from cactus_actors.data.answer_columns import AnswerColumns, misfit_of
+from cactus_actors.data.answer_columns import misfit_of
 from cactus_actors.data.remote_files import is_url, url_exists
 from cactus_actors.data.row_source import RowSource
 from cactus_actors.data.table_columns import carried_columns
@@ -62,7 +62,7 @@ class TableRequest:
 
     def _write(self) -> TableReport:
         paths = self.run.paths
-        answers = AnswerColumns(self.run.options.json_schema, self.prefix)
+        answers = self.output.answers(self.run.options.json_schema, self.prefix)
         journal = BatchJournal(paths.journal)  # no other run may change the results meanwhile
         try:
             run, is_complete = journal.read()

@@ -15,7 +15,7 @@ from cactus_actors.batch.batch_request import Observer
 from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.report import figures_of
 from cactus_actors.client import AsyncClient
-from cactus_actors.data.answer_columns import AnswerColumns, misfit_of
+from cactus_actors.data.answer_columns import misfit_of
 from cactus_actors.data.parts.kept_results import forget_results, keep_results, restore_results
 from cactus_actors.data.parts.manifest import PartId, PartRecord
 from cactus_actors.data.parts.part_rows import PartRows
@@ -72,7 +72,7 @@ def _commit(plan: PartsPlan, part: PartId, source: RowSource, output: TableOutpu
     again, with the same results.
     """
     paths, store = run.paths, plan.store
-    answers = AnswerColumns(run.options.json_schema, plan.prefix)
+    answers = output.answers(run.options.json_schema, plan.prefix)
     journal = BatchJournal(paths.journal)
     try:
         begun, is_complete = journal.read()

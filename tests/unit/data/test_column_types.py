@@ -113,6 +113,33 @@ def test_values_that_no_column_holds_cost_one_row(text: str, reason: str) -> Non
     assert (fit["topic"], fit["error"]) == ("soup", None)
 
 
+def test_whole_objects_are_one_column_of_json() -> None:
+    columns = AnswerColumns(REVIEW, are_whole=True)
+    text = '{"topic": "soup",\n "stars": 5, "more": [1, "\u00e4"]}'
+    answers = [LineAnswer(text=one, finish_reason="stop") for one in (text, '{"topic": 5}')]
+    fit, misfit = columns.batch(answers).to_pylist()
+    assert fit["answer"] == '{"topic": "soup", "stars": 5, "more": [1, "\u00e4"]}'
+    assert (misfit["answer"], "5 is no text" in misfit["error"]) == (None, True)
+
+
+@pytest.mark.parametrize("out", ["out.txt", "out/"])
+def test_text_has_whole_objects(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter, reviews: Path, tmp_path: Path, out: str
+) -> None:
+    router.num_tokens = 1
+    schema = '{"type": "object", "properties": {"id": {"type": "integer"}, "text": {}}}'
+    template = '{% if text %}{"id": {{ id }}, "text": "{{ text }}", "more": [{{ stars }}]}{% else %}nothing{% endif %}'
+    arguments = ("--schema", schema, "--prompt-template", template, "--output-format", "text")
+    result = cactus("batch", str(reviews), "-o", out, *arguments)
+    assert result.exit_code == 1
+    path = tmp_path / ("out.txt" if out == "out.txt" else "out/part-00000-00000.txt")
+    assert path.read_text().splitlines() == [
+        '{"id": 3, "text": "good soup", "more": [5.0]}',
+        "",
+        '{"id": 2, "text": "cold soup", "more": [1.0]}',
+    ]
+
+
 def test_a_property_takes_the_place_of_a_column_of_every_answer() -> None:
     schema = {"type": "object", "properties": {"confidence": {"enum": ["low", "high"]}}}
     columns = AnswerColumns(schema, "a_")
