@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -149,7 +150,7 @@ class ShownRun:
         from cactus_actors.ray_data.ray_run import answer_on_ray
         from cactus_actors.sdk.engine_choice import EngineChoice
 
-        where: EnginePlace | ServicePlace
+        where: ServicePlace | EnginePlace
         if place.engine is None:
             model = (await client.status()).model_names
             where = ServicePlace(
@@ -157,10 +158,11 @@ class ShownRun:
             )
         else:
             model = place.engine
-            choice = EngineChoice(model=model, threads=place.engine_threads, max_sequences=ServeConfig().max_sequences)
+            files = await asyncio.to_thread(_files_of_engine, model, place.ray)
+            choice = EngineChoice(model=files, threads=place.engine_threads, max_sequences=ServeConfig().max_sequences)
             where = EnginePlace(choice)
         pool = Pool(place=where, max_actors=place.num_actors)
-        return await answer_on_ray(table, model, place.ray, pool, observe)
+        return await answer_on_ray(table, model, place.ray, pool, observe, _print_notice)
 
     @property
     def _last_progress(self) -> BatchProgress:
@@ -180,6 +182,17 @@ class ShownRun:
             f"{self.progress.num_done} of {self.progress.num_lines} lines are done; "
             "the same command with --resume continues"
         )
+
+
+def _files_of_engine(model: str, ray_address: str) -> str:
+    """The name by which all nodes find the files that this one has; raises ModelFileInvalid and Unavailable."""
+    from cactus_actors.service.model_source import find_model
+
+    return find_model(ServeConfig(model=model, ray_address=ray_address), _print_notice).model
+
+
+def _print_notice(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # rich prints lines of sys.stderr above its bar
 
 
 def print_how_to_resume() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -37,24 +37,32 @@ def drive(ray_address: str, parent: Connection, output: Path) -> None:
     for stream in (1, 2):
         os.dup2(file, stream)
     threading.Thread(target=_end_with_parent, name="cactus-parent", daemon=True).start()
-    try:
-        for outcome in _outcomes(ray_address, parent):
+    sending = threading.Lock()
+
+    def send(outcome: PartOutcome) -> None:
+        with sending:
             parent.send_bytes(msgspec.json.encode(outcome))
+
+    try:
+        for outcome in _outcomes(ray_address, parent, send):
+            send(outcome)
     except CactusError as error:
-        parent.send_bytes(msgspec.json.encode(PartOutcome(error=error.info())))
+        send(PartOutcome(error=error.info()))
     sys.stderr.flush()
 
 
-def _outcomes(ray_address: str, parent: Connection) -> Iterator[PartOutcome]:
+def _outcomes(ray_address: str, parent: Connection, send: Callable[[PartOutcome], None]) -> Iterator[PartOutcome]:
     import ray
 
     from cactus_actors.placement.ray.ray_session import join
     from cactus_actors.ray_data.pipeline import outcomes
+    from cactus_actors.ray_data.waiting import waits_told
 
     join(ray_address)
     yield PartOutcome()
     task: PartsTask = parent.recv()
-    yield from outcomes(task.plan, task.pool, task.settled)
+    with waits_told(task.pool.num_cpus, lambda words: send(PartOutcome(notice=words))):
+        yield from outcomes(task.plan, task.pool, task.settled)
     ray.shutdown()
 
 

@@ -19,11 +19,12 @@ FILE, ROWS, OUTCOME = "file", "rows", "outcome"
 
 
 class PartOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a finished part, or an error that ends the run."""
+    """The record of a finished part, an error that ends the run, or a notice of what it waits for."""
 
     part: PartId | None = None
     record: PartRecord | None = None
     error: ErrorInfo | None = None
+    notice: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -25,13 +25,19 @@ from cactus_actors.ray_data.places import Pool
 
 
 async def answer_on_ray(
-    request: PartsRequest, model: str, ray_address: str, pool: Pool, observe: Observer
+    request: PartsRequest,
+    model: str,
+    ray_address: str,
+    pool: Pool,
+    observe: Observer,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> PartsReport:
     """Answer every row that is in no part yet, on the cluster at `ray_address`, which is joined before anything else.
 
-    `model` is that of the answers. `prepare_environment` must have been called. Cancelled, it kills the driver at once,
-    with which Ray ends the actors: parts that are there stay, and the next run continues. Raises what a run raises,
-    ConfigurationInvalid if the cluster would not require a token, and Unavailable if it does not answer or is lost.
+    `model` is that of the answers; `notify` is told what the run waits for. `prepare_environment` must have been
+    called. Cancelled, it kills the driver at once, with which Ray ends the actors: parts that are there stay, and the
+    next run continues. Raises what a run raises, ConfigurationInvalid if the cluster would not require a token, and
+    Unavailable if it does not answer or is lost.
     """
     async with _driver(ray_address) as driver:
         manifest = await asyncio.to_thread(request.manifest, model)
@@ -39,7 +45,10 @@ async def answer_on_ray(
             progress = PartsProgress(plan, observe)
             driver.send(PartsTask(plan, pool, progress.settled))
             while (outcome := await driver.outcome()) is not None:
-                assert outcome.record is not None, "an outcome is a record or an error"
+                if outcome.notice:
+                    notify(outcome.notice)
+                    continue
+                assert outcome.record is not None, "an outcome is a record, an error or a notice"
                 progress.add(outcome.record)
             if missing := {*plan.manifest.parts()} - plan.finished():
                 raise ServerFailure(f"{len(missing)} parts were not written; the same command with --resume continues")

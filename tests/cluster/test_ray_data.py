@@ -134,6 +134,18 @@ def test_a_signal_ends_the_command_and_its_actors(
     check_continued(command, router, rows)
 
 
+def test_actors_without_a_place_say_what_they_wait_for(ray_address: str, router: ScriptedRouter, rows: Path) -> None:
+    command = Command(ray_address, router, rows)
+    with command.start("--engine", "cactus-sprout", "--engine-threads", "1000") as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if found := re.search(r"2 actors wait for CPUs: each wants 1000 of one node, .* no node has more", line):
+                running.send_signal(signal.SIGTERM)
+                break
+        running.communicate(timeout=PATIENCE_S)
+    assert found
+
+
 def test_engines_of_actors_answer_rows(ray_address: str, router: ScriptedRouter, rows: Path) -> None:
     command = Command(ray_address, router, rows)
     said = command.end(command.start("--engine", "cactus-sprout", "--limit", "25", "--max-tokens", "8"))

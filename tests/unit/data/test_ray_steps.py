@@ -19,10 +19,11 @@ from cactus_actors.batch import BatchRequest
 from cactus_actors.client import AsyncClient
 from cactus_actors.data.parts import PartId, PartsPlan, PartsRequest, parts_request
 from cactus_actors.data.table_input import TableOptions
-from cactus_actors.protocol.errors import InvalidRequest, Unavailable
+from cactus_actors.protocol.errors import InvalidRequest, ModelFileInvalid, Unavailable
 from cactus_actors.ray_data.part_actor import PartActor
 from cactus_actors.ray_data.part_reading import FILE, OUTCOME, PartOutcome, PartReading
 from cactus_actors.ray_data.places import ServicePlace
+from cactus_actors.ray_data.waiting import wait_in_words
 from tests.support.router.scripted_router import ScriptedRouter
 
 
@@ -142,6 +143,36 @@ def test_options_that_do_not_fit_are_refused(
     ):
         with pytest.raises(InvalidRequest, match=message):
             cactus("batch", "a.parquet", *arguments, "--prompt-template", "{{ text }}")
+
+
+@pytest.mark.parametrize(
+    ("processes", "cpus", "free", "words"),
+    [
+        ([0, 0], [8, 4], 1.0, "2 actors wait for CPUs: each wants 2 of one node, 1 of 12 of the cluster are free"),
+        ([0], [1, 1.5], 2.5, "1 actor waits for CPUs: each wants 2 of one node, 2.5 of 2.5 of the cluster are free, "
+         "and no node has more than 1.5"),
+        ([0, 77], [2], 0.0, ""),
+        ([], [2], 0.0, ""),
+    ],
+)  # fmt: skip
+def test_what_actors_wait_for_is_said_while_none_has_a_place(
+    processes: list[int], cpus: list[float], free: float, words: str
+) -> None:
+    of_others = [{"ActorClassName": "StatsActor", "State": "ALIVE", "Pid": 5}]
+    lost = [{"ActorClassName": "MapWorker(MapBatches(PartActor))", "State": "DEAD", "Pid": 6}]
+    mine = [{**lost[0], "State": "PENDING_CREATION", "Pid": process} for process in processes]
+    assert wait_in_words([*of_others, *lost, *mine], 2.0, cpus, free) == words
+
+
+def test_an_engine_of_an_unknown_model_leaves_nothing(
+    cactus: Callable[..., typer.testing.Result], request_: PartsRequest, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    for model, message in (("cactus-sprout2", "embedded: .*cactus-sprout"), ("folder", "no config.json")):
+        arguments = ("-o", "out/", "--ray", "127.0.0.1:1", "--engine", model, "--prompt-template", "{{ text }}")
+        with pytest.raises(ModelFileInvalid, match=message):
+            cactus("batch", "a.parquet", *arguments)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_cluster_that_does_not_answer_leaves_nothing(
