@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import fsspec
@@ -15,6 +16,12 @@ from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
 
 def is_url(name: str) -> bool:
     return "://" in name
+
+
+def local_name(url: str) -> str:
+    """The name of a file of this machine for what comes to a URL; two URLs have two names."""
+    name, dot, suffix = PurePosixPath(url).name.partition(".")
+    return f"{name}-{hashlib.blake2b(url.encode(), digest_size=4).hexdigest()}{dot}{suffix}"
 
 
 def urls_matching(pattern: str) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from cactus_actors.batch import BatchRequest
 from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.data.answer_columns import misfit_of
-from cactus_actors.data.remote_files import is_url, url_exists
+from cactus_actors.data.remote_files import is_url, local_name, url_exists
 from cactus_actors.data.row_source import RowSource
 from cactus_actors.data.table_columns import carried_columns
 from cactus_actors.data.table_format import named_format
@@ -48,9 +48,10 @@ class TableRequest:
         output, run = self.output, self.run
         if output.path.is_dir():
             raise OutputRefused(f"{output.path}: is a directory; {output.path}/ for a table in parts")
+        exists = output.path.exists() if output.url is None else url_exists(output.url)  # refuses a place that is none
         if run.overwrite or ((run.resume or run.retry_failed or run.second_pass) and run.paths.journal.exists()):
             return
-        if output.path.exists() if output.url is None else url_exists(output.url):
+        if exists:
             raise OutputRefused(f"{output}: exists already; --overwrite replaces it")
 
     async def write(self) -> TableReport:
@@ -99,7 +100,7 @@ def table_request(options: TableOptions, run: BatchRequest) -> TableRequest:
 def _output(options: TableOptions, rows: TableInput, answers: Options) -> TableOutput:
     files = rows.files
     url = options.output if is_url(options.output) else None
-    path = Path(options.output if url is None else PurePosixPath(options.output).name)
+    path = Path(options.output if url is None else local_name(url))
     path = path.resolve() if path.is_symlink() else path
     form, packing = named_format(path.name)
     form = options.output_form or form

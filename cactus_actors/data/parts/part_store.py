@@ -10,7 +10,16 @@ from typing import Protocol
 
 from cactus_actors.batch.batch_errors import naming_file
 from cactus_actors.batch.paths import sync_directory
-from cactus_actors.data.remote_files import is_url, read_url, remove_urls, upload, url_exists, urls_below, write_url
+from cactus_actors.data.remote_files import (
+    is_url,
+    local_name,
+    read_url,
+    remove_urls,
+    upload,
+    url_exists,
+    urls_below,
+    write_url,
+)
 
 OWN = "_cactus"
 """The folder of manifest and records, which readers of whole folders pass over, as for all names with this begin."""
@@ -99,7 +108,7 @@ class _UrlStore:
 
     @property
     def scratch(self) -> Path:
-        return Path(f"{PurePosixPath(self._prefix).name}.unfinished")
+        return Path(f"{local_name(self._prefix)}.unfinished")
 
     def names(self) -> set[str]:
         return {PurePosixPath(url).name for url in urls_below(self._prefix)}

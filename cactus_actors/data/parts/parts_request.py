@@ -26,7 +26,7 @@ from cactus_actors.data.parts.part_answers import answer_part, check_part
 from cactus_actors.data.parts.part_store import OWN, PartStore, part_store
 from cactus_actors.data.parts.parts_plan import PartsPlan, PartsReport
 from cactus_actors.data.parts.parts_progress import PartsProgress
-from cactus_actors.data.remote_files import is_url
+from cactus_actors.data.remote_files import is_url, url_exists
 from cactus_actors.data.row_source import RowSource
 from cactus_actors.data.table_columns import carried_columns
 from cactus_actors.data.table_format import TableFormat
@@ -61,7 +61,9 @@ class PartsRequest:
                 f"{self.target}: the cloud's second pass comes after all rows, and parts are finished before; "
                 "give --second-pass-model, or write one table"
             )
-        if not is_url(self.target) and Path(self.target).exists() and not Path(self.target).is_dir():
+        if is_url(self.target):
+            url_exists(self.target)  # refuses a place that is none
+        elif Path(self.target).exists() and not Path(self.target).is_dir():
             raise OutputRefused(f"{self.target}: is no directory")
         if self.run.overwrite or (self.run.resume and not self.run.retry_failed):
             return

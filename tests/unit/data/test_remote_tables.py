@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer.testing
 
 from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputRefused
+from cactus_actors.data.parts.part_store import part_store
+from cactus_actors.data.remote_files import local_name
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.messages import Submit
-from tests.support.router.scripted_router import ScriptedRouter
+from cactus_actors.protocol.messages import Finished, Submit
+from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter
 from tests.support.text.documents import page
 from tests.support.text.reviews import REVIEWS, TEMPLATE
 
@@ -68,20 +71,39 @@ def test_a_table_of_a_bucket_becomes_one_there(cactus: Cactus, lake: s3fs.S3File
         written = pq.read_table(pa.BufferReader(file.read()))
     assert written.select(REVIEWS.schema.names).equals(REVIEWS)
     assert written["answer"][2].as_py() == "Say: cold soup w1 w2 w3 w4"
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "out.parquet.results.jsonl",
-        "out.parquet.results.jsonl.journal",
-    }
+    name = local_name("s3://lake/out.parquet")
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.results.jsonl", f"{name}.results.jsonl.journal"}
     with pytest.raises(OutputRefused, match=r"lake/out.parquet: exists already"):
         cactus(*arguments)
 
 
+@pytest.mark.parametrize("output", ["s3://puddle/out.parquet", "s3://puddle/out/", "s3://puddle/"])
+@pytest.mark.parametrize("more", [(), ("--resume",), ("--overwrite",), ("--retry-failed",)])
 def test_a_missing_bucket_is_refused_before_anything_runs(
-    cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem
+    cactus: Cactus,
+    router: ScriptedRouter,
+    lake: s3fs.S3FileSystem,
+    tmp_path: Path,
+    output: str,
+    more: tuple[str, ...],
 ) -> None:
-    with pytest.raises(OutputRefused, match=r"s3://puddle/out\.parquet: there is no bucket puddle"):
-        cactus("batch", "s3://lake/in.csv", "-o", "s3://puddle/out.parquet", *TEMPLATE)
-    assert not router.submitted()
+    with pytest.raises(OutputRefused, match=f"{output}: there is no bucket puddle"):
+        cactus("batch", "s3://lake/in.csv", "-o", output, *TEMPLATE, *more)
+    assert not router.received
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_tables_of_one_name_at_two_places_share_no_file(
+    cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem, tmp_path: Path
+) -> None:
+    for folder in ("one", "two"):
+        command = ("batch", "s3://lake/in/*.parquet", "-o", f"s3://lake/{folder}/out.csv.gz")
+        assert cactus(*command, "--prompt-template", folder + " {{ text }}").exit_code == 0
+    assert len(router.submitted()) == 6
+    for folder in ("one", "two"):
+        assert f",{folder} cold soup w1" in gzip.decompress(lake.cat_file(f"lake/{folder}/out.csv.gz")).decode()
+    stores = {part_store(f"s3://lake/{place}/out{end}").scratch for place in ("one", "two") for end in ("", "/")}
+    assert len(stores) == 2
 
 
 def test_a_failed_upload_is_repeated_without_asking(
@@ -146,7 +168,15 @@ def test_wrong_urls_are_refused(cactus: Cactus, router: ScriptedRouter, lake: s3
     assert not router.submitted()
 
 
-def test_the_documented_commands_run(cactus: Cactus, lake: s3fs.S3FileSystem, tmp_path: Path) -> None:
+def test_the_documented_commands_run(
+    cactus: Cactus, router: ScriptedRouter, lake: s3fs.S3FileSystem, tmp_path: Path
+) -> None:
+    def answer(job: ScriptedJob, finished: Finished) -> None:
+        result = msgspec.structs.replace(finished.result, text='{"topic": "soup"}', finish_reason="stop")
+        job.finished = msgspec.structs.replace(finished, result=result)
+        end(job, job.finished)
+
+    end, router.end = router.end, answer  # type: ignore[method-assign]
     (tmp_path / "answer.json").write_text('{"type": "object", "properties": {"topic": {"type": "string"}}}')
     text = page("guide/data.md").replace("\\\n", " ")
     commands = [line.split("cactus ", 1)[1] for line in text.splitlines() if line.startswith("    cactus batch 's3:")]
@@ -155,7 +185,7 @@ def test_the_documented_commands_run(cactus: Cactus, lake: s3fs.S3FileSystem, tm
         result = cactus(*shlex.split(command))
         assert result.exit_code == 0, result.output
     assert len(commands) == 2
-    assert "topic" in pq.read_schema(pa.BufferReader(lake.cat_file("lake/rated.parquet"))).names
+    assert pq.read_table(pa.BufferReader(lake.cat_file("lake/rated.parquet")))["topic"].to_pylist() == ["soup"] * 3
 
 
 def test_a_table_is_read_over_http(cactus: Cactus, lake: s3fs.S3FileSystem, server: str, tmp_path: Path) -> None:
