@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+import pytest
 import typer.testing
 
 from cactus_actors.process.leaving_node import LeavingNodeStatus
 from cactus_actors.protocol.messages import DrainNode, Status
+from cactus_actors.protocol.service_status import WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter
 
 Cactus = Callable[..., typer.testing.Result]
@@ -16,6 +18,30 @@ Cactus = Callable[..., typer.testing.Result]
 
 def leaving(num_workers: int, ends_in_s: float | None = None) -> LeavingNodeStatus:
     return LeavingNodeStatus(node_id="f" * 56, node="node-2", num_workers=num_workers, ends_in_s=ends_in_s)
+
+
+def worker_on(node_id: str) -> WorkerStatus:
+    return WorkerStatus(
+        worker_id="worker",
+        kind="local",
+        node="a-node",
+        node_id=node_id,
+        pid=1,
+        threads=1,
+        kernels="avx2",
+        weights="int8",
+        state="ready",
+        num_slots=1,
+        free_slots=1,
+        num_blocks=1,
+        free_blocks=1,
+        num_running=0,
+        last_seen_s=0.0,
+        tokens_generated=0,
+        prompt_tokens_computed=0,
+        cached_prompt_tokens=0,
+        preemptions=0,
+    )
 
 
 def test_it_asks_for_a_drain_within_a_time(cactus: Cactus, router: ScriptedRouter) -> None:
@@ -26,10 +52,12 @@ def test_it_asks_for_a_drain_within_a_time(cactus: Cactus, router: ScriptedRoute
 
 
 def test_it_waits_until_no_worker_is_left(cactus: Cactus, router: ScriptedRouter) -> None:
-    status, left = router.status, [[leaving(2, 90.0)], [leaving(1, 62.0)], [leaving(1, 61.0)], [leaving(0)]]
+    status = router.status
+    left = [[leaving(2, 90.0)], [leaving(2, 90.0)], [leaving(1, 62.0)], [leaving(1, 61.0)], [leaving(0)]]
 
     def shrinking(request_id: str) -> Status:
-        return msgspec.structs.replace(status(request_id), leaving_nodes=left.pop(0))
+        workers = [worker_on("a" * 56)]
+        return msgspec.structs.replace(status(request_id), leaving_nodes=left.pop(0), workers=workers)
 
     router.status = shrinking  # type: ignore[method-assign]
     assert cactus("drain", "node-2", "--wait").stdout.splitlines() == [
@@ -38,6 +66,36 @@ def test_it_waits_until_no_worker_is_left(cactus: Cactus, router: ScriptedRouter
         "node-2: 1 worker to go, it ends in 1 min 2 s",
         "node-2: no worker left",
     ]
+
+
+@pytest.mark.parametrize(
+    ("within", "words"),
+    [
+        ((), "no other node has a worker yet: until one has, those of node-2 stay and take all jobs"),
+        (
+            ("--within", "90"),
+            "no other node has a worker yet: if none has in 90 s, those of node-2 leave all the same, and jobs wait, "
+            "accepted ones on disk, until another node has room, or until `cactus drain node-2 --undo`",
+        ),
+    ],
+)
+def test_it_says_what_happens_if_no_other_node_has_a_worker(
+    cactus: Cactus, router: ScriptedRouter, within: tuple[str, ...], words: str
+) -> None:
+    status = router.status
+    states = [([worker_on("f" * 56)], [leaving(1)]), ([worker_on("f" * 56)], [leaving(1)]), ([], [leaving(0)])]
+
+    def alone(request_id: str) -> Status:
+        workers, nodes = states.pop(0)
+        return msgspec.structs.replace(status(request_id), leaving_nodes=nodes, workers=workers)
+
+    router.status = alone  # type: ignore[method-assign]
+    told = cactus("drain", "node-2", "--wait", *within).stdout.splitlines()
+    assert told[1] == words
+    assert told[-1] == (
+        "no other node has a worker: jobs wait, accepted ones on disk, until another node has room, "
+        "or until `cactus drain node-2 --undo`"
+    )
 
 
 def test_a_node_that_is_gone_ends_the_wait(cactus: Cactus, router: ScriptedRouter) -> None:
