@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 MAX_SHOWN_LENGTH = 80
-_OPTION_NAMES = {"form": "--format"}
+_OPTION_NAMES = {"form": "--format", "json_schema": "--schema"}
 
 
 def changes_in_words(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

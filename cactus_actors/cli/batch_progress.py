@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from cactus_actors.cli.terminal import counted, wide_console
 
@@ -68,15 +68,18 @@ def second_pass_line(name: str, progress: SecondPassProgress) -> str:
     return f"{name}: second pass: {num_answered} of {progress.num_lines} lines{batches}{notice}"
 
 
-def show_reasons(reasons: Sequence[Reason]) -> None:
-    """Print the reasons of failed lines: for each a line with number and kind, and the message of the first failure."""
+def show_reasons(reasons: Sequence[Reason], noun: Literal["line", "row"] = "line") -> None:
+    """Print the reasons of failed lines: for each a line with number and kind, and the message of the first failure.
+
+    `noun` is what the input has numbers for.
+    """
     from rich.padding import Padding
     from rich.text import Text
 
     console = wide_console(stderr=True)
     for reason in reasons:
         name = reason.code if reason.param is None else f"{reason.code} ({reason.param})"
-        first = "" if reason.first_line is None else f", the first is line {reason.first_line}"
+        first = "" if reason.first_line is None else f", the first is {noun} {reason.first_line}"
         console.print(Text(f"{counted(reason.count, 'line')} failed with {name}{first}:"))
         console.print(Padding(Text(reason.message[:MAX_MESSAGE]), (0, 0, 0, 4)))
 

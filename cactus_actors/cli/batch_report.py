@@ -77,7 +77,7 @@ def print_report(
     if page is not None:
         typer.echo(f"report: {page}")
     if progress.num_failed:
-        show_reasons(reasons_of(paths.errors))
+        show_reasons(reasons_of(paths.errors), "line" if table is None else "row")
 
 
 def print_parts_report(progress: BatchProgress, report: PartsReport, *, page: Path | None, as_json: bool) -> None:
@@ -111,7 +111,7 @@ def print_parts_report(progress: BatchProgress, report: PartsReport, *, page: Pa
     typer.echo(where + failed + earlier + away + misfits + none)
     if page is not None:
         typer.echo(f"report: {page}")
-    show_reasons(figures.reasons)
+    show_reasons(figures.reasons, "row")
 
 
 def _second_pass_in_words(report: SecondPassReport, model: str | None) -> str:

@@ -91,14 +91,14 @@ def schema_of(given: str) -> Any:
     from cactus_actors.api.strict_json import decode_strictly
     from cactus_actors.structured.request_grammar import check_form
 
-    text, name = given.strip(), "--json-schema"
+    text, name = given.strip(), "--schema"
     if not text.startswith("{"):
-        name = f"--json-schema: {given}"
+        name = f"--schema: {given}"
         try:
             text = Path(given).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
-            raise InvalidRequest(f"--json-schema: {given}: {reason}", param="json_schema") from None
+            raise InvalidRequest(f"--schema: {given}: {reason}", param="json_schema") from None
     try:
         schema = decode_strictly(text.encode(), "it")
         if schema is None:

@@ -18,6 +18,8 @@ from cactus_actors.data.table_input import TableInput, TableOptions, table_input
 from cactus_actors.data.table_output import TableOutput, publish_table, write_table
 from cactus_actors.protocol.options import Options
 
+FOLDER_HINT = "the name of a folder, for a table in parts, ends with /"
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableReport:
@@ -47,7 +49,7 @@ class TableRequest:
         """Raise OutputRefused if the table would replace another file."""
         output, run = self.output, self.run
         if output.path.is_dir():
-            raise OutputRefused(f"{output.path}: is a directory; {output.path}/ for a table in parts")
+            raise OutputRefused(f"{output.path}: is a directory; {FOLDER_HINT}")
         exists = output.path.exists() if output.url is None else url_exists(output.url)  # refuses a place that is none
         if run.overwrite or ((run.resume or run.retry_failed or run.second_pass) and run.paths.journal.exists()):
             return
@@ -105,7 +107,9 @@ def _output(options: TableOptions, rows: TableInput, answers: Options) -> TableO
     form, packing = named_format(path.name)
     form = options.output_form or form
     if form is None:
-        raise OutputRefused(f"{path}: its name does not say its format; give --output-format")
+        raise OutputRefused(
+            f"{path}: its name does not say its format; give --output-format, or a folder: {FOLDER_HINT}"
+        )
     if packing is not None and form in ("parquet", "arrow"):
         raise OutputRefused(f"{path}: a file of {form} is compressed within; its name needs no .{packing}")
     if path.exists() and any(Path(name).exists() and path.samefile(name) for name in files):

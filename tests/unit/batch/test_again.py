@@ -197,20 +197,20 @@ def test_a_system_message_and_a_schema_for_lines_that_have_none(
     schemas = [submit.options.json_schema for submit in submits]
     assert schemas == [{"type": "integer"}] * 2 + [{"type": "null"}] + [{"type": "integer"}] * 2
     changed = cactus(*command, "--json-schema", '{"type": "null"}', "--resume")
-    expected = '--json-schema was {"type":"integer"} and is {"type":"null"} now'
+    expected = '--schema was {"type":"integer"} and is {"type":"null"} now'
     assert expected in str(changed.exception)
 
 
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ("{broken", "--json-schema: it is not JSON"),
-        ('{"type": "strng"}', "--json-schema: at #/type: "),
-        ("none.json", "--json-schema: none.json: No such file"),
-        (".", "--json-schema: .: Is a directory"),
-        ("wrong.json", "--json-schema: wrong.json: at #/type: "),
-        ("null.json", "--json-schema: null.json: a schema is an object or a boolean"),
-        ("text.json", "--json-schema: text.json: it is not JSON"),
+        ("{broken", "--schema: it is not JSON"),
+        ('{"type": "strng"}', "--schema: at #/type: "),
+        ("none.json", "--schema: none.json: No such file"),
+        (".", "--schema: .: Is a directory"),
+        ("wrong.json", "--schema: wrong.json: at #/type: "),
+        ("null.json", "--schema: null.json: a schema is an object or a boolean"),
+        ("text.json", "--schema: text.json: it is not JSON"),
     ],
 )
 def test_an_invalid_schema_runs_nothing(

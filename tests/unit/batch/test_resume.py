@@ -78,7 +78,7 @@ def test_changed_options_of_a_resumed_run_are_reported(
     assert caught.value.message == (
         f"{tmp_path}/out.jsonl: options_changed: the run here began with other options: "
         '--system was "Be brief." and is not given now; --max-tokens was 16 and is 5 now; '
-        '--seed was 3 and is not given now; --json-schema was not given and is {"type":"null"} now. '
+        '--seed was 3 and is not given now; --schema was not given and is {"type":"null"} now. '
         "Give the options that it began with, or start again with --overwrite"
     )
     source.write_bytes(source.read_bytes() + b'"one more"\n')

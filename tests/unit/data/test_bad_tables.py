@@ -241,11 +241,13 @@ def test_files_of_one_table_have_one_format_and_fitting_columns(cactus: Cactus, 
 def test_outputs_that_would_replace_something_are_refused(cactus: Cactus, reviews: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     other.write_bytes(b"precious")
+    (tmp_path / "folder.parquet").mkdir()
     for output, message in (
         ("other.parquet", "exists already; --overwrite replaces it"),
         ("reviews.parquet", "is the input"),
         ("out.parquet.gz", "needs no .gz"),
-        ("out", "does not say its format; give --output-format"),
+        ("out", "does not say its format; give --output-format, or a folder: .* ends with /"),
+        ("folder.parquet", "is a directory; the name of a folder, for a table in parts, ends with /"),
         ("missing/out.parquet", "there is no directory missing"),
     ):
         with pytest.raises(OutputRefused, match=message):

@@ -72,7 +72,7 @@ def test_a_row_that_was_cut_off_is_run_again_with_more_tokens(
     result = run("--max-tokens", "4")
     assert result.exit_code == 1
     assert ", 1 failed" in result.output
-    assert "1 line failed with answer_misfit (json_schema), the first is line 2:" in result.output
+    assert "1 line failed with answer_misfit (json_schema), the first is row 2:" in result.output
     before = rows_of(tmp_path / out)
     assert [(row["id"], row["error"]) for row in before] == [(1, None), (None, MISFIT), (3, None)]
     assert (before[1]["finish_reason"], before[1]["confidence"], before[1]["completion_tokens"]) == ("length", 0.9, 4)
