@@ -48,7 +48,8 @@ class Admission:
     request while the journal writes the job, and released when the job is on disk or is refused.
 
     A job for which a worker has a slot runs ahead: it joins the queue while the journal writes it. Until it is on disk
-    nobody hears of it, of its tokens or of its end. One that may be handed off does not: others would hear of it.
+    nobody hears of it, of its tokens or of its end. One that may be handed off does not: others would hear of it. Nor
+    does any while the journal cannot be written.
     """
 
     def __init__(
@@ -226,8 +227,8 @@ class Admission:
             dispatcher.queue.reserve(job.job_id, reservation)
             content = self_contained.content if self_contained else pending.content
             self._journal_writer.accepted(job, content, pictures)
-            may_run_ahead = not job.is_gated and not job.submission.is_cascade
-            if may_run_ahead and len(dispatcher.workers.slots):
+            must_wait = job.is_gated or job.submission.is_cascade or state.storage_error
+            if not must_wait and len(dispatcher.workers.slots):
                 state.jobs.ahead.add(job.job_id)
                 self._admit(job)
         else:
