@@ -109,7 +109,7 @@ class Sequence:
 class Simulation:
     """The router's core and one worker in virtual time; each request belongs to one of `num_users` users."""
 
-    def __init__(self, timeout_s: float | None, num_users: int = 1) -> None:
+    def __init__(self, timeout_s: float | None, num_users: int = 1, num_slots: int = NUM_SLOTS) -> None:
         self.core = RouterCore(RouterSettings(), ServiceFacts(epoch=1, started_at=0.0))
         self.now = 0.0
         self.finished: list[tuple[int, bool, float]] = []
@@ -117,6 +117,7 @@ class Simulation:
         self.refused: list[int] = []
         self._timeout_s = timeout_s
         self._num_users = num_users
+        self._num_slots = num_slots
         self._requests: dict[str, tuple[int, Request]] = {}
         self._running: dict[int, Sequence] = {}
         self._deck: deque[Sequence] = deque()
@@ -124,7 +125,7 @@ class Simulation:
         self._deltas: list[SequenceDelta] = []
         self._next_step = math.inf
         self._next_tick = 0.0
-        hello = Hello("w", "local", "sim", NUM_SLOTS, 1 << 20, 16, 1 << 20, "here", 1)
+        hello = Hello("w", "local", "sim", num_slots, 1 << 20, 16, 1 << 20, "here", 1)
         self._perform(self.core.on_worker(WORKER, hello, 0.0))
 
     def run(self, arrivals: list[tuple[float, Request]], until: float) -> None:
@@ -188,7 +189,7 @@ class Simulation:
 
     def _begin_step(self) -> None:
         """Begin a step of up to 256 prompt tokens and one token of each sequence that is past its prompt."""
-        while self._deck and len(self._running) < NUM_SLOTS:
+        while self._deck and len(self._running) < self._num_slots:
             sequence = self._deck.popleft()
             self._running[sequence.dispatch.dispatch_id] = sequence
         if not self._running:
@@ -218,7 +219,7 @@ class Simulation:
         self._begin_step()
 
     def _report(self, deltas: list[SequenceDelta]) -> None:
-        free = NUM_SLOTS - len(self._running)
+        free = self._num_slots - len(self._running)
         report = Report(self._num_accepted, free, 1 << 20, len(self._running), deltas)
         self._perform(self.core.on_worker(WORKER, report, self.now))
 
@@ -230,9 +231,9 @@ class Simulation:
             self.refused.append(self._requests[message.job_id][0])
 
 
-def simulated_capacity(requests: list[Request], count: int = 400) -> float:
+def simulated_capacity(requests: list[Request], count: int = 400, num_slots: int = NUM_SLOTS) -> float:
     """Requests per second of a worker that always has enough work."""
-    simulation = Simulation(None)
+    simulation = Simulation(None, num_slots=num_slots)
     simulation.run([(0.0, request) for request in requests[:count]], 10_000.0)
     times = [ended_at for _, _, ended_at in simulation.finished]
     return len(times) / max(times)
@@ -245,6 +246,7 @@ def simulated(
     seconds: float,
     timeout_s: float,
     num_users: int = 1,
+    num_slots: int = NUM_SLOTS,
 ) -> Outcome:
     """Simulate requests at `load` times the capacity, after a warm-up of the same duration."""
     chooser = random.Random(load)
@@ -252,7 +254,7 @@ def simulated(
     at = 0.0
     while (at := at + chooser.expovariate(load * capacity)) < 2 * seconds:
         arrivals.append((at, requests[len(arrivals) % len(requests)]))
-    simulation = Simulation(timeout_s, num_users)
+    simulation = Simulation(timeout_s, num_users, num_slots)
     simulation.run(arrivals, 2 * seconds + timeout_s)
     counted = {number for number, (at, _) in enumerate(arrivals) if at >= seconds}
     outcome = Outcome(load, seconds, num_sent=len(counted))

@@ -99,6 +99,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--timeout", type=float, default=30.0)
     parser.add_argument("--users", type=int, default=1, help="number of users (with --simulate)")
+    parser.add_argument("--slots", type=int, default=NUM_SLOTS, help="slots of the worker (with --simulate)")
     parser.add_argument("--forced", type=int, nargs="+", help="answer lengths to draw from, sent as min_tokens")
     arguments = parser.parse_args()
     requests = requests_of(arguments.trace, 3000, seed=1)
@@ -106,9 +107,11 @@ def main() -> None:
         requests = forced_requests(arguments.forced, 500, seed=5)
     base: Outcome | None = None
     if arguments.simulate:
-        capacity = simulated_capacity(requests)
+        capacity = simulated_capacity(requests, num_slots=arguments.slots)
         for load in arguments.loads:
-            outcome = simulated(requests, load, capacity, arguments.seconds, arguments.timeout, arguments.users)
+            outcome = simulated(
+                requests, load, capacity, arguments.seconds, arguments.timeout, arguments.users, arguments.slots
+            )
             print(json.dumps(outcome.report(base)), flush=True)
             base = base or outcome
         return

@@ -162,7 +162,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     weights: WeightFormat = "int8"
     kv_cache: CacheFormat = "auto"
     threads: int = 1
-    max_sequences: int = 16
+    max_sequences: int | None = None
     token_budget: int = 256
     cache_tokens: int = 32_768
     cache_bytes: int | None = None
@@ -298,7 +298,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ray_address: Annotated[
         str | None, about("Address of a Ray cluster; placement ray without it starts a private instance.")
     ] = None
-    max_sequences: Annotated[Positive, about("Sequences that a worker runs at once.")] = 16
+    max_sequences: Annotated[
+        Positive | None,
+        about("Sequences that a worker runs at once; by default 16, or one for every 512 tokens of its cache if more."),
+    ] = None
     token_budget: Annotated[Positive, about("Largest number of tokens that a worker computes in one step.")] = 256
     cache_tokens: Annotated[TokenCount, about("Size of a worker's KV cache, in tokens.")] = 32_768
     cache_bytes: Annotated[

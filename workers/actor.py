@@ -116,7 +116,7 @@ def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
         worker_id=settings.worker_id,
         kind="local",
         model=settings.model,
-        num_slots=settings.max_sequences,
+        num_slots=loaded.engine.max_sequences,
         num_blocks=num_blocks,
         block_size=settings.block_size,
         max_context=min(config.max_context, num_blocks * settings.block_size),

@@ -202,7 +202,7 @@ class WorkerSession:
         return Report(
             num_accepted=self._num_accepted,
             free_slots=engine.free_slots,
-            free_blocks=engine.free_blocks,
+            free_blocks=engine.spare_blocks,
             num_running=engine.num_running,
             deltas=deltas,
             ram_usage_mb=self._ram_usage_mb,

@@ -98,7 +98,7 @@ class SimulatedWorker:
         return Report(
             num_accepted=self._num_accepted,
             free_slots=self.hello.num_slots - len(self._sequences),
-            free_blocks=self._pool.num_free,
+            free_blocks=self._scheduler.spare_blocks,
             num_running=len(self._scheduler.running),
             deltas=[delta for delta in deltas if delta is not None],
             stored=stored,

@@ -159,7 +159,7 @@ class ShownRun:
         else:
             model = place.engine
             files = await asyncio.to_thread(_files_of_engine, model, place.ray)
-            choice = EngineChoice(model=files, threads=place.engine_threads, max_sequences=ServeConfig().max_sequences)
+            choice = EngineChoice(model=files, threads=place.engine_threads, max_sequences=None)
             where = EnginePlace(choice)
         pool = Pool(place=where, max_actors=place.num_actors)
         return await answer_on_ray(table, model, place.ray, pool, observe, _print_notice)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from cactus_actors.cli.demo_questions import write_questions
 from cactus_actors.cli.interrupts import interruptible
 from cactus_actors.cli.terminal import activity, counted
-from cactus_actors.config import ServeConfig
 from cactus_actors.config_models import DEFAULT_MODEL
 from cactus_actors.data import require_ray_data
 from cactus_actors.protocol.errors import ServerFailure
@@ -106,7 +105,7 @@ async def _answered(request: PartsRequest, ray_address: str, observe: Observer) 
     from cactus_actors.ray_data.ray_run import answer_on_ray
     from cactus_actors.sdk.engine_choice import EngineChoice
 
-    place = EnginePlace(EngineChoice(model=DEFAULT_MODEL, max_sequences=ServeConfig().max_sequences))
+    place = EnginePlace(EngineChoice(model=DEFAULT_MODEL, max_sequences=None))
     pool = Pool(place=place, max_actors=MAX_NODES)
     return await answer_on_ray(request, DEFAULT_MODEL, ray_address, pool, observe)
 

@@ -9,9 +9,9 @@ from cactus_actors.config_models import WeightFormat
 
 @dataclass(frozen=True, kw_only=True)
 class EngineChoice:
-    """The model of a path or name, and how it runs: at most `max_sequences` jobs at once."""
+    """The model of a path or name, and how it runs: `max_sequences` jobs at once, or all that its cache holds."""
 
     model: str
     weights: WeightFormat = "int8"
     threads: int = 1
-    max_sequences: int = 1
+    max_sequences: int | None = 1

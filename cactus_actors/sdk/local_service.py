@@ -173,5 +173,7 @@ class LocalService:
                     self._on_message(answer)
 
 
-def _cache_tokens(max_context: int, max_sequences: int) -> int:
+def _cache_tokens(max_context: int, max_sequences: int | None) -> int:
+    if max_sequences is None:
+        return MAX_CACHE_TOKENS
     return min(math.ceil(max_context / BLOCK_SIZE) * BLOCK_SIZE * max_sequences, MAX_CACHE_TOKENS)

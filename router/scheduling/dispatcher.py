@@ -79,8 +79,8 @@ class Dispatcher:
         """Check again after time has passed: a preemption that was impossible may be possible now."""
         self.user_jobs.is_settled = False
         self.user_jobs.slot_releases.mark_stale()
-        self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.workers.local.values())
-        self.forecast.update_running(now)
+        workers = self.workers.local.values()
+        self.forecast.update_slots(sum(worker.hello.num_slots for worker in workers), len(workers), now)
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Record the state that a worker reports."""
@@ -158,6 +158,7 @@ class Dispatcher:
         waiting = self.queue.first(LOOKAHEAD)
         if now - waiting[0].submission.arrived_at >= HEAD_OF_LINE_AFTER_S:
             waiting = waiting[:1]
+        waiting = [job for job in waiting if self.forecast.may_start(job, now)]
         candidates = [Candidate(job.prepared.block_hashes, self.workers.num_blocks_of(job)) for job in waiting]
         placement = choose_worker(candidates, offers, self.prefixes)
         if placement is None:
@@ -201,7 +202,7 @@ class Dispatcher:
         assignment = self.workers.assign(worker, job)
         attempts = job.attempts
         attempts.dispatch_id, attempts.worker = assignment.dispatch_id, worker.worker_id
-        attempts.is_contended = not len(self.workers.slots)
+        attempts.num_together = self.forecast.num_running
         attempts.num_started += 1
         if attempts.started_at is None:
             attempts.started_at = now

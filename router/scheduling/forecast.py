@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
 from cactus_actors.protocol.options import Options
 from cactus_actors.router.scheduling.backlog import Backlog
+from cactus_actors.router.scheduling.pace import MEMORY, Pace
 from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.job_cost import MAX_GENERATED, must_generate, work_of
@@ -26,8 +28,8 @@ FIRST_ROUNDS = 4
 """Rounds of jobs with a deadline that may wait while the seconds per work are unknown."""
 FIRST_LOOK_S = 0.25
 """The seconds that jobs run, in sum, before these are estimated from running jobs."""
-MEMORY = 16
-"""The number of jobs that the averages remember, about; and at least one for each slot."""
+FEWEST_TOGETHER = 16
+"""Jobs that may run together at a worker whatever their deadlines."""
 
 
 @dataclass
@@ -43,47 +45,60 @@ class _Mean:
 
 
 class Forecast:
-    """Measures on ended jobs the duration of work in a full batch, and in one with free slots.
+    """Measures on ended jobs the duration of work, and on their answers how much work a job is.
 
-    Before the first one ends, it is estimated from the progress of the running jobs.
+    Before the first one ends, the duration is estimated from the progress of the running jobs.
 
-    Work is counted in generated tokens. There are `num_slots` slots in the workers' batches, each of which
-    takes `seconds_per_work` seconds for a unit of work. A job begins when a slot is free for it, after the jobs that
-    run and those that wait before it.
+    Work is counted in generated tokens. A job begins when a slot is free for it, after the jobs that run and those
+    that wait before it. Where deadlines would be missed with all slots in use, jobs have `usable_slots` only.
     """
 
     def __init__(self, users: UserJobs) -> None:
-        self.num_slots = 0
+        self.pace = Pace()
+        self.usable_slots = 0
         self.backlog = Backlog()
         self._user_jobs = users
-        self._seconds = _Mean()
-        self._work = _Mean()
-        self._uncontended_seconds = _Mean()
-        self._uncontended_work = _Mean()
-        self._first_guess: float | None = None
         self._generated = _Mean()
         self._allowed = _Mean()
         self._tokens_per_byte = _Mean(TOKENS_PER_BYTE)
 
     @property
     def seconds_per_work(self) -> float | None:
-        """Seconds that one slot in a full batch takes for a unit of work; None while that is not known."""
-        return self._seconds.value / self._work.value if self._work.is_known else self._first_guess
+        """Seconds that one slot takes for a unit of work while all are in use; None while that is not known."""
+        return self.pace.seconds_per_work(self.pace.num_slots)
 
     @property
-    def least_seconds_per_work(self) -> float | None:
-        """Seconds that a slot takes for a unit of work while slots are free, the least; None while not known."""
-        if not self._uncontended_work.is_known:
-            return None
-        return self._uncontended_seconds.value / self._uncontended_work.value
+    def num_running(self) -> int:
+        """Jobs that run, or wait at a worker."""
+        return self._user_jobs.slot_releases.num_running + len(self._user_jobs.background)
 
-    def update_running(self, now: float) -> None:
-        """Estimate the duration of work from the running jobs, while none has ended."""
-        if self._work.is_known:
-            return
-        seconds, work = self._user_jobs.slot_releases.progress(now)
-        if work and seconds >= FIRST_LOOK_S:
-            self._first_guess = seconds / work
+    @property
+    def _fewest_slots(self) -> int:
+        return FEWEST_TOGETHER * self.pace.num_workers
+
+    def update_slots(self, num_slots: int, num_workers: int, now: float) -> None:
+        """Set the slots of all workers, and how many of them the deadlines of running jobs leave."""
+        pace, releases = self.pace, self._user_jobs.slot_releases
+        pace.num_slots, pace.num_workers = num_slots, max(1, num_workers)
+        if not pace.is_measured:
+            seconds, work = releases.progress(now)
+            if work and seconds >= FIRST_LOOK_S:
+                pace.guess(seconds, work, self.num_running)
+        self.usable_slots = num_slots
+        if num_slots > self._fewest_slots and not math.isinf(least := releases.least_seconds_per_work(now)):
+            self.usable_slots = max(self._fewest_slots, pace.most_running(least / MARGIN) or 0)
+
+    def may_start(self, job: Job, now: float) -> bool:
+        """True if the job, and those that run, end in time although one more runs."""
+        num_running, num_slots = self.num_running, self.pace.num_slots
+        if num_running < self._fewest_slots or num_slots <= self._fewest_slots:
+            return True
+        if num_running >= self.usable_slots < num_slots:
+            return False
+        if job.deadline is None:
+            return True
+        most = self.pace.most_running((job.deadline - now) / (MARGIN * job.reservation.work))
+        return most is not None and (num_running < most or most == num_slots)
 
     def on_prepared(self, num_bytes: int, num_tokens: int) -> None:
         """Record the number of bytes and of tokens of a prepared request."""
@@ -94,19 +109,13 @@ class Forecast:
         attempts, num_generated = job.attempts, len(job.local.log)
         if attempts.started_at is None or attempts.num_started != 1 or job.cloud is not None or not num_generated:
             return
-        share = 1 / max(MEMORY, self.num_slots)
+        share = 1 / max(MEMORY, self.pace.num_slots)
         params = job.prepared.params
         if is_complete and not must_generate(params.max_tokens, params.min_tokens, params.ignore_eos):
             self._generated.add(num_generated, share)
             self._allowed.add(min(params.max_tokens, MAX_GENERATED), share)
-        seconds, work = now - attempts.started_at, work_of(len(job.prepared.prompt_ids), num_generated)
-        if not attempts.is_contended:  # in a batch that is not full everything is faster
-            self._uncontended_seconds.add(seconds, 1 / MEMORY)
-            self._uncontended_work.add(work, 1 / MEMORY)
-            if self._work.is_known:
-                return
-        self._seconds.add(seconds, share)
-        self._work.add(work, share)
+        work = work_of(len(job.prepared.prompt_ids), num_generated)
+        self.pace.on_ended(now - attempts.started_at, work, (attempts.num_together + self.num_running) / 2)
 
     def work_of_request(self, num_bytes: int, options: Options) -> float:
         """The expected work of a request that is not prepared yet."""
@@ -131,13 +140,13 @@ class Forecast:
 
         Raises DeadlineExceeded for a job that could not do so on an idle service either.
         """
-        work = reservation.work
-        if timeout_s is None or not self.num_slots:
+        work, pace = reservation.work, self.pace
+        if timeout_s is None or not pace.num_slots:
             return
-        starts_after = self._starts_after(reservation)
-        if not starts_after:
+        starts_after, num_together = self._starts_after(reservation), self.num_running + 1
+        if not starts_after and num_together <= self._fewest_slots:
             return
-        seconds_per_work = self.seconds_per_work
+        seconds_per_work = pace.seconds_per_work(self.usable_slots if starts_after else num_together)
         if seconds_per_work is None:
             if starts_after > FIRST_ROUNDS * (self.backlog.mean or work):
                 raise Overloaded(
@@ -146,13 +155,12 @@ class Forecast:
                     retry_after=FIRST_RETRY_S,
                 )
             return
-        ends_after_s = (starts_after + work) * seconds_per_work
-        missing_s = MARGIN * ends_after_s - timeout_s
+        missing_s = MARGIN * (starts_after + work) * seconds_per_work - timeout_s
         if missing_s > 0:
-            if work * (self.least_seconds_per_work or seconds_per_work) > LATE * timeout_s:
+            if work * (pace.seconds_per_work(1) or 0.0) > LATE * timeout_s:
                 raise DeadlineExceeded(f"the job cannot end within its timeout of {timeout_s:g} s", param="timeout_ms")
             raise Overloaded(
-                f"the job may take {MARGIN * ends_after_s:.1f} s, and its timeout is {timeout_s:g} s",
+                f"the job may take {missing_s + timeout_s:.1f} s, and its timeout is {timeout_s:g} s",
                 param="timeout_ms",
                 retry_after=round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, missing_s)), 3),
             )
@@ -165,13 +173,11 @@ class Forecast:
             return 0.0  # it preempts a job of a user who runs several
         ahead = self.backlog.ahead_of(reservation)
         mean = self.backlog.mean or 1.0
-        return users.slot_releases.work_until_free(self.num_slots, ahead / mean, mean)
+        return users.slot_releases.work_until_free(self.usable_slots, ahead / mean, mean)
 
     def is_too_late(self, job: Job, now: float) -> bool:
         """True if a job that never ran would end after its deadline."""
         if job.deadline is None or job.attempts.num_started:
             return False
-        # While slots stay free, only the speed of a batch with free slots counts.
-        is_last_slot = self._user_jobs.slot_releases.num_running + 1 >= self.num_slots
-        seconds_per_work = self.seconds_per_work if is_last_slot else self.least_seconds_per_work
+        seconds_per_work = self.pace.seconds_per_work(min(self.num_running + 1, self._fewest_slots))
         return seconds_per_work is not None and job.reservation.work * seconds_per_work > LATE * (job.deadline - now)

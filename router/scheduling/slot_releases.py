@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 
 from cactus_actors.router.state.job import Job
@@ -47,6 +48,17 @@ class SlotReleases:
         if self._is_old:
             self._count()
         return max(0.0, self._total)
+
+    def least_seconds_per_work(self, now: float) -> float:
+        """The least time that one of them has for a unit of its work, until its deadline; infinite without one."""
+        if self._is_old:
+            self._count()
+        times = (
+            (assignment.job.deadline - now) / left
+            for assignment, left in self._running.values()
+            if assignment.job.deadline is not None and left > 0.0
+        )
+        return min(times, default=math.inf)
 
     def progress(self, now: float) -> tuple[float, float]:
         """The seconds that all running jobs have run, in sum, and the work done in them."""

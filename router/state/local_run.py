@@ -27,7 +27,7 @@ class Attempts(msgspec.Struct, eq=False, gc=False):
 
     `num_started` counts them, as `attempts` of the result; `started_at` is the time of the first one. `worker` is the
     last worker that was given the job, or the cloud worker that completed it. A job that is a retry lost its worker;
-    one that is contended took the last free slot.
+    it began among `num_together`, itself included.
     """
 
     num_started: int = 0
@@ -36,7 +36,7 @@ class Attempts(msgspec.Struct, eq=False, gc=False):
     worker: str = ""
     lost_workers: list[str] = []
     is_retry: bool = False
-    is_contended: bool = False
+    num_together: int = 0
 
     @property
     def is_suspect(self) -> bool:

@@ -58,7 +58,7 @@ class Engine:
         self._stop_conditions = StopConditions(text.eos_ids)
         self.adapters = AdapterTable(model.remove_adapter)
         self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model, self.adapters)
-        self._max_sequences = limits.max_sequences
+        self.max_sequences = limits.max_sequences
         has_states = model.slot_size > 0
         num_slots = limits.num_states if has_states else 0
         self._cache = model.new_cache(limits.cache_blocks, limits.block_size, num_slots)
@@ -100,12 +100,17 @@ class Engine:
     @property
     def free_slots(self) -> int:
         """Slots left in the running batch; negative while sequences wait."""
-        return self._max_sequences - len(self._sequences)
+        return self.max_sequences - len(self._sequences)
 
     @property
     def free_blocks(self) -> int:
         """Cache blocks not held by any sequence."""
         return self._block_pool.num_free
+
+    @property
+    def spare_blocks(self) -> int:
+        """Cache blocks that no sequence holds or is expected to need."""
+        return self._scheduler.spare_blocks
 
     @property
     def cache_sizes(self) -> tuple[int, int]:

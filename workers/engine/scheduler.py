@@ -1,9 +1,10 @@
 """Schedules the tokens of the next step.
 
 There is no prefill phase and no decode phase: every sequence has known tokens and computed tokens, and each
-step computes more of them under a token budget, oldest sequence first. A sequence is admitted when blocks for
-all its known tokens are free. When a running sequence needs a block and none is free, the youngest sequence is
-preempted: it loses its blocks and is computed again later.
+step computes more of them under a token budget, oldest sequence first. A sequence is admitted when blocks are free for
+all its known tokens, and for those that it and the running sequences are expected to generate (see `CacheForecast`).
+When a running sequence needs a block and none is free, the youngest sequence is preempted: it loses its blocks and is
+computed again later.
 
 Drafts come last: they use remaining rows and blocks; blocks of rejected drafts are free again before the next
 step is scheduled.
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.block_pool import BlockPool
+from cactus_actors.workers.engine.cache_forecast import CacheForecast
 from cactus_actors.workers.engine.head_drafter import HeadDrafter, HeadSlot
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import DraftSlot, StepCost, propose
@@ -89,6 +91,7 @@ class Scheduler:
         head_drafter: HeadDrafter | None = None,
     ) -> None:
         self._block_pool = block_pool
+        self._cache_forecast = CacheForecast(block_pool)
         self._state_pool = state_pool
         self._counters = counters
         self._max_sequences = max_sequences
@@ -103,6 +106,11 @@ class Scheduler:
     def has_sequences(self) -> bool:
         """True if a sequence runs or waits."""
         return bool(self.running or self.waiting)
+
+    @property
+    def spare_blocks(self) -> int:
+        """Blocks that no sequence here holds or is expected to need."""
+        return self._cache_forecast.num_spare(self.running, self.waiting)
 
     def add(self, sequence: Sequence) -> None:
         self.waiting.append(sequence)
@@ -160,6 +168,7 @@ class Scheduler:
         """Forget a sequence and release its blocks."""
         if sequence in self.running:
             self.running.remove(sequence)
+            self._cache_forecast.on_ended(sequence)
         else:
             self.waiting.remove(sequence)
         self._release(sequence)
@@ -283,9 +292,7 @@ class Scheduler:
             return False
         sequence = self.waiting[0]
         cached = self._cached_prefix(sequence)
-        num_new = sequence.num_blocks_needed - len(cached)
-        # One block stays free for each running sequence, so that a new one is not preempted immediately.
-        if num_new + self._block_pool.num_free_among(cached) + len(self.running) > self._block_pool.num_free:
+        if not self._cache_forecast.has_room(self.running, sequence, cached):
             return False
         if self._state_pool is not None:
             last = sequence.block_hashes(len(cached))[-1] if cached else None
@@ -294,7 +301,8 @@ class Scheduler:
                 return False
         self.waiting.popleft()
         self._block_pool.hold(cached)
-        sequence.block_table = cached + self._block_pool.allocate(num_new)
+        sequence.block_table = cached + self._block_pool.allocate(sequence.num_blocks_needed - len(cached))
+        sequence.num_reused_blocks = len(cached)
         sequence.num_computed_tokens = len(cached) * sequence.block_size
         if sequence.num_cached_prompt_tokens is None:
             sequence.num_cached_prompt_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
@@ -322,6 +330,7 @@ class Scheduler:
             self._state_pool.release(sequence.state)
             sequence.state = None
         sequence.block_table = []
+        sequence.num_reused_blocks = 0
         sequence.hidden = None
         sequence.num_computed_tokens = 0
 

@@ -89,6 +89,7 @@ class Sequence:
         self.num_reported_prompt_tokens = 0 if reports_prompt else self.num_prompt_tokens
         self.block_size = block_size
         self.block_table: list[int] = []
+        self.num_reused_blocks = 0  # the first ones, which were in the cache when it was admitted
         self.state: SequenceState | None = None  # of a running sequence whose model has recurrences
         self.tapped_layers = () if self.pooler or dispatch.emitted_ids else tuple(dispatch.tapped_layers)
         self.prompt_states: dict[int, bytes] | None = None

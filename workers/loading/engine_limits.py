@@ -12,24 +12,35 @@ from cactus_actors.workers.loading.model_reader import ModelFiles
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.layout import WeightLayout
 
+FEWEST_SEQUENCES = 16
+TOKENS_OF_SEQUENCE = 512
+"""Prompt and answer of most requests take no more of the cache."""
+SHARE_OF_STEP = 4
+"""One of so many tokens of the largest step may be of running answers, so that prompts go on beside them."""
+
 
 def limits_of(settings: WorkerSettings, cost: CacheCost) -> EngineLimits:
     """The engine's limits, with as many blocks as fit `cache_bytes` after the recurrent states, or `cache_tokens`.
+
+    Without `max_sequences` there are as many sequences as the blocks hold; as few as possible if each has a state.
 
     Raises ConfigurationInvalid if `cache_bytes` holds no block.
     """
     limits = EngineLimits(
         cache_blocks=max(1, settings.cache_tokens // settings.block_size),
         block_size=settings.block_size,
-        max_sequences=settings.max_sequences,
+        max_sequences=settings.max_sequences or FEWEST_SEQUENCES,
         token_budget=settings.token_budget,
         max_drafts=settings.speculation,
         num_checkpoints=settings.checkpoints,
         checkpoint_tokens=settings.checkpoint_tokens,
     )
-    if settings.cache_bytes is None:
+    if settings.cache_bytes is not None:
+        limits = replace(limits, cache_blocks=cost.num_blocks_in(settings.cache_bytes, limits.num_states))
+    if settings.max_sequences is not None or cost.state_bytes:
         return limits
-    return replace(limits, cache_blocks=cost.num_blocks_in(settings.cache_bytes, limits.num_states))
+    most = min(limits.cache_tokens // TOKENS_OF_SEQUENCE, limits.token_budget // SHARE_OF_STEP)
+    return replace(limits, max_sequences=max(FEWEST_SEQUENCES, most))
 
 
 def memory_of(files: ModelFiles, settings: WorkerSettings) -> ModelMemory:

@@ -261,7 +261,7 @@ class TransformerModel:
             return
         former = self._max_tokens, self._max_rows
         self._max_tokens = max(self._max_tokens, next_power(num_tokens))
-        self._max_rows = max(self._max_rows, num_rows)
+        self._max_rows = max(self._max_rows, next_power(num_rows))
         try:
             self._allocate()
         except MemoryError:  # kernels would write beyond memory of the former size

@@ -40,7 +40,9 @@ def load_random(settings: WorkerSettings, _: LoadingProgress) -> LoadedEngine:
     engine = Engine(
         model,
         TextOptions(LetterTokenizer(), []),
-        EngineLimits(cache_blocks=settings.cache_tokens // settings.block_size, max_sequences=settings.max_sequences),
+        EngineLimits(
+            cache_blocks=settings.cache_tokens // settings.block_size, max_sequences=settings.max_sequences or 2
+        ),
     )
     return LoadedEngine(engine, model)
 

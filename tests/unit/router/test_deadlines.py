@@ -103,11 +103,43 @@ def test_short_and_long_jobs_of_several_users_end_in_time() -> None:
     assert outcome.refusal_s
 
 
+def test_jobs_end_in_time_although_more_slots_are_free_than_their_deadlines_allow() -> None:
+    """A step of all 64 slots is too slow for every one of these deadlines."""
+    requests = forced_requests([50, 64, 80], 200, seed=5)
+    outcome = simulated(requests, 2.0, 20.0, 4.0, 2.0, 7, num_slots=64)
+    assert outcome.refusal_s
+    assert outcome.num_in_time >= 80
+    assert outcome.num_too_late <= 0.02 * outcome.num_in_time
+
+
+def test_without_deadlines_all_slots_are_used() -> None:
+    simulation = Simulation(None, num_slots=64)
+    simulation.run([(0.0, Request(50, 100, 100, 100))] * 200, 4.0)
+    forecast = simulation.core.state.fleets.first.dispatcher.forecast
+    assert forecast.usable_slots == 64
+    assert forecast.num_running == 65  # one on deck
+
+
+def test_a_job_with_little_time_waits_until_fewer_run() -> None:
+    """Jobs without a deadline use all slots; one that would be late among them is refused, one with time begins."""
+    simulation = Simulation(None, num_slots=64)
+    request = Request(50, 100, 100, 100)
+    simulation.run([*[(0.0, request)] * 40, *[(3.0, request)] * 100], 6.0)
+    forecast = simulation.core.state.fleets.first.dispatcher.forecast
+    assert forecast.num_running == 65
+    alone, among_all = forecast.pace.seconds_per_work(1), forecast.pace.seconds_per_work(64)
+    assert alone
+    assert among_all
+    assert among_all == pytest.approx(alone * (8 + 64) / 9)
+    with pytest.raises(Overloaded):
+        forecast.check(reserved("b", 1, 100.0), 100 * among_all)
+    forecast.check(reserved("b", 1, 100.0), 300 * among_all)
+
+
 def forecast_of(pace: float) -> Forecast:
     forecast = Forecast(UserJobs())
-    forecast.num_slots = NUM_SLOTS
-    forecast._seconds.add(pace, 1.0)
-    forecast._work.add(1.0, 1.0)
+    forecast.update_slots(NUM_SLOTS, 1, 0.0)
+    forecast.pace.on_ended(pace, 1.0, NUM_SLOTS)
     return forecast
 
 
@@ -135,7 +167,7 @@ def test_a_deadline_shorter_than_the_job_itself_is_refused() -> None:
     forecast = forecast_of(pace=0.01)
     for num_jobs in (160, 10_000):
         add_jobs(forecast, num_jobs)
-        for timeout_s in (0.001, 0.79):  # alone it takes 1 s
+        for timeout_s in (0.001, 0.29):  # alone it takes 0.375 s
             with pytest.raises(DeadlineExceeded) as refused:
                 forecast.check(reserved("a", 1, 100.0), timeout_s)
             assert refused.value.param == "timeout_ms"
@@ -146,7 +178,7 @@ def test_a_deadline_that_only_the_load_exceeds_is_an_overload() -> None:
     forecast = forecast_of(pace=0.01)
     add_jobs(forecast, 160)
     with pytest.raises(Overloaded):
-        forecast.check(reserved("a", 1, 100.0), 0.81)
+        forecast.check(reserved("a", 1, 100.0), 0.31)
 
 
 def test_without_measurements_nothing_is_refused() -> None:

@@ -128,3 +128,35 @@ def test_the_memory_of_a_model_that_is_not_loaded_is_that_of_its_packed_file_and
     assert memory.cache_bytes == model.caches[-1].num_bytes
     assert memory.of(3) == memory.weight_bytes + 3 * memory.cache_bytes
     assert memory.of(0) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "num_sequences"),
+    [
+        ({}, 64),
+        ({"cache_tokens": 16_384}, 32),
+        ({"cache_tokens": 100}, 16),
+        ({"cache_tokens": 1 << 20}, 64),
+        ({"cache_tokens": 1 << 20, "token_budget": 512}, 128),
+        ({"cache_tokens": 1 << 20, "token_budget": 8}, 16),
+        ({"cache_tokens": 1 << 20, "max_sequences": 3}, 3),
+    ],
+)
+def test_a_worker_runs_as_many_sequences_as_its_cache_holds(given: dict[str, int], num_sequences: int) -> None:
+    model = ShapedModel(read_model(GOLDENS / "llama3"))
+    settings = WorkerSettings(worker_id="w", **given)  # type: ignore[arg-type]
+    engine = Engine(model, TextOptions(NoBytes(), []), limits_of(settings, model.cache_cost(settings.block_size)))
+    hello = hello_message(settings, LoadedEngine(engine, model))
+    assert hello.num_slots == engine.max_sequences == engine.free_slots == num_sequences
+
+
+def test_the_sequences_of_a_worker_follow_from_the_bytes_of_its_cache() -> None:
+    cost = ShapedModel(read_model(GOLDENS / "llama3")).cache_cost(16)
+    settings = WorkerSettings(worker_id="w", cache_bytes=cost.block_bytes * 48 * 512 // 16)
+    assert limits_of(settings, cost).max_sequences == 48
+
+
+def test_sequences_that_have_a_state_each_are_few_by_default() -> None:
+    model = ShapedModel(read_model(GOLDENS / "qwen35"))
+    limits = limits_of(WorkerSettings(worker_id="w", checkpoints=2), model.cache_cost(16))
+    assert (limits.max_sequences, limits.num_states) == (16, 18)
