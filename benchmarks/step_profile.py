@@ -24,15 +24,17 @@ SHAPES = {
 BLOCK_SIZE = 16
 
 
-def decode_batch(num_sequences: int, context: int) -> Batch:
-    """One token of each sequence, at position `context`."""
-    num_blocks = context // BLOCK_SIZE + 1
+def decode_batch(num_sequences: int, context: int, shared: int = 0) -> Batch:
+    """One token of each sequence, at position `context`, with the first `shared` positions in common blocks."""
+    num_blocks, num_shared = context // BLOCK_SIZE + 1, shared // BLOCK_SIZE
     sequences = np.arange(num_sequences, dtype=np.int32)
+    blocks = np.arange(num_sequences * num_blocks, dtype=np.int32).reshape(num_sequences, -1)
+    blocks[:, :num_shared] = blocks[0, :num_shared]
     return Batch(
         token_ids=(sequences * 37 + 11).astype(np.int32),
         positions=np.full(num_sequences, context, np.int32),
         sequence_of_token=sequences,
-        block_tables=np.arange(num_sequences * num_blocks, dtype=np.int32).reshape(num_sequences, -1),
+        block_tables=blocks,
         logit_rows=sequences,
     )
 
@@ -89,6 +91,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batches", default="1,4,16", help="sequences that decode together")
     parser.add_argument("--context", type=int, default=150)
+    parser.add_argument("--shared", type=int, default=0, help="positions of the context that all sequences share")
     parser.add_argument("--prefill", type=int, default=2, help="prompts of 128 tokens in the prefill step")
     parser.add_argument("--steps", type=int, default=20)
     given = parser.parse_args()
@@ -98,7 +101,7 @@ def main() -> None:
     console = Console()
     try:
         for size in (int(text) for text in given.batches.split(",")):
-            console.print(measure(model, decode_batch(size, given.context), given.steps))
+            console.print(measure(model, decode_batch(size, given.context, given.shared), given.steps))
         console.print(measure(model, prefill_batch(given.prefill, 128), max(1, given.steps // 4)))
     finally:
         model.close()

@@ -9,28 +9,30 @@ sequence may hold any bits.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, round_up
-from cactus_actors.workers.kernels.attention_scores import score
+from cactus_actors.workers.kernels.aligned_memory import round_up
+from cactus_actors.workers.kernels.attention_places import PLACES_FLOATS, set_places
+from cactus_actors.workers.kernels.attention_scores import score, score_widened
 from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
     CHUNK_VECTORS,
     MAX_HEIGHT,
     RECORD_FLOATS,
     get_range,
+    get_target,
     set_record,
 )
-from cactus_actors.workers.kernels.attention_values import mix
+from cactus_actors.workers.kernels.attention_values import mix, mix_widened
 from cactus_actors.workers.kernels.attention_weights import weigh
+from cactus_actors.workers.kernels.attention_widening import widen_keys, widen_values
 from cactus_actors.workers.kernels.cache_formats import CachedLayer, padded
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import (
     LANES,
     broadcast,
-    fetch,
     hyperbolic_tangent,
     load,
     store,
@@ -41,16 +43,41 @@ from cactus_actors.workers.kernels.simd import (
 GROUP = 32
 """Rows times heads that read the cache together."""
 
+WIDENED_ITEMS = 8
+"""From so many of them on, a chunk that is not float32 is widened once for all tiles."""
+
 LOG2_E = 1 / math.log(2)
 
 
-PLACES_FLOATS = CHUNK_VECTORS * RECORD_FLOATS
+class Items(NamedTuple):
+    """Offsets in the scratch memory of a thread: a row and a head each, up to GROUP, and a chunk of the cache."""
+
+    places: int  # of the chunk, and of the next one
+    ranges: int  # (GROUP,) records: the lanes of an item, and the offset of its result
+    queries: int  # (GROUP, width)
+    sums: int  # (GROUP, width)
+    scores: int  # (GROUP, CHUNK)
+    states: int  # (GROUP, 2, LANES): the largest score so far, the sums of weights
+    widened: int  # (CHUNK, width)
 
 
 def attention_scratch(head_dim: int) -> int:
     """Floats of scratch that one thread's `attend` needs, a multiple of 16."""
-    each = 2 * round_up(head_dim, LANES) + CHUNK + 2 * LANES + RECORD_FLOATS
-    return 2 * PLACES_FLOATS + GROUP * each
+    width = round_up(head_dim, LANES)
+    each = 2 * width + CHUNK + 2 * LANES + RECORD_FLOATS
+    return 2 * PLACES_FLOATS + GROUP * each + CHUNK * width
+
+
+@internal(error_model="numpy")
+def items_at(scratch_start: int, head_dim: int) -> Items:
+    """Items in scratch memory of `attention_scratch(head_dim)` floats."""
+    width = padded(head_dim)
+    ranges = scratch_start + 2 * PLACES_FLOATS
+    queries = ranges + GROUP * RECORD_FLOATS
+    sums = queries + GROUP * width
+    scores = sums + GROUP * width
+    states = scores + GROUP * CHUNK
+    return Items(scratch_start, ranges, queries, sums, scores, states, states + GROUP * 2 * LANES)
 
 
 @internal(error_model="numpy")
@@ -81,105 +108,112 @@ def attend(
 ) -> None:
     """out = softmax(scale * q . K) . V for consecutive tokens of a sequence and heads of one key-value head.
 
-    Row r is at position first_position + r and attends to the positions up to ends[first_end + r], which is its
-    own in causal attention, and with a `window` above 0 to no more than that many up to its own. A `window` below 0
-    is minus the first position that is attended to. Ends do not fall from row to row, and none is before its row.
-    Row r and head h have their query at query_start + r * query_width + h * head_dim and their result likewise in
-    `out`. With a `softcap` scores become softcap * tanh(score / softcap). The sink of head h, at sinks_start + h, is a
-    score without a value: it adds e^sink to what a row's weights are divided by.
+    See `begin` for the rows.
     """
-    head_dim, lanes = layer.head_dim, cache.keys.shape[2]
-    block_size, width = cache.values.shape[2], padded(layer.head_dim)
-    # Powers of two are cheaper than those of e; a cap wants the plain score over it.
-    factor = broadcast(np.float32(scale / softcap if softcap > 0 else scale * LOG2_E))
-    ranges = scratch_start + 2 * PLACES_FLOATS
-    packed = ranges + GROUP * RECORD_FLOATS
-    sums = packed + GROUP * width
-    scores = sums + GROUP * width
-    states = scores + GROUP * CHUNK
-
+    items = items_at(scratch_start, layer.head_dim)
     num_items = num_rows * num_heads
     for first_item in range(0, num_items, GROUP):
         count = min(GROUP, num_items - first_item)
-        for item in range(count):
-            row, head = divmod(first_item + item, num_heads)
-            position = first_position + row
-            # Ranges are counted in lanes: a block has whole vectors of them.
-            low = max(position - window + 1, 0) if window > 0 else -window
-            low = low // block_size * lanes + low % block_size
-            end = ends[first_end + row]
-            high = end // block_size * lanes + end % block_size + 1
-            set_record(scratch, ranges + item * RECORD_FLOATS, low, high, 0, 0)
-            query, state = query_start + row * query_width + head * head_dim, states + item * 2 * LANES
-            _begin(scratch, packed + item * width, sums + item * width, width, state, queries, query, factor)
-            if sinks_start >= 0:
-                _begin_with_sink(scratch, state, np.float32(sinks[sinks_start + head] * np.float32(LOG2_E)))
-
-        low, _ = get_range(scratch, ranges)
-        _, high = get_range(scratch, ranges + (count - 1) * RECORD_FLOATS)
-        places, next_places = scratch_start, scratch_start + PLACES_FLOATS
-        begin = low // CHUNK * CHUNK
-        _set_places(cache, layer, kv_head, block_tables, sequence, low, high, begin, scratch, places)
-        for chunk in range(begin, high, CHUNK):
-            following = places
-            if chunk + CHUNK < high:
-                following = next_places
-                _set_places(
-                    cache,
-                    layer,
-                    kv_head,
-                    block_tables,
-                    sequence,
-                    low,
-                    high,
-                    chunk + CHUNK,
-                    scratch,
-                    following,
-                )
-            first = max(low - chunk, 0) // LANES
-            last = min((high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
-            item = 0
-            while item < count:
-                # The rest is cut into tiles of about one height: single rows load too much per product.
-                tiles = (count - item + MAX_HEIGHT - 1) // MAX_HEIGHT
-                height = (count - item + tiles - 1) // tiles
-                query, weights, total = packed + item * width, scores + item * CHUNK, sums + item * width
-                limits, state = ranges + item * RECORD_FLOATS, states + item * 2 * LANES
-                score(cache, scratch, places, first, last, height, head_dim, query, width, weights)
-                if softcap > 0:
-                    _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
-                weigh(cache, scratch, places, chunk, height, limits, weights, total, width, state)
-                _mix_tile(cache, scratch, places, following, chunk, height, limits, weights, total, width)
-                item += height
-            places, next_places = next_places, places
-
-        for item in range(count):
-            row, head = divmod(first_item + item, num_heads)
-            mass, target = states + (2 * item + 1) * LANES, out_start + row * out_width + head * head_dim
-            _finish(scratch, sums + item * width, mass, head_dim, out, target)
+        begin(
+            cache,
+            layer,
+            scratch,
+            items,
+            0,
+            first_item,
+            count,
+            queries,
+            query_start,
+            query_width,
+            num_heads,
+            first_position,
+            ends,
+            first_end,
+            window,
+            scale,
+            softcap,
+            sinks,
+            sinks_start,
+            out_start,
+            out_width,
+        )
+        low, high = range_of(scratch, items, 0, count)
+        advance(cache, layer, kv_head, block_tables, sequence, low, high, scratch, items, 0, count, softcap)
+        finish(layer, scratch, items, count, out)
 
 
 @internal(error_model="numpy")
-def fetch_first_keys(
-    cache: Any, layer: CachedLayer, kv_head: int, block_tables: Any, sequence: int, position: int, window: int
+def begin(
+    cache: Any,
+    layer: CachedLayer,
+    scratch: Any,
+    items: Items,
+    place: int,
+    first_item: int,
+    count: int,
+    queries: Any,
+    query_start: int,
+    query_width: int,
+    num_heads: int,
+    first_position: int,
+    ends: Any,
+    first_end: int,
+    window: int,
+    scale: float,
+    softcap: float,
+    sinks: Any,
+    sinks_start: int,
+    out_start: int,
+    out_width: int,
 ) -> None:
-    """Prefetch the first keys that `attend` reads at that position."""
-    num_blocks, lanes = cache.keys.shape[1:]
-    block_size, head_dim = cache.values.shape[2], layer.head_dim
-    low = max(position - window + 1, 0) if window > 0 else -window
-    begin = (low // block_size * lanes + low % block_size) // CHUNK * CHUNK
-    high = position // block_size * lanes + position % block_size + 1
-    dims_of_line = max(1, CACHE_LINE // (lanes * cache.keys.itemsize))
-    for lane in range(begin, min(begin + CHUNK, high), LANES):
-        index, slot = divmod(lane, lanes)
-        head = block_tables[sequence, index] * layer.num_heads + kv_head
-        first_dim = layer.dims_before * num_blocks + head * head_dim
-        for dim in range(first_dim, first_dim + head_dim, dims_of_line):
-            fetch(cache.keys, dim * lanes + slot)
+    """Begin the attention of items first_item.. of consecutive tokens of a sequence, in places `place`..
+
+    Item r * num_heads + h is head h of row r, which is at position first_position + r. It attends to the positions
+    up to ends[first_end + r], which is its own in causal attention, and with a `window` above 0 to no more than that
+    many up to its own. A `window` below 0 is minus the first position that is attended to. Ends do not fall from row
+    to row, and none is before its row. Row r and head h have their query at query_start + r * query_width + h *
+    head_dim and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap). The
+    sink of head h, at sinks_start + h, is a score without a value: it adds e^sink to what a row's weights are divided
+    by.
+    """
+    head_dim, width = layer.head_dim, padded(layer.head_dim)
+    block_size, lanes = cache.values.shape[2], cache.keys.shape[2]
+    # Powers of two are cheaper than those of e; a cap wants the plain score over it.
+    factor = broadcast(np.float32(scale / softcap if softcap > 0 else scale * LOG2_E))
+    for item in range(count):
+        row, head = divmod(first_item + item, num_heads)
+        position = first_position + row
+        # Ranges are counted in lanes: a block has whole vectors of them.
+        low = max(position - window + 1, 0) if window > 0 else -window
+        low = low // block_size * lanes + low % block_size
+        end = ends[first_end + row]
+        high = end // block_size * lanes + end % block_size + 1
+        at, state = place + item, items.states + (place + item) * 2 * LANES
+        query, target = query_start + row * query_width + head * head_dim, out_start + row * out_width + head * head_dim
+        set_record(scratch, items.ranges + at * RECORD_FLOATS, low, high, target, 0)
+        _begin(scratch, items.queries + at * width, items.sums + at * width, width, state, queries, query, factor)
+        if sinks_start >= 0:
+            _begin_with_sink(scratch, state, np.float32(sinks[sinks_start + head] * np.float32(LOG2_E)))
 
 
 @internal(error_model="numpy")
-def _set_places(
+def range_of(scratch: Any, items: Items, first: int, count: int) -> tuple[int, int]:
+    """The lanes that consecutive items of one sequence attend to."""
+    low, _ = get_range(scratch, items.ranges + first * RECORD_FLOATS)
+    _, high = get_range(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
+    return low, high
+
+
+@internal(error_model="numpy")
+def common_range_of(scratch: Any, items: Items, first: int, count: int) -> tuple[int, int]:
+    """The lanes that all of consecutive items of one sequence attend to."""
+    low, _ = get_range(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
+    _, high = get_range(scratch, items.ranges + first * RECORD_FLOATS)
+    return low, high
+
+
+@internal(error_model="numpy")
+def advance(
     cache: Any,
     layer: CachedLayer,
     kv_head: int,
@@ -187,23 +221,73 @@ def _set_places(
     sequence: int,
     low: int,
     high: int,
-    chunk: int,
     scratch: Any,
-    places: int,
+    items: Items,
+    first_item: int,
+    count: int,
+    softcap: float,
 ) -> None:
-    num_blocks, lanes = cache.keys.shape[1:]
-    block_size, width = cache.values.shape[2], padded(layer.head_dim)
-    first_dim, first_column = layer.dims_before * num_blocks, layer.columns_before * num_blocks
-    first_head = layer.heads_before * num_blocks
-    for number in range(CHUNK_VECTORS):
-        # A vector outside of low..high-1 has the place of another: its own block may be anything.
-        lane = min(max(chunk + number * LANES, low // LANES * LANES), (high - 1) // LANES * LANES)
-        index, slot = divmod(lane, lanes)
-        head = block_tables[sequence, index] * layer.num_heads + kv_head
-        key = (first_dim + head * layer.head_dim) * lanes + slot
-        value = (first_column + head * width) * block_size + slot * width
-        count = min(block_size - slot, LANES)
-        set_record(scratch, places + number * RECORD_FLOATS, key, value, (first_head + head) * lanes + slot, count)
+    """Attend to lanes low..high-1 of a sequence: `low` is that of the items or a multiple of CHUNK, `high` likewise.
+
+    Items of other sequences have the same blocks there, and attend to all of these lanes.
+    """
+    head_dim, width = layer.head_dim, padded(layer.head_dim)
+    is_widened = cache.keys.itemsize < 4 and count >= WIDENED_ITEMS
+    end_item, widened = first_item + count, items.widened
+    places, next_places = items.places, items.places + PLACES_FLOATS
+    start = low // CHUNK * CHUNK
+    if start < high:
+        set_places(cache, layer, kv_head, block_tables, sequence, low, high, start, scratch, places)
+    for chunk in range(start, high, CHUNK):
+        following = places
+        if chunk + CHUNK < high:
+            following = next_places
+            set_places(cache, layer, kv_head, block_tables, sequence, low, high, chunk + CHUNK, scratch, following)
+        first = max(low - chunk, 0) // LANES
+        last = min((high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
+        if is_widened:
+            widen_keys(cache, scratch, places, first, last, head_dim, widened)
+        item = first_item
+        while item < end_item:
+            height = _height(end_item - item)
+            query, weights, total = items.queries + item * width, items.scores + item * CHUNK, items.sums + item * width
+            limits, state = items.ranges + item * RECORD_FLOATS, items.states + item * 2 * LANES
+            if is_widened:
+                score_widened(cache, scratch, places, widened, first, last, height, head_dim, query, width, weights)
+            else:
+                score(cache, scratch, places, widened, first, last, height, head_dim, query, width, weights)
+            if softcap > 0:
+                _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
+            weigh(cache, scratch, places, chunk, height, limits, weights, total, width, state)
+            item += height
+        if is_widened:
+            widen_values(cache, scratch, places, following, first, last, width, widened)
+        item = first_item
+        while item < end_item:
+            height = _height(end_item - item)
+            weights, total = items.scores + item * CHUNK, items.sums + item * width
+            limits = items.ranges + item * RECORD_FLOATS
+            _mix_tile(
+                cache, scratch, places, following, widened, is_widened, chunk, height, limits, weights, total, width
+            )
+            item += height
+        places, next_places = next_places, places
+
+
+@internal(error_model="numpy")
+def finish(layer: CachedLayer, scratch: Any, items: Items, count: int, out: Any) -> None:
+    """Write the results of items 0..count-1."""
+    width = padded(layer.head_dim)
+    for item in range(count):
+        mass, target = items.states + (2 * item + 1) * LANES, get_target(scratch, items.ranges + item * RECORD_FLOATS)
+        _finish(scratch, items.sums + item * width, mass, layer.head_dim, out, target)
+
+
+@internal(error_model="numpy")
+def _height(count: int) -> int:
+    """The height of the next of `count` rows' tiles, of about one height: single rows load too much per product."""
+    tiles = (count + MAX_HEIGHT - 1) // MAX_HEIGHT
+    return (count + tiles - 1) // tiles
 
 
 @internal(error_model="numpy")
@@ -212,6 +296,8 @@ def _mix_tile(
     scratch: Any,
     places: int,
     following: int,
+    widened: int,
+    is_widened: bool,
     chunk: int,
     height: int,
     ranges: int,
@@ -236,9 +322,17 @@ def _mix_tile(
                 start = high
             if start < stop:
                 own_weights, own_sums = weights + row * CHUNK, sums + row * width
-                mix(cache, scratch, places, following, start, stop, 1, width, own_weights, own_sums)
+                if is_widened:
+                    mix_widened(
+                        cache, scratch, places, following, widened, start, stop, 1, width, own_weights, own_sums
+                    )
+                else:
+                    mix(cache, scratch, places, following, widened, start, stop, 1, width, own_weights, own_sums)
         if end == 0 and low < high:
-            mix(cache, scratch, places, following, low, high, height, width, weights, sums)
+            if is_widened:
+                mix_widened(cache, scratch, places, following, widened, low, high, height, width, weights, sums)
+            else:
+                mix(cache, scratch, places, following, widened, low, high, height, width, weights, sums)
 
 
 @internal(error_model="numpy")

@@ -37,37 +37,49 @@ from cactus_actors.workers.kernels.simd import (
 )
 
 
-@primitive
-def score(
-    typing: Any,
-    cache: Any,
-    scratch: Any,
-    places: Any,  # offset of the chunk's places
-    first: Any,  # vectors first..last-1 of the chunk
-    last: Any,
-    height: Any,
-    head_dim: Any,
-    queries: Any,  # offset of the tile's first query; (height, query_width)
-    query_width: Any,
-    scores: Any,  # offset; (height, CHUNK)
-) -> Any:
-    """scores[row, position] = queries[row] . keys[position].
+def _score_of(is_widened: bool) -> Any:
+    @primitive
+    def score(
+        typing: Any,
+        cache: Any,
+        scratch: Any,
+        places: Any,  # offset of the chunk's places
+        widened: Any,  # offset of its widened keys
+        first: Any,  # vectors first..last-1 of the chunk
+        last: Any,
+        height: Any,
+        head_dim: Any,
+        queries: Any,  # offset of the tile's first query; (height, query_width)
+        query_width: Any,
+        scores: Any,  # offset; (height, CHUNK)
+    ) -> Any:
+        return _score(cache, scratch, is_widened)
 
-    Meanwhile the values of the chunk are fetched.
-    """
-    dtype = dtype_of(cache, "keys")
+    return score
+
+
+score, score_widened = _score_of(False), _score_of(True)
+"""scores[row, position] = queries[row] . keys[position], of keys in the cache or of widened ones.
+
+While it reads the keys of the cache, the values of the chunk are fetched.
+"""
+
+
+def _score(cache: Any, scratch: Any, is_widened: bool) -> Any:
+    dtype = types.float32 if is_widened else dtype_of(cache, "keys")
     scaled = "key_scales" in cache.fields
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        cache_value, scratch_value, places, first, last, height, head_dim, queries, query_width, scores = values
+        cache_value, scratch_value, places, widened, first, last, height, head_dim, *rest = values
+        queries, query_width, scores = rest
         arrays = CacheArrays(context, builder, cache, cache_value)
-        keys = arrays.data("keys")
+        keys = address(context, builder, scratch, scratch_value, widened, F32) if is_widened else arrays.data("keys")
         operands = [
             arrays.data("values"),
             keys,
             *(arrays.data(name) if scaled else builder.bitcast(keys, F32.as_pointer()) for name in SCALES),
             head_dim,
-            arrays.extent("keys", 2),
+            index(CHUNK) if is_widened else arrays.extent("keys", 2),
             address(context, builder, scratch, scratch_value, places, INDEX),
             first,
             last,
@@ -76,7 +88,8 @@ def score(
             query_width,
             address(context, builder, scratch, scratch_value, scores, F32),
         ]
-        call_shared(builder, f"cactus_attention_score_{dtype}", operands, write)
+        name = f"cactus_attention_score_{dtype}{'_widened' * is_widened}{'_scaled' * scaled}"
+        call_shared(builder, name, operands, write)
         return context.get_dummy_value()
 
     def write(builder: ir.IRBuilder, *given: ir.Value) -> None:
@@ -98,17 +111,21 @@ def score(
 
         def emit(rows: int, start: ir.Value, width: int) -> None:
             numbers = [builder.add(start, index(column)) for column in range(width)]
-            blocks = [builder.gep(keys, [member_of(builder, places, number, 0)]) for number in numbers]
+            if is_widened:
+                starts = [builder.mul(number, index(LANES)) for number in numbers]
+            else:
+                starts = [member_of(builder, places, number, 0) for number in numbers]
+            blocks = [builder.gep(keys, [start]) for start in starts]
             next_values = [builder.gep(values, [member_of(builder, places, number, 1)]) for number in numbers]
             lines = [builder.gep(queries, [builder.mul(query_width, index(row))]) for row in range(rows)]
             sums = variables(builder, [constant(FLOATS, 0.0)] * (rows * width))
-            for number in numbers if scaled else ():
+            for number in numbers if scaled and not is_widened else ():
                 for array in (scales, value_scales):
                     prefetch(builder, builder.gep(array, [member_of(builder, places, number, 2)]))
             with counted(builder, index(0), head_dim, 2) as (even, _):
                 for dim in (even, builder.add(even, index(1))):
                     offset = builder.mul(dim, stride)
-                    if dim is even or dtype == types.float32:
+                    if not is_widened and (dim is even or dtype == types.float32):
                         line = builder.mul(dim, index(LANES))
                         for block in next_values:
                             prefetch(builder, builder.gep(block, [line]))
@@ -142,4 +159,4 @@ def score(
 
         each_height(builder, height, whole if wide_vectors() > 1 else narrow)
 
-    return types.void(cache, scratch, *[types.intp] * 8), generate
+    return types.void(cache, scratch, *[types.intp] * 9), generate

@@ -34,7 +34,8 @@ RECORD_FLOATS = 2 * RECORD
 """Integers are stored in scratch memory as records of four.
 
 The place of a vector of positions: offsets of its keys, of its values and of its scales, and how many
-positions it has. The range of a row: its first lane and the one after its last, counted from position 0.
+positions it has. The range of a row: its first lane and the one after its last, counted from position 0, and the
+offset of its result.
 """
 
 SCALES = ("key_scales", "value_scales")
@@ -143,3 +144,14 @@ def get_range(typing: Any, scratch: Any, at: Any) -> Any:
         return context.make_tuple(builder, pair, [member_of(builder, record, index(0), m) for m in (0, 1)])
 
     return pair(scratch, types.intp), generate
+
+
+@primitive
+def get_target(typing: Any, scratch: Any, at: Any) -> Any:
+    """The third member of a record."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        record = address(context, builder, scratch, values[0], values[1], INDEX)
+        return member_of(builder, record, index(0), 2)
+
+    return types.intp(scratch, types.intp), generate

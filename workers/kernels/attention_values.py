@@ -35,33 +35,47 @@ from cactus_actors.workers.kernels.simd import (
 )
 
 
-@primitive
-def mix(
-    typing: Any,
-    cache: Any,
-    scratch: Any,
-    places: Any,  # offset of the chunk's places
-    next_places: Any,
-    first: Any,  # lanes first..last-1 of the chunk
-    last: Any,
-    height: Any,
-    width: Any,  # of a position's values
-    weights: Any,  # offset; (height, CHUNK)
-    sums: Any,  # offset; (height, width)
-) -> Any:
-    """sums[row] += weights[row, position] * values[position], over positions in order.
+def _mix_of(is_widened: bool) -> Any:
+    @primitive
+    def mix(
+        typing: Any,
+        cache: Any,
+        scratch: Any,
+        places: Any,  # offset of the chunk's places
+        next_places: Any,
+        widened: Any,  # offset of its widened values
+        first: Any,  # lanes first..last-1 of the chunk
+        last: Any,
+        height: Any,
+        width: Any,  # of a position's values
+        weights: Any,  # offset; (height, CHUNK)
+        sums: Any,  # offset; (height, width)
+    ) -> Any:
+        return _mix(cache, scratch, is_widened)
 
-    Meanwhile the keys of the next chunk are fetched.
-    """
-    dtype = dtype_of(cache, "values")
+    return mix
+
+
+mix, mix_widened = _mix_of(False), _mix_of(True)
+"""sums[row] += weights[row, position] * values[position], over positions in order.
+
+Values are those of the cache or widened ones. While it reads the cache, the keys of the next chunk are fetched.
+"""
+
+
+def _mix(cache: Any, scratch: Any, is_widened: bool) -> Any:
+    dtype = types.float32 if is_widened else dtype_of(cache, "values")
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        cache_value, scratch_value, places, next_places, first, last, height, width, weights, sums = values
+        cache_value, scratch_value, places, next_places, widened, first, last, height, width, weights, sums = values
         arrays = CacheArrays(context, builder, cache, cache_value)
+        stored = arrays.data("values")
+        if is_widened:
+            stored = address(context, builder, scratch, scratch_value, widened, F32)
         operands = [
             arrays.data("keys"),
             address(context, builder, scratch, scratch_value, next_places, INDEX),
-            arrays.data("values"),
+            stored,
             width,
             address(context, builder, scratch, scratch_value, places, INDEX),
             first,
@@ -70,7 +84,7 @@ def mix(
             address(context, builder, scratch, scratch_value, weights, F32),
             address(context, builder, scratch, scratch_value, sums, F32),
         ]
-        call_shared(builder, f"cactus_attention_mix_{dtype}", operands, write)
+        call_shared(builder, f"cactus_attention_mix_{dtype}{'_widened' * is_widened}", operands, write)
         return context.get_dummy_value()
 
     def write(builder: ir.IRBuilder, *given: ir.Value) -> None:
@@ -93,7 +107,8 @@ def mix(
                 begin = builder.mul(number, index(LANES))
                 low = larger_index(builder, builder.sub(first, begin), index(0))
                 high = smaller_index(builder, builder.sub(last, begin), member_of(builder, places, number, 3))
-                block = builder.gep(stored, [builder.add(member_of(builder, places, number, 1), columns)])
+                start = builder.mul(begin, width) if is_widened else member_of(builder, places, number, 1)
+                block = builder.gep(stored, [builder.add(start, columns)])
                 factors = builder.gep(weights, [begin])
                 # Keys of a block of sixteen positions are one run of memory, as long as its values.
                 following = builder.gep(keys, [builder.add(member_of(builder, next_places, number, 0), columns)])
@@ -101,7 +116,7 @@ def mix(
                     offset = builder.mul(position, width)
                     line = builder.gep(block, [offset])
                     ahead = builder.gep(following, [offset])
-                    for column in range(0, count, 4 // stored_bytes(dtype)):
+                    for column in () if is_widened else range(0, count, 4 // stored_bytes(dtype)):
                         prefetch(builder, builder.gep(ahead, [index(column * LANES)]))
                     lanes = [
                         widen(builder, dtype, builder.gep(line, [index(column * LANES)])) for column in range(count)
@@ -127,4 +142,4 @@ def mix(
 
         each_height(builder, height, whole)
 
-    return types.void(cache, scratch, *[types.intp] * 8), generate
+    return types.void(cache, scratch, *[types.intp] * 9), generate

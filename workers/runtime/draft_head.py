@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.model import DraftRows, Guesses
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
+from cactus_actors.workers.runtime.attention_groups import groups_of_one
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.program import Program
 from cactus_actors.workers.runtime.step_arguments import (
@@ -137,17 +138,18 @@ class DraftHead:
 
 def _new_step(config: ModelConfig, num_rows: int, num_blocks: int) -> StepInputs:
     """The inputs of a step in which each row is a token of another sequence, and has logits."""
-    rows = np.arange(num_rows + 1, dtype=np.int32)
+    rows = np.arange(num_rows, dtype=np.int32)
     num_given = 0 if config.vision is None else num_rows  # no row is that of a picture
     return StepInputs(
         sizes=np.zeros(4, np.int64),
         token_ids=np.zeros(num_rows, np.int32),
         positions=np.zeros(num_rows, np.int32),
         rotary_rows=np.zeros(num_rows, np.int32),
-        sequence_of_token=rows[:-1].copy(),
+        sequence_of_token=rows.copy(),
         block_tables=np.zeros((num_rows, num_blocks), np.int32),
-        logit_rows=rows[:-1].copy(),
-        tiles=rows,
+        logit_rows=rows.copy(),
+        tiles=np.stack([rows, rows + 1], axis=1),
+        groups=groups_of_one(num_rows),
         states=np.zeros((num_rows, 7), np.int64),
         adapters=np.full(num_rows, -1, np.int32),
         ends=np.zeros(0, np.int32),

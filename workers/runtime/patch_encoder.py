@@ -14,14 +14,15 @@ from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.attention import GROUP, attention_scratch
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
+from cactus_actors.workers.runtime.attention_groups import groups_of_one
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.runtime.layout import WeightLayout
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
 from cactus_actors.workers.runtime.program import EncoderProgram
 from cactus_actors.workers.runtime.step_arguments import (
+    NUM_GROUPS,
     NUM_LOGITS,
-    NUM_TILES,
     NUM_TOKENS,
     AdapterArrays,
     ModelShape,
@@ -172,10 +173,11 @@ class PatchEncoder:
     def _step_of(self, piece: Piece) -> StepInputs:
         """The inputs of a step whose rows are those of a piece."""
         num_rows, step = piece.end - piece.first, self._step
-        tiles = np.append(np.arange(0, num_rows, GROUP), num_rows)
-        step.tiles[: len(tiles)] = tiles
+        firsts = np.arange(0, num_rows, GROUP)
+        num_tiles = len(firsts)
+        step.tiles[:num_tiles, 0], step.tiles[:num_tiles, 1] = firsts, np.minimum(firsts + GROUP, num_rows)
         step.sizes[NUM_TOKENS], step.sizes[NUM_LOGITS] = num_rows, num_rows // self._vision.merged_patches
-        step.sizes[NUM_TILES] = len(tiles) - 1
+        step.sizes[NUM_GROUPS] = num_tiles
         return step._replace(
             positions=step.positions[piece.first :],
             rotary_rows=step.rotary_rows[piece.first :],
@@ -247,7 +249,8 @@ def _new_step(num_patches: int, num_blocks: int) -> StepInputs:
         sequence_of_token=np.zeros(num_patches, np.int32),
         block_tables=np.arange(num_blocks, dtype=np.int32).reshape(1, num_blocks),
         logit_rows=np.zeros(1, np.int32),
-        tiles=np.zeros(num_patches + 1, np.int32),
+        tiles=np.zeros((num_patches, 2), np.int32),
+        groups=groups_of_one(num_patches),
         states=np.zeros((1, 7), np.int64),
         adapters=np.zeros(0, np.int32),
         ends=np.zeros(num_patches, np.int32),

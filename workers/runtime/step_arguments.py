@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES, GRID_COLUMNS = range(5)
+NUM_TOKENS, NUM_LOGITS, NUM_GROUPS, NUM_SEQUENCES, GRID_COLUMNS = range(5)
 """Indices of `StepInputs.sizes`; only encoders have a grid, of patches."""
 
 FIRST_TOKEN, END_OF_KNOWN, END_OF_DRAFTS, SOURCE_SLOT, SLOT, SAVE_AT, SAVE_SLOT = range(7)
@@ -42,16 +42,17 @@ class RotaryArrays(NamedTuple):
 
 
 class StepInputs(NamedTuple):
-    """A Batch, copied to fixed arrays, and the tiles of tokens for attention."""
+    """A Batch, copied to fixed arrays, and the tiles of tokens for attention, in groups."""
 
-    sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES, NUM_SEQUENCES
+    sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_GROUPS, NUM_SEQUENCES
     token_ids: NDArray[Any]  # (max_tokens,)
     positions: NDArray[Any]  # (max_tokens,)
     rotary_rows: NDArray[Any]  # (max_tokens,) of the rotary tables; positions, unless the tables are those of the step
     sequence_of_token: NDArray[Any]  # (max_tokens,)
     block_tables: NDArray[Any]  # (max_sequences, max_blocks)
     logit_rows: NDArray[Any]  # (max_rows,)
-    tiles: NDArray[Any]  # (max_tokens + 1,) first tokens: a tile is a run of tokens of one sequence
+    tiles: NDArray[Any]  # (max_tokens, 2) a run of tokens of one sequence each: the first, and the end
+    groups: NDArray[Any]  # (max_tokens, 3) tiles that share blocks: the first, the end, and the number of these blocks
     states: NDArray[Any]  # (max_sequences, 7) FIRST_TOKEN ...; read by recurrences only
     adapters: NDArray[Any]  # (max_tokens,) slots, -1 for none; read by products of adapters only
     ends: NDArray[Any]  # (max_tokens,) last positions attended to; read by attention to later positions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.adapter_sites import AdapterWeights
+from cactus_actors.workers.runtime.attention_groups import AttentionGroups
 from cactus_actors.workers.runtime.axes_step import AxesStep
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of
 from cactus_actors.workers.runtime.compiled_step import step_of_rank
@@ -41,9 +41,6 @@ from cactus_actors.workers.runtime.step_programs import StepPrograms
 from cactus_actors.workers.runtime.workspace import new_choices
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
-
-TOKENS_PER_TILE = 8
-"""Consecutive tokens of a sequence in one tile of attention."""
 
 
 class TransformerModel:
@@ -74,6 +71,7 @@ class TransformerModel:
         scratch_size = max(attention_scratch(largest_head), largest_part(graph))
         self._programs = StepPrograms(graph, layout, threads=threads, scratch_size=scratch_size)
         self._threads = threads
+        self._groups = AttentionGroups(config, threads)
         self._shape = ModelShape(config.norm_eps)
         self._weights = PackedWeights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
         self._tables = RotaryTables(config.ropes, config.max_context)
@@ -169,7 +167,7 @@ class TransformerModel:
 
     def _run(self, batch: Batch, cache: KVCache, *, has_head: bool = True) -> None:
         """Run the program of a batch on all threads."""
-        self._take(batch)
+        self._take(batch, cache.block_size)
         self._last = self._programs.of(batch)
         if self.slot_size:
             slots = self._step.states[: len(batch.block_tables), [SOURCE_SLOT, SLOT, SAVE_SLOT]]
@@ -192,7 +190,7 @@ class TransformerModel:
         profile = self._profile if self._last is self._programs.own else None
         return (operations, self._shape, self._weights, rotary, step, cache.arrays, *memory, profile)
 
-    def _take(self, batch: Batch) -> None:
+    def _take(self, batch: Batch, block_size: int) -> None:
         """Copy a batch to the arrays of the threads."""
         # As unsigned, a negative index is too large as well: kernels would read out of bounds.
         token_ids, positions = (np.asarray(part, np.int32) for part in (batch.token_ids, batch.positions))
@@ -206,9 +204,9 @@ class TransformerModel:
             self._table_shape = max(rows, next_power(num_sequences)), max(columns, next_power(num_blocks))
             self._step = self._new_step()
             self._axes_step = self._new_axes_step(self._step)
-        tiles = tiles_of(batch.sequence_of_token)
+        tiles, groups = self._groups.of(batch, block_size)
         step = self._step
-        step.sizes[:] = num_tokens, num_rows, len(tiles) - 1, num_sequences
+        step.sizes[:] = num_tokens, num_rows, len(groups), num_sequences
         if self.slot_size:
             step.states[:num_sequences] = state_rows(batch)
         step.token_ids[:num_tokens] = token_ids
@@ -219,6 +217,7 @@ class TransformerModel:
         step.block_tables[:num_sequences, :num_blocks] = batch.block_tables
         step.logit_rows[:num_rows] = batch.logit_rows
         step.tiles[: len(tiles)] = tiles
+        step.groups[: len(groups)] = groups
         if self.config.sees_whole_tiles:
             step.ends[:num_tokens] = positions if batch.ends is None else batch.ends
         if self.encoder is not None:
@@ -242,7 +241,8 @@ class TransformerModel:
             sequence_of_token=np.zeros(self._max_tokens, np.int32),
             block_tables=np.zeros(self._table_shape, np.int32),
             logit_rows=np.zeros(self._max_rows, np.int32),
-            tiles=np.zeros(self._max_tokens + 1, np.int32),
+            tiles=np.zeros((self._max_tokens, 2), np.int32),
+            groups=np.zeros((self._max_tokens, 3), np.int32),
             states=np.zeros((self._table_shape[0], 7), np.int64),
             adapters=np.zeros(self._max_tokens, np.int32),
             ends=np.zeros(self._max_tokens if self.config.sees_whole_tiles else 0, np.int32),
@@ -313,7 +313,7 @@ class TransformerModel:
     def _warm_up(self) -> None:
         """Compile the step by running one token through it on this thread."""
         self._step.sizes[:] = 1
-        self._step.tiles[1] = 1
+        self._step.tiles[0], self._step.groups[0] = (0, 1), (0, 1, 0)
         step_of_rank(0, 1, new_barrier(), 0, *self._arguments(self._programs.own_program.operations, self.new_cache(1)))
 
 
@@ -351,15 +351,3 @@ def state_rows(batch: Batch) -> NDArray[np.int64]:
 def next_power(count: int) -> int:
     """The smallest power of two that is not below `count`."""
     return 1 << (count - 1).bit_length()
-
-
-def tiles_of(sequence_of_token: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-    """First tokens of tiles, and the end of the last: runs of one sequence, cut to TOKENS_PER_TILE."""
-    num_tokens = len(sequence_of_token)
-    is_first = np.ones(num_tokens + 1, dtype=bool)
-    is_first[1:-1] = sequence_of_token[1:] != sequence_of_token[:-1]
-    begins = np.flatnonzero(is_first)
-    if len(begins) == num_tokens + 1:  # every sequence decodes
-        return begins.astype(np.int32)
-    tiles = [np.arange(first, end, TOKENS_PER_TILE) for first, end in pairwise(begins)]
-    return np.concatenate([*tiles, begins[-1:]]).astype(np.int32)
