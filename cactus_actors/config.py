@@ -163,7 +163,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache: CacheFormat = "auto"
     threads: int = 1
     max_sequences: int | None = None
-    token_budget: int = 256
+    token_budget: int = 512
     cache_tokens: int = 32_768
     cache_bytes: int | None = None
     checkpoints: int = 32
@@ -302,7 +302,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Positive | None,
         about("Sequences that a worker runs at once; by default 16, or one for every 512 tokens of its cache if more."),
     ] = None
-    token_budget: Annotated[Positive, about("Largest number of tokens that a worker computes in one step.")] = 256
+    token_budget: Annotated[
+        Positive,
+        about("Largest number of tokens that a worker computes in one step; at most 128 of prompts beside answers."),
+    ] = 512
     cache_tokens: Annotated[TokenCount, about("Size of a worker's KV cache, in tokens.")] = 32_768
     cache_bytes: Annotated[
         Positive | None,

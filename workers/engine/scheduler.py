@@ -6,6 +6,9 @@ all its known tokens, and for those that it and the running sequences are expect
 When a running sequence needs a block and none is free, the youngest sequence is preempted: it loses its blocks and is
 computed again later.
 
+Beside sequences that generate, a step has few tokens of prompts: they wait for it. Without any, prompts have all of the
+token budget, at which they take least time.
+
 Drafts come last: they use remaining rows and blocks; blocks of rejected drafts are free again before the next
 step is scheduled.
 
@@ -37,6 +40,9 @@ from cactus_actors.workers.engine.whole_tiles import WholeTiles
 
 MAX_DRAFTED_ROWS = 8
 """Kernels multiply up to 8 rows at once: in larger steps each row costs time, drafted or not."""
+
+MAX_TOKENS_BESIDE_ANSWERS = 128
+"""Tokens of prompts in a step in which others generate."""
 
 MAX_PROMPT_ROWS = 64
 """Prompt tokens with logits in a step: each row is as large as the vocabulary."""
@@ -121,11 +127,17 @@ class Scheduler:
         if self._head_drafter is not None:
             self._head_drafter.begin_step()
         preempted = self._grow_running(schedule)
-        budget = self.token_budget
+        budget = of_prompts = self.token_budget
+        if not all(map(self._catches_up, self.running)):
+            of_prompts = min(budget, MAX_TOKENS_BESIDE_ANSWERS)
         for sequence in self.running:
-            budget -= self._schedule_tokens(sequence, budget, schedule)
-        while budget > 0 and not preempted and self._admit_next(schedule):
-            budget -= self._schedule_tokens(self.running[-1], budget, schedule)
+            catches_up = self._catches_up(sequence)
+            num_tokens = self._schedule_tokens(sequence, min(budget, of_prompts) if catches_up else budget, schedule)
+            budget -= num_tokens
+            of_prompts -= num_tokens if catches_up else 0
+        while min(budget, of_prompts) > 0 and not preempted and self._admit_next(schedule):
+            num_tokens = self._schedule_tokens(self.running[-1], min(budget, of_prompts), schedule)
+            budget, of_prompts = budget - num_tokens, of_prompts - num_tokens
         self._add_drafts(schedule)
         return schedule
 
@@ -172,6 +184,10 @@ class Scheduler:
         else:
             self.waiting.remove(sequence)
         self._release(sequence)
+
+    def _catches_up(self, sequence: Sequence) -> bool:
+        """True if more than the last token is to be computed, and the drafts before it that were accepted."""
+        return sequence.num_uncomputed_tokens > 1 + self._max_drafts
 
     def _schedule_tokens(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
         max_tokens = max_rows = sequence.num_uncomputed_tokens

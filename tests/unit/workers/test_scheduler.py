@@ -41,6 +41,15 @@ def test_long_prompts_are_chunked_and_decoding_continues() -> None:
     assert bench.steps(1) == [[(1, 1), (2, 1)]]
 
 
+def test_prompts_have_the_whole_step_alone_and_a_part_of_it_beside_answers() -> None:
+    bench = Bench(blocks=200, token_budget=160)
+    bench.add(make_sequence(1, [1] * 150), make_sequence(2, [2] * 150), make_sequence(3, [3] * 180))
+    assert bench.steps(1) == [[(1, 150), (2, 10)]]
+    assert bench.steps(1) == [[(1, 1), (2, 128)]]
+    assert bench.steps(1) == [[(1, 1), (2, 12), (3, 116)]]
+    assert bench.steps(1) == [[(1, 1), (2, 1), (3, 64)]]
+
+
 def test_slots_are_limited_and_taken_in_order() -> None:
     bench = Bench(max_sequences=1)
     first = make_sequence(1, [1, 2])
