@@ -32,6 +32,8 @@ from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.report_window import ReportWindow
 
 HELLO_RETRY_S = 3.0
+MAX_FORECAST_AGE = 16
+"""Reports with one forecast of the cache while no sequence comes, begins or ends: it takes as long as their tokens."""
 
 LoadAdapter = Callable[[str], int]
 """Path of an adapter -> its slot in the model; raises CactusError."""
@@ -61,6 +63,8 @@ class WorkerSession:
         self._num_accepted = 0
         self._reports = ReportWindow(hello.max_reports_ahead)
         self._last_report: Report | None = None
+        self._spare_blocks = self._forecast_age = 0
+        self._forecast_of: tuple[int, int, int] | None = None
         self._reported_at = 0.0
         self._missing_adapters: dict[str, str] = {}  # paths by key
         self._must_report_adapters = False
@@ -194,7 +198,7 @@ class WorkerSession:
         self._engine.republish_cache_events()
         self._num_accepted = 0
         self._reports.reset()
-        self._last_report = None
+        self._last_report = self._forecast_of = None
 
     def _report(self, deltas: list[SequenceDelta]) -> Report:
         engine = self._engine
@@ -202,7 +206,7 @@ class WorkerSession:
         return Report(
             num_accepted=self._num_accepted,
             free_slots=engine.free_slots,
-            free_blocks=engine.spare_blocks,
+            free_blocks=self._forecast_blocks(),
             num_running=engine.num_running,
             deltas=deltas,
             ram_usage_mb=self._ram_usage_mb,
@@ -211,3 +215,13 @@ class WorkerSession:
             num_taken=self._reports.num_taken,
             **asdict(engine.counters),
         )
+
+    def _forecast_blocks(self) -> int:
+        """The spare blocks of the engine, as of a moment with the same sequences."""
+        engine = self._engine
+        sequences = self._num_accepted, engine.free_slots, engine.num_running
+        self._forecast_age += 1
+        if sequences != self._forecast_of or self._forecast_age >= MAX_FORECAST_AGE:
+            self._forecast_of, self._forecast_age = sequences, 0
+            self._spare_blocks = engine.spare_blocks
+        return self._spare_blocks

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from cactus_actors.protocol.worker_messages import Finish, Hello, Report, SequenceDelta, Welcome
-from cactus_actors.workers.session import WorkerSession
+from cactus_actors.workers.engine.cache_forecast import CacheForecast
+from cactus_actors.workers.session import MAX_FORECAST_AGE, WorkerSession
 from tests.support.models.counting_engine import NOT_FINITE, VOCAB, dispatch, error_type, make_engine, run
 
 NEXT, NEXT_BUT_ONE, OTHER = 9.0, 8.0, 0.0
@@ -125,3 +127,31 @@ def test_reports_have_the_memory_of_the_process() -> None:
     (later,) = core.on_tick(5.0)
     assert isinstance(later, Report)
     assert later.ram_usage_mb - report.ram_usage_mb == pytest.approx(ballast.nbytes / 2**20, abs=128)
+
+
+def test_the_cache_is_forecast_when_a_sequence_comes_or_ends_and_else_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forecasts: list[int] = []
+    forecast = CacheForecast.num_spare
+
+    def noted(*given: Any) -> int:
+        forecasts.append(forecast(*given))
+        return forecasts[-1]
+
+    monkeypatch.setattr(CacheForecast, "num_spare", noted)
+    engine = make_engine()
+    core = WorkerSession(engine, Hello("w", "local", "m", 4, 32, 4, 64, "n", 1))
+    core.begin(0.0)
+    core.on_command(Welcome(1), 0.0)
+    (idle,) = core.on_tick(0.1)
+    reports = []
+    for dispatch_id in (1, 2):
+        core.on_command(dispatch([3], dispatch_id=dispatch_id, max_tokens=36), 0.2)
+        reports += [report for _ in range(36) for report in core.on_tick(0.2) if isinstance(report, Report)]
+    assert [len(report.deltas) for report in reports] == [1] * 72
+    assert isinstance(idle, Report)
+    assert idle.free_blocks == 32
+    assert reports[36].free_blocks == 32 - 9, "it is expected to become as long as the first one"
+    assert reports[35].free_blocks == reports[71].free_blocks == engine.spare_blocks == 32
+    assert len(forecasts) == 1 + 2 * (2 + 36 // MAX_FORECAST_AGE) + 1
