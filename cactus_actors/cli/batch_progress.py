@@ -48,15 +48,22 @@ def shown_second_pass(name: str, stream: TextIO) -> Iterator[Callable[[SecondPas
         with console.status("") as status:
             yield lambda progress: status.update(Text(second_pass_line(name, progress)))
         return
-    logged_at = float("-inf")
+    yield PassLog(name, lambda line: print(line, file=stream, flush=True)).observe
 
-    def write(progress: SecondPassProgress) -> None:
-        nonlocal logged_at
-        if time.monotonic() - logged_at >= LOG_EVERY_S:
-            logged_at = time.monotonic()
-            print(second_pass_line(name, progress), file=stream, flush=True)
 
-    yield write
+class PassLog:
+    """Writes a line at the start of a second pass, then one every LOG_EVERY_S while there is news of it."""
+
+    def __init__(self, name: str, write: Callable[[str], None]) -> None:
+        self._name = name
+        self._write = write
+        self._logged_at = float("-inf")
+
+    def observe(self, progress: SecondPassProgress) -> None:
+        """Write the state, unless the last line is too new."""
+        if time.monotonic() - self._logged_at >= LOG_EVERY_S:
+            self._logged_at = time.monotonic()
+            self._write(second_pass_line(self._name, progress))
 
 
 def second_pass_line(name: str, progress: SecondPassProgress) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from cactus_actors.cli import shared_options as shared
-from cactus_actors.cli.batch_progress import shown_progress, shown_second_pass
+from cactus_actors.cli.batch_progress import PassLog, shown_progress, shown_second_pass
 from cactus_actors.cli.interrupts import interruptible
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import InvalidRequest
@@ -53,6 +53,8 @@ def check_ray_options(
     require_ray_data()
     if not isinstance(table, PartsRequest):
         raise InvalidRequest("--ray writes a table in parts: OUT ends with /", param="ray")
+    if table.asks_cloud:
+        raise InvalidRequest("the cloud's second pass needs --second-pass-model, or a run without --ray", param="ray")
     if engine is not None and (table.run.second_pass or estimates):
         what = "--estimate" if estimates else "a second pass"
         raise InvalidRequest(f"{what} asks a service, and --engine has none", param="engine")
@@ -142,7 +144,7 @@ class ShownRun:
         """Answer a table in parts, here or on a Ray cluster."""
         place = self._place
         if place.ray is None:
-            return await table.answer(client, observe)
+            return await table.answer(client, observe, PassLog(table.target, _print_notice).observe)
         from cactus_actors.placement.ray.ray_environment import prepare_environment
 
         prepare_environment(ServeConfig().state_dir.expanduser())

@@ -48,8 +48,9 @@ async def answer_on_ray(
                 if outcome.notice:
                     notify(outcome.notice)
                     continue
-                assert outcome.record is not None, "an outcome is a record, an error or a notice"
-                progress.add(outcome.record)
+                assert outcome.part is not None, "an outcome is a part, an error or a notice"
+                assert outcome.record is not None, "a part has its record"
+                progress.add(outcome.part, outcome.record)
             if missing := {*plan.manifest.parts()} - plan.finished():
                 raise ServerFailure(f"{len(missing)} parts were not written; the same command with --resume continues")
             return await asyncio.to_thread(finished_report, plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +15,7 @@ from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.batch.batch_request import Observer
 from cactus_actors.batch.line_client import LineClient
 from cactus_actors.batch.report import figures_of
+from cactus_actors.batch.second_pass.pass_record import PassObserver
 from cactus_actors.client import AsyncClient
 from cactus_actors.data.answer_columns import misfit_of
 from cactus_actors.data.parts.kept_results import forget_results, keep_results, restore_results
@@ -43,6 +45,22 @@ async def answer_part(
 
     Of a part that is run again only failed rows are answered, and it is replaced. Raises what a run raises.
     """
+    return await finish_part(plan, await ask_part(plan, rows, client, scratch, observe), client)
+
+
+class AskedPart(NamedTuple):
+    """A part whose rows have results."""
+
+    part: PartId
+    run: BatchRequest
+    source: RowSource
+    output: TableOutput
+
+
+async def ask_part(
+    plan: PartsPlan, rows: PartRows, client: LineClient, scratch: Path, observe: Observer | None = None
+) -> AskedPart:
+    """Ask the rows of a part; raises what a run raises."""
     source, output = plan.source(rows), plan.output(rows.part, scratch)
     is_again = plan.is_run_again(rows.part)
     run = replace(
@@ -58,19 +76,27 @@ async def answer_part(
     if is_again:
         await asyncio.to_thread(restore_results, plan.store, rows.part, run.paths)
     await run_batch(run, client, observe)
-    if run.second_pass:
+    return AskedPart(rows.part, run, source, output)
+
+
+async def finish_part(
+    plan: PartsPlan, asked: AskedPart, client: LineClient, observe: PassObserver | None = None
+) -> PartRecord:
+    """Run the second pass over a part, if one is wanted, and write the part; raises what a second pass raises."""
+    if asked.run.second_pass:
         assert isinstance(client, AsyncClient), "a second pass asks a service"
-        await run_second_pass(run, client)
-    return await asyncio.to_thread(_commit, plan, rows.part, source, output, run)
+        await run_second_pass(asked.run, client, observe)
+    return await asyncio.to_thread(_commit, plan, asked)
 
 
-def _commit(plan: PartsPlan, part: PartId, source: RowSource, output: TableOutput, run: BatchRequest) -> PartRecord:
+def _commit(plan: PartsPlan, asked: AskedPart) -> PartRecord:
     """Write the part with its record, and keep its results if rows have failed.
 
     A part that is there is finished, and a record alone means nothing; so a new part comes last. When a part is
     replaced it comes first, as a record without failures would say that it has been: until then failed rows are run
     again, with the same results.
     """
+    part, run, source, output = asked
     paths, store = run.paths, plan.store
     answers = output.answers(run.options.json_schema, plan.prefix)
     journal = BatchJournal(paths.journal)

@@ -18,14 +18,16 @@ import msgspec
 from cactus_actors.batch import BatchRequest
 from cactus_actors.batch.batch_errors import OutputRefused, naming_file
 from cactus_actors.batch.batch_request import Observer
+from cactus_actors.batch.batch_runner import first_error
 from cactus_actors.batch.locked_file import open_locked
+from cactus_actors.batch.second_pass.pass_record import PassObserver
 from cactus_actors.client import AsyncClient
 from cactus_actors.data.answer_columns import misfit_of
 from cactus_actors.data.parts.manifest import SUFFIXES, InputFile, Manifest, decoded_manifest
-from cactus_actors.data.parts.part_answers import answer_part, check_part
+from cactus_actors.data.parts.part_answers import AskedPart, ask_part, check_part, finish_part
 from cactus_actors.data.parts.part_store import OWN, PartStore, part_store
 from cactus_actors.data.parts.parts_plan import PartsPlan, PartsReport
-from cactus_actors.data.parts.parts_progress import PartsProgress
+from cactus_actors.data.parts.parts_progress import PartsProgress, PassesProgress
 from cactus_actors.data.remote_files import is_url, url_exists
 from cactus_actors.data.row_source import RowSource
 from cactus_actors.data.table_columns import carried_columns
@@ -34,6 +36,8 @@ from cactus_actors.data.table_input import TableInput, TableOptions, table_input
 
 MANIFEST = f"{OWN}/run.json"
 LOCK = "lock"
+MAX_IN_CLOUD = 16
+"""Parts whose rows are in memory while the cloud has their second pass."""
 
 
 def is_parts_name(output: str) -> bool:
@@ -55,12 +59,7 @@ class PartsRequest:
     rows_per_part: int
 
     def check(self) -> None:
-        """Raise OutputRefused if parts would replace others, or if the run wants what only one table has."""
-        if self.run.second_pass and self.run.second_pass_model is None:
-            raise OutputRefused(
-                f"{self.target}: the cloud's second pass comes after all rows, and parts are finished before; "
-                "give --second-pass-model, or write one table"
-            )
+        """Raise OutputRefused if parts would replace others."""
         if is_url(self.target):
             url_exists(self.target)  # refuses a place that is none
         elif Path(self.target).exists() and not Path(self.target).is_dir():
@@ -78,20 +77,54 @@ class PartsRequest:
         if any(name.startswith("part-") for name in store.names()):
             raise OutputRefused(f"{self.target}: has parts of another program; choose another output")
 
-    async def answer(self, client: AsyncClient, observe: Observer) -> PartsReport:
-        """Answer every row that is in no part yet, or is run again, part by part; raises what a run raises."""
+    async def answer(
+        self, client: AsyncClient, observe: Observer, observe_pass: PassObserver = lambda _: None
+    ) -> PartsReport:
+        """Answer every row that is in no part yet, or is run again, part by part; raises what a run raises.
+
+        While the cloud has the second pass of some parts, the next ones are asked.
+        """
         status = await client.status()
         manifest = await asyncio.to_thread(self.manifest, status.model_names)
         with self.begun(manifest) as plan:
             progress = PartsProgress(plan, observe)
-            for file in range(len(plan.manifest.files)):
-                parts = plan.rows(file)
-                while (rows := await asyncio.to_thread(next, parts, None)) is not None:
-                    if rows.part in progress.settled:
-                        await asyncio.to_thread(check_part, plan, rows)
-                    else:
-                        progress.add(await answer_part(plan, rows, client, plan.store.scratch, progress.within))
+            try:
+                async with asyncio.TaskGroup() as finishing:
+                    await self._answer_parts(plan, client, progress, PassesProgress(observe_pass), finishing)
+            except BaseExceptionGroup as group:
+                raise first_error(group) from None
             return await asyncio.to_thread(finished_report, plan)
+
+    async def _answer_parts(
+        self,
+        plan: PartsPlan,
+        client: AsyncClient,
+        progress: PartsProgress,
+        passes: PassesProgress,
+        finishing: asyncio.TaskGroup,
+    ) -> None:
+        free = asyncio.Semaphore(MAX_IN_CLOUD)
+
+        async def finish(asked: AskedPart) -> None:
+            progress.add(asked.part, await finish_part(plan, asked, client, passes.of(asked.part)))
+            free.release()
+
+        for file in range(len(plan.manifest.files)):
+            parts = plan.rows(file)
+            while (rows := await asyncio.to_thread(next, parts, None)) is not None:
+                if rows.part in progress.settled:
+                    await asyncio.to_thread(check_part, plan, rows)
+                    continue
+                await free.acquire()
+                asked = await ask_part(plan, rows, client, plan.store.scratch, progress.of(rows.part))
+                finished = finishing.create_task(finish(asked))
+                if not self.asks_cloud:
+                    await finished
+
+    @property
+    def asks_cloud(self) -> bool:
+        """True if the cloud answers in a second pass."""
+        return self.run.second_pass and self.run.second_pass_model is None
 
     @contextlib.contextmanager
     def begun(self, manifest: Manifest) -> Iterator[PartsPlan]:

@@ -219,7 +219,6 @@ def test_a_folder_that_is_not_free_is_refused(
         (("other/*.parquet", "-o", "other/"), OutputRefused, "other/: has the input other/part-1.parquet"),
         ((*files, "-o", "a file/"), OutputRefused, "a file/: is no directory"),
         ((*files, "-o", "out/", "--retry-failed"), OutputRefused, "out/: there is no run to retry"),
-        ((*files, "-o", "out/", "--second-pass"), OutputRefused, "the cloud's second pass comes after all rows"),
         ((*files, "-o", "http://127.0.0.1:9/out/"), OutputRefused, "cannot be written"),
         ((*files, "-o", "out"), OutputRefused, "its name does not say its format"),
     ):
