@@ -14,6 +14,8 @@ import numpy as np
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.logit_chunks import CHUNK, PART
 from cactus_actors.workers.kernels.nucleus import MAX_SORTED, bits_of, weight_of
+from cactus_actors.workers.kernels.ordered_sums import sum_weighted_distances, sum_weights_within
+from cactus_actors.workers.kernels.simd import broadcast
 from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals, Scalar, fill_masses
 
 _RADIUS_OF_ALL = np.float32(90.0)  # a logit further than ln(2^126) below the largest has no weight
@@ -88,32 +90,27 @@ def keep_typical(
     return _drop_beyond(values, weights, centre, outer)
 
 
-@internal(fastmath={"reassoc", "contract"})
+@internal()
 def _sum_below(values: Logits, maximum: Scalar, weights: Logits) -> Scalar:
     """The sum of weight * (value - maximum)."""
     total: Scalar = 0.0
+    lowest, centre = broadcast(np.float32(-200)), broadcast(np.float32(maximum))
     for start in range(0, values.size, PART):
-        values_of_part, weights_of_part = values[start : start + PART], weights[start : start + PART]
-        below = np.float32(0.0)
-        for i in range(values_of_part.size):
-            below += weights_of_part[i] * max(values_of_part[i] - maximum, np.float32(-200.0))
-        total += below
+        total += sum_weighted_distances(values, weights, start, min(start + PART, values.size), lowest, centre)
     return total
 
 
-@internal(fastmath={"reassoc"})
+@internal()
 def _mass_within(values: Logits, weights: Logits, centre: Scalar, radius: Scalar) -> Any:
     """The sum of the weights whose values are that near to the centre, and their number."""
     total: Scalar = 0.0
     num_within = np.int32(0)
+    furthest, middle = broadcast(np.float32(radius)), broadcast(np.float32(centre))
     for start in range(0, values.size, PART):
-        values_of_part, weights_of_part = values[start : start + PART], weights[start : start + PART]
-        mass = np.float32(0.0)
-        for i in range(values_of_part.size):
-            is_counted = abs(values_of_part[i] - centre) <= radius
-            mass += weights_of_part[i] if is_counted else np.float32(0.0)
-            num_within += np.int32(1) if is_counted else np.int32(0)
-        total += mass
+        part = values[start : start + PART]
+        total += sum_weights_within(values, weights, start, start + part.size, furthest, middle)
+        for i in range(part.size):
+            num_within += np.int32(abs(part[i] - centre) <= radius)
     return total, num_within
 
 

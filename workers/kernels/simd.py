@@ -110,7 +110,7 @@ def address(
     return builder.bitcast(builder.gep(data, [offset]), to.as_pointer())
 
 
-def _operation(*operands: Any, result: Any = vector) -> Callable[[Callable[..., ir.Value]], Any]:
+def operation(*operands: Any, result: Any = vector) -> Callable[[Callable[..., ir.Value]], Any]:
     """An operation of compiled code on fixed operand types, written as `emit(builder, *values)`."""
 
     def wrap(emit: Callable[..., ir.Value]) -> Any:
@@ -180,7 +180,8 @@ def spread(typing: Any, array: Any, offset: Any) -> Any:
     return vector(array, types.intp), generate
 
 
-def _lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
+def lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
+    """Truth values: those of the first `count` lanes are true."""
     lane = ir.Constant(INTEGERS, list(range(LANES)))
     return builder.icmp_signed("<", lane, splat(builder, builder.trunc(count, I32), LANES))
 
@@ -191,7 +192,7 @@ def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         pointer = address(context, builder, array, values[0], values[1], FLOATS)
-        inside = _lanes_below(builder, values[2])
+        inside = lanes_below(builder, values[2])
         name = "llvm.masked.load.v16f32.p0"
         return call(builder, name, FLOATS, pointer, ir.Constant(I32, 4), inside, ir.Constant(FLOATS, [0.0] * LANES))
 
@@ -204,7 +205,7 @@ def store_first(typing: Any, array: Any, offset: Any, value: Any, count: Any) ->
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         pointer = address(context, builder, array, values[0], values[1], FLOATS)
-        inside = _lanes_below(builder, values[3])
+        inside = lanes_below(builder, values[3])
         name = "llvm.masked.store.v16f32.p0"
         call(builder, name, ir.VoidType(), values[2], pointer, ir.Constant(I32, 4), inside)
         return context.get_dummy_value()
@@ -223,46 +224,46 @@ def fetch(typing: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-@_operation(types.float32)
+@operation(types.float32)
 def broadcast(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """A vector with the float in every lane."""
     return splat(builder, value, LANES)
 
 
-@_operation(vector, vector, vector)
+@operation(vector, vector, vector)
 def fma(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
     """a * b + c."""
     return multiply_add(builder, a, b, c)
 
 
-@_operation(vector, vector)
+@operation(vector, vector)
 def divide(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     """a / b."""
     return builder.fdiv(a, b)
 
 
-@_operation(vector, vector)
+@operation(vector, vector)
 def maximum(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     """The larger of a and b; NaN if either is NaN, so that a broken row stays visible."""
     return call(builder, "llvm.maximum.v16f32", FLOATS, a, b)
 
 
-@_operation(vector, vector)
+@operation(vector, vector)
 def minimum(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     """The smaller of a and b; NaN if either is NaN."""
     return call(builder, "llvm.minimum.v16f32", FLOATS, a, b)
 
 
-@_operation(vector)
+@operation(vector)
 def absolute(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """|a|."""
     return call(builder, "llvm.fabs.v16f32", FLOATS, a)
 
 
-@_operation(vector, types.int64)
+@operation(vector, types.int64)
 def keep_first(builder: ir.IRBuilder, a: ir.Value, count: ir.Value) -> ir.Value:
     """Lanes from `count` on become -inf."""
-    inside = _lanes_below(builder, count)
+    inside = lanes_below(builder, count)
     return builder.select(inside, a, constant(FLOATS, -math.inf))
 
 
@@ -274,13 +275,13 @@ def _fold(builder: ir.IRBuilder, a: ir.Value, combine: Callable[..., ir.Value]) 
     return builder.extract_element(a, ir.Constant(I32, 0))
 
 
-@_operation(vector, result=types.float32)
+@operation(vector, result=types.float32)
 def sum_of_lanes(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """The lanes added up, always in the same order."""
     return _fold(builder, a, builder.fadd)
 
 
-@_operation(vector, result=types.float32)
+@operation(vector, result=types.float32)
 def max_of_lanes(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """The largest lane."""
     return _fold(builder, a, lambda b, c: call(builder, "llvm.maximum.v16f32", FLOATS, b, c))
@@ -305,7 +306,7 @@ def _powers(builder: ir.IRBuilder, a: ir.Value) -> tuple[ir.Value, ir.Value, ir.
     return builder.bitcast(exponent, FLOATS), r, slope
 
 
-@_operation(vector)
+@operation(vector)
 def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """e^a within 2 units in the last place; 0 below -87, about 2e38 above 88.3, NaN for NaN."""
     lowest, highest = constant(FLOATS, -87.0), constant(FLOATS, 88.3)
@@ -318,7 +319,7 @@ def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     return builder.select(underflow, constant(FLOATS, 0.0), power)
 
 
-@_operation(vector)
+@operation(vector)
 def hyperbolic_tangent(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """tanh(a) within 3 units in the last place, NaN for NaN.
 

@@ -1,7 +1,7 @@
 """Passes over a row of logits: maxima, weights exp((logit - maximum) / T) and their sums.
 
 Each pass is a loop without branches over parts of PART logits, which vectorises; sums inside a part are
-float32, across parts float64. The order depends on the size of the row only.
+float32 (`ordered_sums`), across parts float64. The order depends on the size of the row only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.logit_chunks import CHUNK, PART
-from cactus_actors.workers.kernels.simd import F32, address, primitive
+from cactus_actors.workers.kernels.ordered_sums import LOG2_E, power_sums, sum_weights, sum_weights_from
+from cactus_actors.workers.kernels.simd import F32, address, broadcast, primitive
 
 Logits = NDArray[np.float32]
 Reals = NDArray[np.float64]
@@ -24,7 +25,6 @@ Ids = NDArray[np.int32]
 Scalar = Any  # the compiler infers its width
 
 _CHUNK_TYPE = ir.VectorType(F32, CHUNK)
-_LOG2_E = np.float32(1.4426950408889634)
 
 
 @primitive
@@ -80,7 +80,7 @@ def largest_of(logits: Logits, chunk: Scalar) -> Scalar:
     return largest
 
 
-@internal(fastmath={"reassoc", "contract"})
+@internal()
 def compute_logit_stats(
     logits: Logits,
     start: Scalar,
@@ -95,22 +95,14 @@ def compute_logit_stats(
     row = logits[start : start + num_logits]
     numbers = out_start + num_chunks
     for part in range(first_part, last_part):
-        logits_of_part = row[part * PART : (part + 1) * PART]
         first_chunk = part * (PART // CHUNK)
         maximum = np.float32(-np.inf)
         for chunk in range(first_chunk, min(first_chunk + PART // CHUNK, num_chunks)):
             largest_here = largest_of(row, chunk)
             out[out_start + chunk] = largest_here
             maximum = max(maximum, largest_here)
-        probe = np.float32(0.0)  # stays 0 while all logits are finite
-        total = np.float32(0.0)
-        total_weighted = np.float32(0.0)
-        for i in range(logits_of_part.size):
-            x = max((logits_of_part[i] - maximum) * _LOG2_E, np.float32(-126.0))
-            weight = _power_of_two(x)
-            total += weight
-            total_weighted += weight * x
-            probe += logits_of_part[i] * np.float32(0.0)
+        first, last = part * PART, min((part + 1) * PART, num_logits)
+        total, total_weighted, probe = power_sums(row, first, last, maximum)
         out[numbers + part] = maximum
         out[numbers + num_parts + part] = total
         out[numbers + 2 * num_parts + part] = total_weighted
@@ -147,54 +139,50 @@ def entropy_of(stats: Logits, maximum: Scalar, num_logits: Scalar) -> tuple[Scal
     return log_total, min(1.0, max(0.0, entropy))
 
 
-@internal(fastmath={"reassoc", "contract"})
+@internal(fastmath={"contract"})
 def fill_weights(
     logits: Logits, maximum: Scalar, floor: Scalar, last: Scalar, temperature: Scalar, weights: Logits
 ) -> None:
     """weights = exp((logit - maximum) / T), 0 for logits below `floor`, and at `floor` beyond id `last`."""
-    scale = np.float32(_LOG2_E / temperature)
+    scale = np.float32(LOG2_E / temperature)
     for i in range(logits.size):
         weight = _power_or_zero((logits[i] - maximum) * scale)
         is_kept = (logits[i] > floor) | ((logits[i] == floor) & (i <= last))
         weights[i] = weight if is_kept else np.float32(0.0)
 
 
-@internal(fastmath={"reassoc", "contract"})
+@internal(fastmath={"contract"})
 def reweigh(logits: Logits, maximum: Scalar, cut: Scalar, last: Scalar, temperature: Scalar, weights: Logits) -> None:
     """Weights at 1 become weights at T, or 0 below `cut`, and at `cut` beyond id `last`; 0 stays 0."""
-    scale = np.float32(_LOG2_E / temperature)
+    scale = np.float32(LOG2_E / temperature)
     for i in range(logits.size):
         weight = _power_or_zero((logits[i] - maximum) * scale)
         is_kept = (weights[i] > cut) | ((weights[i] == cut) & (i <= last) & (cut > 0))
         weights[i] = weight if is_kept else np.float32(0.0)
 
 
-@internal(fastmath={"reassoc"})
+@internal()
 def fill_masses(weights: Logits, masses: Reals) -> Scalar:
     """Sums of the weights of each part; returns that of all."""
     total: Scalar = 0.0
+    none = broadcast(np.float32(0))
     for part in range(masses.size):
-        weights_of_part = weights[part * PART : (part + 1) * PART]
-        mass = np.float32(0.0)
-        for i in range(weights_of_part.size):
-            mass += weights_of_part[i]
-        masses[part] = mass
-        total += mass
+        first, last = part * PART, min((part + 1) * PART, weights.size)
+        masses[part] = sum_weights(weights, weights, first, last, none, none)
+        total += masses[part]
     return total
 
 
-@internal(fastmath={"reassoc"})
+@internal()
 def mass_from(weights: Logits, floor: Scalar, counts: Ids) -> Scalar:
     """The sum of the weights that are >= floor; counts[0] becomes their number."""
     total: Scalar = 0.0
     num_from_floor = np.int32(0)
+    lowest = broadcast(np.float32(floor))
     for start in range(0, weights.size, PART):
         part = weights[start : start + PART]
-        mass = np.float32(0.0)
+        total += sum_weights_from(weights, weights, start, start + part.size, lowest, lowest)
         for i in range(part.size):
-            is_counted = part[i] >= floor
-            mass += part[i] if is_counted else np.float32(0.0)
-            num_from_floor += np.int32(1) if is_counted else np.int32(0)
-        total += mass
+            num_from_floor += np.int32(part[i] >= floor)
     counts[0] = num_from_floor
     return total
