@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,8 @@ from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidMessage
 from cactus_actors.protocol.model_overrides import ModelOverrides
 from cactus_actors.protocol.worker_messages import Hello
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.workers.loading.compile_process import CompileProcess
+from cactus_actors.workers.loading.compile_events import NotCompiled, refuse_to_compile
+from cactus_actors.workers.loading.compile_process import CompileProcesses
 from cactus_actors.workers.loading.progress import LoadingProgress
 from cactus_actors.workers.router_link import RouterLink
 
@@ -63,13 +65,14 @@ def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> L
     """Load the model of `settings`; raises ModelFileInvalid or ConfigurationInvalid."""
     path = resolve_model(settings.model)
     progress = progress or LoadingProgress()
-    compile_process = CompileProcess()
-    try:
-        with progress.track_compilation(), compile_process.start_on_compile():
-            text = load_text_model(path, ModelOverrides(mmproj=settings.mmproj))
-            return load_engine_from(path, text, settings, progress.on_packed)
-    finally:
-        compile_process.end()
+    text = load_text_model(path, ModelOverrides(mmproj=settings.mmproj))
+    with suppress(NotCompiled), refuse_to_compile():
+        return load_engine_from(path, text, settings, progress.on_packed)
+    progress.has_compiled = True
+    with CompileProcesses(settings) as processes:
+        processes.wait(progress.follow)
+    with progress.track_compilation():  # of what these processes could not compile
+        return load_engine_from(path, text, settings, progress.on_packed)
 
 
 def load_engine_from(
@@ -105,6 +108,9 @@ def load_engine_from(
         raise ConfigurationInvalid(
             f"the cache does not fit this machine ({error}): lower cache_tokens or cache_bytes", param="cache_tokens"
         ) from None
+    except NotCompiled:
+        model.close()
+        raise
     return LoadedEngine(engine, model, text.fingerprint, adapter_loader(path, mmproj, model))
 
 

@@ -37,11 +37,6 @@ class WarmModel(msgspec.Struct, frozen=True, kw_only=True):
 def warm_model(named: NamedConfig, announce: Callable[[str], None], show_phase: ShowPhase) -> WarmModel:
     """Load a model of a service as a worker does, and compute a token; raises the errors of a worker's start."""
     from cactus_actors.workers.actor import load
-    from cactus_actors.workers.kernels.sampling import sample_rows
-    from cactus_actors.workers.runtime.compiled_step import step_of_rank
-
-    def num_misses() -> int:
-        return sum(sum(function.stats.cache_misses.values()) for function in (step_of_rank, sample_rows))
 
     started = time.monotonic()
     served, config = find_service_model(named, announce), named.config
@@ -60,7 +55,7 @@ def warm_model(named: NamedConfig, announce: Callable[[str], None], show_phase: 
         cache_bytes=None,
         checkpoints=0,
     )
-    progress, misses_before = LoadingProgress(show), num_misses()
+    progress = LoadingProgress(show)
     loaded = load(settings, progress)
     try:
         params = SamplingParams(max_tokens=1, temperature=0.0, ignore_eos=True)
@@ -75,6 +70,6 @@ def warm_model(named: NamedConfig, announce: Callable[[str], None], show_phase: 
         kv_cache=cache_format(config.kv_cache, config.weights),
         kernels=loaded.model.kernels,
         was_packed=progress.has_packed,
-        was_compiled=num_misses() > misses_before,
+        was_compiled=progress.has_compiled,
         seconds=time.monotonic() - started,
     )

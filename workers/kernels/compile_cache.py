@@ -40,6 +40,23 @@ def cached_njit(*folders: Path, **options: Any) -> Callable[[Callable[..., Any]]
     return compiled
 
 
+def kept_njit(*folders: Path, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`cached_njit` for functions that take the lock of their cache themselves, when they are compiled or loaded."""
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = cached_njit(*folders, **options)(function)
+        compile_or_load = dispatcher._compile_for_args
+
+        def locked(*arguments: Any, **keywords: Any) -> Any:
+            with compile_lock(dispatcher):
+                return compile_or_load(*arguments, **keywords)
+
+        dispatcher._compile_for_args = locked
+        return dispatcher
+
+    return compiled
+
+
 def sources_hash(*folders: Path) -> str:
     """A hash of all sources of this folder and of `folders`."""
     digest = hashlib.sha256()
@@ -51,17 +68,18 @@ def sources_hash(*folders: Path) -> str:
 
 @contextmanager
 def compile_lock(function: Any, quiet_wait_s: float = QUIET_WAIT_S) -> Iterator[None]:
-    """Hold the lock of a function's cache directory, so that a second process finds what the first compiled.
+    """Hold the lock of a function's cache, so that a second process finds what the first compiled.
 
     A wait of more than `quiet_wait_s` is logged.
 
     The index of numba's cache is not safe when two processes save different signatures at once. Raises
-    ConfigurationInvalid if other users can write in the directory, because its content is executed.
+    ConfigurationInvalid if other users can write in its directory, because the content is executed.
     """
     directory = Path(function.stats.cache_path)
     make_private(directory)
     _check_private(directory)
-    with (directory / "compiling.lock").open("w") as lock:
+    name, _, _ = function.py_func.__qualname__.rpartition("_")
+    with (directory / f"{name}.lock").open("w") as lock:
         _wait_for(lock, directory, quiet_wait_s)
         _remove_obsolete(function)
         with _without_collections():

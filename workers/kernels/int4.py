@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.byte_access import load_float, store_float
+from cactus_actors.workers.kernels.compile_cache import kept_njit
 from cactus_actors.workers.kernels.four_bits import (
     GROUP_BYTES,
     HEADER_BYTES,
@@ -75,7 +75,7 @@ def _best_scale(weights: Any) -> Any:
     return best
 
 
-@njit(error_model="numpy", nogil=True)
+@kept_njit(error_model="numpy", nogil=True)
 def _pack(weights: Any, in_units: Any, places: Any, target: Any) -> None:
     num_rows, num_columns = weights.shape
     num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE

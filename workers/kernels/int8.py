@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.amx_tiles import make_amx_matmul
 from cactus_actors.workers.kernels.byte_access import load_float, store_float
+from cactus_actors.workers.kernels.compile_cache import kept_njit
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
 from cactus_actors.workers.kernels.matrix import BlockLayout, Kernels, make_formats
@@ -40,7 +40,7 @@ LAYOUT = BlockLayout(OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=8 + GROUP
 """A block's group: 16 float32 scales, then [16 quads of inputs][16 outputs][4 inputs]."""
 
 
-@njit(error_model="numpy", nogil=True)
+@kept_njit(error_model="numpy", nogil=True)
 def _pack(weights: Any, scratch: Any, target: Any, in_powers: bool) -> None:
     num_rows, num_columns = weights.shape
     num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE
@@ -51,7 +51,8 @@ def _pack(weights: Any, scratch: Any, target: Any, in_powers: bool) -> None:
             source, start = flat, row * num_columns + group * GROUP_SIZE
             count = min(num_columns - group * GROUP_SIZE, GROUP_SIZE) if row < num_rows else 0
             if count < GROUP_SIZE:
-                scratch[:] = 0
+                for k in range(GROUP_SIZE):  # an assignment of slices takes 2 s to compile
+                    scratch[k] = 0
                 for k in range(count):
                     scratch[k] = flat[start + k]
                 source, start = scratch, 0

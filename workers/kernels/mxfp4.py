@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.byte_access import store_float
+from cactus_actors.workers.kernels.compile_cache import kept_njit
 from cactus_actors.workers.kernels.four_bits import (
     GROUP_BYTES,
     HEADER_BYTES,
@@ -47,7 +47,7 @@ LARGEST_EXPONENT = 3  # of a level: 8 and 12 are 1.0 and 1.5 times 2^3
 _TABLE = np.array(LEVELS, np.float32)
 
 
-@njit(error_model="numpy", nogil=True)
+@kept_njit(error_model="numpy", nogil=True)
 def _pack(weights: Any, values: Any, places: Any, target: Any) -> None:
     num_rows, num_columns = weights.shape
     num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE

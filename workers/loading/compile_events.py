@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+
+
+class NotCompiled(Exception):
+    """A function is not in numba's cache."""
 
 
 @contextmanager
@@ -23,3 +28,14 @@ def watch_compilation(on_change: Callable[[int, str], None]) -> Iterator[None]:
 
     with install_listener("numba:compile", Compilations()):
         yield
+
+
+def refuse_to_compile() -> AbstractContextManager[None]:
+    """Raise NotCompiled where numba would compile a function in this thread; others may compile."""
+    thread = threading.get_ident()
+
+    def refuse(change: int, function: str) -> None:
+        if change > 0 and threading.get_ident() == thread:
+            raise NotCompiled(function)
+
+    return watch_compilation(refuse)

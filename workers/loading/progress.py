@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import msgspec
+
 from cactus_actors.process.health import LoadingPhase
 from cactus_actors.workers.loading.compile_events import watch_compilation
+
+
+class LoadingState(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a process at one moment, for another process (see LoadingProgress)."""
+
+    phase: LoadingPhase
+    share_done: float | None
+    has_packed: bool
+    num_compiled: int
+    compiling: str
 
 
 class LoadingProgress:
@@ -19,6 +31,8 @@ class LoadingProgress:
         """The completed share of the phase, if known."""
         self.has_packed = False
         """True if weights were packed, and not found."""
+        self.has_compiled = False
+        """True if code was compiled, and not found."""
         self.num_compiled = 0
         """Functions that were compiled so far."""
         self._compiling: list[str] = []
@@ -27,6 +41,24 @@ class LoadingProgress:
     def compiling(self) -> str:
         """The function that is compiled, empty if none is."""
         return self._compiling[-1] if self._compiling else ""
+
+    @property
+    def state(self) -> LoadingState:
+        """The present state."""
+        return LoadingState(
+            phase=self.phase,
+            share_done=self.share_done,
+            has_packed=self.has_packed,
+            num_compiled=self.num_compiled,
+            compiling=self.compiling,
+        )
+
+    def follow(self, state: LoadingState) -> None:
+        """Take the state of a process that loads the model in the place of this one."""
+        self.phase, self.share_done, self.num_compiled = state.phase, state.share_done, state.num_compiled
+        self.has_packed |= state.has_packed
+        self._compiling = [state.compiling] if state.compiling else []
+        self._on_change(self)
 
     def on_packed(self, num_bytes: int, total_bytes: int) -> None:
         """`num_bytes` of `total_bytes` of the weights are packed."""

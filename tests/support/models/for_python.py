@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from cactus_actors.workers.kernels.compile_cache import cached_njit, compile_lock
+from cactus_actors.workers.kernels.compile_cache import kept_njit
 
-
-def kept_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`njit` for functions that Python calls; their machine code is kept on disk, until a kernel changes."""
-
-    def compiled(function: Callable[..., Any]) -> Any:
-        dispatcher = cached_njit(**options)(function)
-        compile_or_load = dispatcher._compile_for_args
-
-        def locked(*arguments: Any, **keywords: Any) -> Any:
-            with compile_lock(dispatcher):
-                return compile_or_load(*arguments, **keywords)
-
-        dispatcher._compile_for_args = locked
-        return dispatcher
-
-    return compiled
+__all__ = ["for_python", "kept_njit"]
 
 
 def for_python(internal: Any) -> Any:

@@ -29,6 +29,7 @@ OWN_STATE = {
     "cactus_actors/ray_data/ray_run.py",
     "workers/engine/adapter_table.py",
     "workers/runtime/adapter_sites.py",
+    "workers/loading/compile_process.py",
     "workers/loading/load_model.py",
     "router/state/adapter_registry.py",
     "cactus_actors/batch/batch_output.py",

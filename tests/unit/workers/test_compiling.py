@@ -77,7 +77,7 @@ def test_nothing_is_loaded_from_directories_that_others_can_write(
         compile_lock(kept_in(directory)),
     ):
         pytest.fail("it went on")
-    assert not (directory / "compiling.lock").exists()
+    assert not (directory / "kernel.lock").exists()
 
 
 def test_a_worker_refuses_the_default_directory_of_numba(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_compiled_code_of_other_sources_is_removed(tmp_path: Path) -> None:
         file.write_bytes(b"not a pickle")
     with compile_lock(kept_in(tmp_path)):
         pass
-    assert set(tmp_path.iterdir()) == {*kept, tmp_path / "compiling.lock"}
+    assert set(tmp_path.iterdir()) == {*kept, tmp_path / "kernel.lock"}
 
 
 @pytest.mark.parametrize(("quiet_wait_s", "is_logged"), [(3600.0, False), (0.0, True)])
