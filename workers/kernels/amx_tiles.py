@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""Tiles of int8 rows and unsigned weights for Intel's AMX, which multiplies 16 rows by a block of weights at once.
+"""Tiles of int8 rows and unsigned weights for Intel's AMX, which multiplies 16 or 8 rows by a block of weights at once.
 
 It reads a group of both as they lie in memory. Its sums are integers, and what follows is computed as in
 `integer_tiles`, so the results are equal to the bit. Source: Intel 64 and IA-32 Architectures Software Developer's
@@ -35,6 +35,7 @@ from cactus_actors.workers.kernels.simd import (
 from cactus_actors.workers.kernels.tiles import Reduce, at, fetch_ahead, make_tile
 
 ROWS = 16
+HALF = ROWS // 2
 LINE = 64
 """Bytes of a row of a tile register."""
 
@@ -44,19 +45,20 @@ NUM_BUFFERS = 4
 """A power of two above DELAY."""
 
 _SUMS, _INPUTS, _WEIGHTS = range(3)  # tile registers
-_CONFIG = struct.pack("<2B14x8H16x8B8x", 1, 0, *[LINE] * 3, *[0] * 5, *[ROWS] * 3, *[0] * 5)
-"""What `ldtilecfg` reads: the palette, then bytes of a row and number of rows of each tile register."""
 
 
 def make_amx_matmul(
     weights: IntegerWeights, quads_start: int, rest_of_rows: Callable[..., None]
 ) -> Callable[..., None]:
-    """An implementation of `matmul` for weights in one part: whole tiles by AMX, the last rows by `rest_of_rows`.
+    """An implementation of `matmul` for weights in one part: whole tiles and a half by AMX, the last by `rest_of_rows`.
 
     A block's quads begin `quads_start` bytes after its group does.
     """
     layout = weights.layout
-    tile = make_tile(_make_reduce(weights, quads_start), layout, ROWS, 1, fetches_ahead=True)
+    tile, half_tile = (
+        make_tile(_make_reduce(weights, quads_start), layout, height, 1, fetches_ahead=True) for height in (ROWS, HALF)
+    )
+    configure, configure_half = _make_configure(ROWS), _make_configure(HALF)
     compute_rest = register_jitable(inline="always")(rest_of_rows)
     inputs, outputs = layout.inputs, layout.outputs
     group_bytes, row_group_bytes, header_bytes = layout.group_bytes, layout.row_group_bytes, layout.header_bytes
@@ -79,7 +81,7 @@ def make_amx_matmul(
         row_bytes, block_bytes = num_groups * row_group_bytes, header_bytes + num_groups * group_bytes
         last_whole = first_row + (last_row - first_row) // ROWS * ROWS
         if last_whole > first_row:
-            _configure()
+            configure()
             for block in range(first_block, last_block):
                 packed, column = matrix.start + block * block_bytes, out_start + block * outputs
                 for row in range(first_row, last_whole, ROWS):
@@ -87,13 +89,21 @@ def make_amx_matmul(
                     ahead = block_bytes if last_whole - row == ROWS else 0
                     tile(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
             _release()
-        if last_row > last_whole:
+        last_half = last_whole + (last_row - last_whole) // HALF * HALF
+        if last_half > last_whole:
+            configure_half()
+            read, ahead = rows_start + last_whole * row_bytes, block_bytes if last_whole == first_row else 0
+            for block in range(first_block, last_block):
+                packed, write = matrix.start + block * block_bytes, out_start + block * outputs + last_whole * out_width
+                half_tile(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
+            _release()
+        if last_row > last_half:
             compute_rest(
                 weights,
                 matrix,
                 rows,
                 rows_start,
-                last_whole,
+                last_half,
                 last_row,
                 out,
                 out_start,
@@ -182,18 +192,23 @@ def _emit(builder: ir.IRBuilder, name: str, *operands: ir.Value | int) -> None:
     )
 
 
-@primitive
-def _configure(typing: Any) -> Any:
-    """Give the registers of this thread their shape, and zeros."""
+def _make_configure(height: int) -> Callable[[], None]:
+    """Compiled code that gives the registers of this thread the shape of a tile of that height, and zeros."""
+    # What `ldtilecfg` reads: the palette, then bytes of a row and number of rows of each tile register.
+    config = struct.pack("<2B14x8H16x8B8x", 1, 0, *[LINE] * 3, *[0] * 5, height, height, ROWS, *[0] * 5)
 
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, _values: Any) -> ir.Value:
-        lines = _scratch(builder, 1)
-        numbers = struct.unpack("<16i", _CONFIG)
-        builder.store(ir.Constant(INTEGERS, numbers), at(builder, lines, 0, INTEGERS), align=LINE)
-        _emit(builder, "ldtilecfg", lines)
-        return context.get_dummy_value()
+    @primitive
+    def configure(typing: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, _sig: Any, _values: Any) -> ir.Value:
+            lines = _scratch(builder, 1)
+            numbers = struct.unpack("<16i", config)
+            builder.store(ir.Constant(INTEGERS, numbers), at(builder, lines, 0, INTEGERS), align=LINE)
+            _emit(builder, "ldtilecfg", lines)
+            return context.get_dummy_value()
 
-    return types.void(), generate
+        return types.void(), generate
+
+    return configure
 
 
 @primitive
