@@ -106,7 +106,7 @@ export class BatchCard {
         rows.push(answerRow(line));
         if (rows.length === NUM_SHOWN) break;
       }
-      this.answers.replaceChildren(rowsTable('Answers', ['Line', 'Answer'], rows));
+      this.answers.replaceChildren(rowsTable('Answers', ['Id', 'Answer'], rows));
     });
   }
 

@@ -214,7 +214,7 @@ class BatchView {
 function firstRows(found) {
   return rowsTable(
     'The first rows',
-    ['Line', 'Question'],
+    ['Id', 'Question'],
     found.map((line) => [String(line.custom_id), askedBy(line)]),
   );
 }

@@ -4,6 +4,7 @@ import { svg } from '../parts/dom.js';
 import { inPercent } from '../parts/numbers.js';
 
 const WIDTH = 640;
+const NARROW = 380;
 const HEIGHT = 300;
 const LEFT = 52;
 const BOTTOM = 40;
@@ -16,11 +17,13 @@ const STEPS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25];
  * wrong answers that was asked for. `choose` gets the place that was clicked.
  */
 export function curveChart(points, total, { granted, chosen, allowed, choose }) {
+  // The chart is drawn to the size of the screen: on a phone its letters stay as large.
+  const width = innerWidth < WIDTH ? NARROW : WIDTH;
   const risk = ({ kept, wrong }) => (kept ? wrong / kept : 0);
   const counted = points.filter(({ kept }) => kept >= Math.min(20, total / 10));
   const highest = Math.max(allowed ?? 0, ...counted.map(risk));
   const most = 4 * (STEPS.find((step) => 4 * step >= highest * 1.03) ?? 0.25);
-  const x = (share) => LEFT + share * (WIDTH - LEFT - RIGHT);
+  const x = (share) => LEFT + share * (width - LEFT - RIGHT);
   const y = (value) => HEIGHT - BOTTOM - (Math.min(value, most) / most) * (HEIGHT - BOTTOM - TOP);
   const at = (place) => [x(points[place].kept / total), y(risk(points[place]))];
   const line = points
@@ -31,12 +34,12 @@ export function curveChart(points, total, { granted, chosen, allowed, choose }) 
   const ticks = [0, 0.25, 0.5, 0.75, 1];
   const chart = svg(
     'svg',
-    { class: 'curve', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': words(points, total, granted) },
+    { class: 'curve', viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img', 'aria-label': words(points, total, granted) },
     svg('path', {
       class: 'rule',
       d:
         ticks.map((share) => `M${x(share)} ${TOP}V${HEIGHT - BOTTOM}`).join('') +
-        ticks.map((share) => `M${LEFT} ${y(share * most)}H${WIDTH - RIGHT}`).join(''),
+        ticks.map((share) => `M${LEFT} ${y(share * most)}H${width - RIGHT}`).join(''),
     }),
     ...ticks.map((share) =>
       text(inPercent(share), { x: x(share), y: HEIGHT - BOTTOM + 16, 'text-anchor': 'middle' }),
@@ -46,7 +49,7 @@ export function curveChart(points, total, { granted, chosen, allowed, choose }) 
     ),
     text('answers that stay', {
       class: 'name',
-      x: (LEFT + WIDTH - RIGHT) / 2,
+      x: (LEFT + width - RIGHT) / 2,
       y: HEIGHT - 6,
       'text-anchor': 'middle',
     }),
@@ -57,14 +60,14 @@ export function curveChart(points, total, { granted, chosen, allowed, choose }) 
       'text-anchor': 'middle',
       transform: `rotate(-90 12 ${(HEIGHT - BOTTOM) / 2})`,
     }),
-    allowed === null ? '' : svg('path', { class: 'allowed', d: `M${LEFT} ${y(allowed)}H${WIDTH - RIGHT}` }),
+    allowed === null ? '' : svg('path', { class: 'allowed', d: `M${LEFT} ${y(allowed)}H${width - RIGHT}` }),
     line ? svg('path', { class: 'line', d: `M${line}` }) : '',
     granted === null ? '' : mark('granted', ...at(granted)),
     mark('chosen', ...at(chosen)),
   );
   chart.addEventListener('click', (event) => {
     const box = chart.getBoundingClientRect();
-    const share = (((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
+    const share = (((event.clientX - box.left) / box.width) * width - LEFT) / (width - LEFT - RIGHT);
     choose(nearest(points, Math.min(1, Math.max(0, share)) * total));
   });
   return chart;

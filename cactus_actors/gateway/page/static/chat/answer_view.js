@@ -51,7 +51,7 @@ export class AnswerView {
       for (const [name, value] of Object.entries(attributes)) this.text.setAttribute(name, value);
       wireTokens(this.text, turn.tokens, this.#actions.continueWith);
     }
-    const isColoured = turn.tokens.some((token) => token.p < 0.9);
+    const isMarked = this.text.querySelector('.p0, .p1, .p2, .p3') !== null;
     this.more.replaceChildren(
       ...[
         turn.calls.length ? callsElement(turn.calls, this.#actions.sendResults) : null,
@@ -62,7 +62,7 @@ export class AnswerView {
           ? h('p', { class: 'muted small', text: 'The answer reached the largest number of tokens.' })
           : null,
         handoffNote(turn),
-        isColoured ? legend() : null,
+        isMarked ? legend() : null,
         h('div', {}, h('p', { class: 'facts', text: factsOf(turn) }), this.#acts()),
       ].filter(Boolean),
     );

@@ -35,7 +35,7 @@ export function settingsPanel(settings, changed, { isOpen, close }) {
     'select',
     { onchange: set('thinking') },
     ...[
-      ['', 'As the model does'],
+      ['', 'default'],
       ['on', 'On'],
       ['off', 'Off'],
     ].map(([value, text]) => h('option', { value, text })),

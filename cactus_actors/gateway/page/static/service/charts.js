@@ -148,12 +148,21 @@ function pathsOf(points, x, y) {
   const runs = [[]];
   for (const [at, value] of points) {
     if (value === null) runs.push([]);
-    else runs.at(-1).push([x(at).toFixed(1), y(value).toFixed(1)]);
+    else runs.at(-1).push([x(at), y(value)]);
   }
   return runs
     .filter((run) => run.length)
+    .map((run) => (run.length === 1 ? widened(run[0]) : run))
     .map((run) => {
-      const line = `M${run.map((point) => point.join(' ')).join('L')}${run.length === 1 ? 'h1' : ''}`;
-      return [line, `${line}V${HEIGHT}H${run[0][0]}Z`];
+      const line = `M${run.map(([across, down]) => `${across.toFixed(1)} ${down.toFixed(1)}`).join('L')}`;
+      return [line, `${line}V${HEIGHT}H${run[0][0].toFixed(1)}Z`];
     });
+}
+
+/** A value between two gaps, as wide as can be seen. */
+function widened([across, down]) {
+  return [
+    [across - 2, down],
+    [across + 2, down],
+  ];
 }
