@@ -38,8 +38,9 @@ class CompileProcesses:
 
     def __init__(self, settings: WorkerSettings, num_cpus: int | None = None) -> None:
         is_alone = (os.cpu_count() or 1 if num_cpus is None else num_cpus) == 1
-        parts = [[STEP, SAMPLER]] if is_alone else [[STEP], [SAMPLER]]
-        self.processes = [_start(settings, each) for each in parts]
+        self.processes = [_start(settings, [STEP, SAMPLER] if is_alone else [STEP], stdout=subprocess.PIPE)]
+        if not is_alone:
+            self.processes.append(_start(settings, [SAMPLER], stdout=subprocess.DEVNULL))
 
     def __enter__(self) -> CompileProcesses:
         return self
@@ -48,8 +49,8 @@ class CompileProcesses:
         for process in self.processes:
             process.kill()
             process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
+            if process.stdout is not None:
+                process.stdout.close()
 
     def wait(self, on_state: Callable[[LoadingState], None]) -> None:
         """Return when they have ended; calls `on_state` with each state of the one that loads the model."""
@@ -61,12 +62,12 @@ class CompileProcesses:
             process.wait()
 
 
-def _start(settings: WorkerSettings, parts: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(settings: WorkerSettings, parts: Sequence[str], stdout: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "cactus_actors.workers.loading.compile_process", str(os.getpid()), *parts]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert process.stdin is not None
@@ -103,10 +104,11 @@ def main() -> None:
     end_with_parent(int(parent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # its worker ends it
     settings = _decode_settings(sys.stdin.buffer.read())
+    states, sys.stdout = sys.stdout.buffer, sys.stderr  # numba prints, if its variables ask for that
 
     def tell(state: LoadingState) -> None:
-        sys.stdout.buffer.write(_encode(state) + b"\n")
-        sys.stdout.buffer.flush()
+        states.write(_encode(state) + b"\n")
+        states.flush()
 
     with suppress(CactusError):  # the worker gets and reports the same error
         compile_parts(settings, parts, tell)
