@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 EXAMPLES ?= 2000
 LOCK   := .venv-release/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command 'make lock'
+# uv finds versions that suit each other in seconds; pip takes a quarter of an hour for such sets of packages.
+INSTALL := .venv-release/bin/uv pip install --quiet --python
 SEED   := $(or $(SEED),$(shell date +%s))
 
 # Tests start hundreds of processes: without bytecode on disk each would compile all that it imports.
@@ -34,22 +36,28 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 	@touch $@
 
 # An environment of its own: litellm requires older versions of our other dependencies.
-.venv-clients/.ready: pyproject.toml tests/clients/node/package.json
+.venv-clients/.ready: pyproject.toml tests/clients/node/package.json | .venv-release/.ready
 	$(PYTHON) -m venv .venv-clients
-	.venv-clients/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,clients]'
+	$(INSTALL) .venv-clients -e '.[dev,clients]'
 	! command -v npm || (cd tests/clients/node && npm install --silent --no-audit --no-fund)
 	@touch $@
 
+# Programs of clients that need older versions of the clients' own dependencies.
+.venv-clients-apart/.ready: tests/clients/apart/requirements.txt
+	$(PYTHON) -m venv .venv-clients-apart
+	.venv-clients-apart/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
 # An environment of its own: only these targets need a browser, Debian's chromium (or CHROMIUM=PATH).
-.venv-browser/.ready: pyproject.toml
+.venv-browser/.ready: pyproject.toml | .venv-release/.ready
 	$(PYTHON) -m venv .venv-browser
-	.venv-browser/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,browser]'
+	$(INSTALL) .venv-browser -e '.[dev,browser]'
 	@touch $@
 
 # An environment of its own: lm-eval brings datasets and transformers, in versions that it chooses.
-.venv-lm-eval/.ready: pyproject.toml
+.venv-lm-eval/.ready: pyproject.toml | .venv-release/.ready
 	$(PYTHON) -m venv .venv-lm-eval
-	.venv-lm-eval/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,lm-eval]'
+	$(INSTALL) .venv-lm-eval -e '.[dev,lm-eval]'
 	@touch $@
 
 # An environment of its own: PyTorch is large, and only this target needs it.
@@ -68,6 +76,7 @@ demo-cluster: $(VENV)/.dev ## answer a table of 20,000 rows on a Ray cluster tha
 test: $(VENV)/.dev       ## all tests that need neither network nor root, seven to ten minutes
 	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3
 
+clients: .venv-clients-apart/.ready
 clients: .venv-clients/.ready ## other projects' clients, in Python, Node and Go, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
 
@@ -168,5 +177,5 @@ sbom: .venv-release/.ready ## write sbom.json: the contents of an installation f
 		-o sbom.json .venv-release/runtime/bin/python
 
 clean:                   ## remove the files that these commands made
-	rm -rf $(VENV) .venv-train .venv-browser .venv-clients .venv-lm-eval .venv-transformers .venv-release
-	rm -rf build *.egg-info demo-results* sbom.json
+	rm -rf $(VENV) .venv-train .venv-browser .venv-clients .venv-clients-apart .venv-lm-eval
+	rm -rf .venv-transformers .venv-release build *.egg-info demo-results* sbom.json

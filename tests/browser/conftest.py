@@ -24,7 +24,7 @@ CLOUD_WORDS = ("The **cloud** knows: ", "Canberra.")
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium, or set CHROMIUM")
+        pytest.exit(f"there is no {CHROMIUM}: apt-get install chromium, or set CHROMIUM", returncode=1)
     with chromium() as browser:
         yield browser
 

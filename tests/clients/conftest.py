@@ -9,7 +9,6 @@ import pytest
 
 from cactus_actors.gateway.http.api_keys import digest_of
 from tests.support.services.real_service import KEY, RealService, real_service
-from tests.support.text.client_questions import ENDLESS
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +29,13 @@ def narrow_url(service: RealService) -> str:
     return service.start_gateway(max_open_requests=1)
 
 
-@pytest.fixture
-def full_url(narrow_url: str) -> Iterator[str]:
-    """The gateway while a request is open."""
-    with httpx.stream("POST", f"{narrow_url}/v1/completions", json=ENDLESS, timeout=30) as response:
+@pytest.fixture(scope="session")
+def full_url(service: RealService) -> Iterator[str]:
+    """The same, with one: the page's stream of the service, which has no end."""
+    url = service.start_gateway(max_open_requests=1)
+    with httpx.stream("GET", f"{url}/page/service", timeout=60) as response:
         assert response.status_code == 200
-        yield narrow_url
+        yield url
 
 
 @pytest.fixture(scope="session")

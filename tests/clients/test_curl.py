@@ -24,7 +24,7 @@ SHOWN = [
 ]
 DEFAULT_URL = "http://127.0.0.1:8080"
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl: apt-get install curl")
 
 
 @pytest.mark.parametrize("command", SHOWN)

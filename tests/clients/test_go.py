@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "go"
 PARIS = "The capital of France is Paris."
 OFFLINE = {"GOFLAGS": "-mod=mod -buildvcs=false", "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
 
-pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go")
+pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go: apt-get install golang-go")
 
 
 @pytest.fixture(scope="module")

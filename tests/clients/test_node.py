@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "node"
 
 
 pytestmark = [
-    pytest.mark.skipif(shutil.which("node") is None, reason="there is no node"),
+    pytest.mark.skipif(shutil.which("node") is None, reason="there is no node: apt-get install nodejs npm"),
     pytest.mark.skipif(
         not (FOLDER / "node_modules" / "ai").is_dir(), reason="Node's packages are not installed: `make clients`"
     ),

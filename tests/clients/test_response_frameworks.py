@@ -66,20 +66,6 @@ def test_langchain(service: RealService) -> None:
     assert isinstance(chat.with_structured_output(Place, method="json_schema").invoke(TALE), Place)
 
 
-def test_llama_index(service: RealService) -> None:
-    pytest.importorskip("llama_index.llms.openai", reason="it needs an older openai")
-    from llama_index.core.llms import ChatMessage
-    from llama_index.llms.openai import OpenAIResponses
-
-    model = OpenAIResponses(
-        model="gpt-4o-mini", api_base=f"{service.url}/v1", api_key="no-key", temperature=0, max_output_tokens=60
-    )
-    assert model.complete(QUESTION).text == ANSWER
-    turns = [ChatMessage(role="user", content=QUESTION)]
-    assert model.chat(turns).message.content == ANSWER
-    assert "".join(part.delta or "" for part in model.stream_chat(turns)) == ANSWER
-
-
 def test_dspy(service: RealService) -> None:
     dspy = pytest.importorskip("dspy", reason="the extra `clients` is not installed")
     model = dspy.LM(
@@ -93,12 +79,3 @@ def test_dspy(service: RealService) -> None:
     )
     [answer] = model(messages=[{"role": "user", "content": QUESTION}])
     assert (answer["text"] if isinstance(answer, dict) else answer) == ANSWER
-
-
-def test_instructor(service: RealService) -> None:
-    instructor = pytest.importorskip("instructor", reason="it needs an older openai")
-    with openai.OpenAI(base_url=f"{service.url}/v1", api_key="no-key", timeout=60) as inner:
-        client = instructor.from_openai(inner, mode=instructor.Mode.RESPONSES_TOOLS)
-        turns = [{"role": "user", "content": TALE}]
-        place = client.responses.create(model=MODEL, input=turns, response_model=Place, temperature=0, max_retries=0)
-    assert isinstance(place, Place)

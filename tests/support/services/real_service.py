@@ -26,7 +26,7 @@ from tests.support.router.standing_objects import exempt_standing_objects
 
 ANY_PORT = "tcp://127.0.0.1:*"
 START_WITHIN_S = 240.0
-IDLE_WITHIN_S = 60.0
+IDLE_WITHIN_S = 240.0
 KEY = "sk-of-the-tests-0123456789abcdef"
 
 
