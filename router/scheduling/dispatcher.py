@@ -79,8 +79,9 @@ class Dispatcher:
         """Check again after time has passed: a preemption that was impossible may be possible now."""
         self.user_jobs.is_settled = False
         self.user_jobs.slot_releases.mark_stale()
-        workers = self.workers.local.values()
-        self.forecast.update_slots(sum(worker.hello.num_slots for worker in workers), len(workers), now)
+        num_slots = sum(worker.hello.num_slots for worker in self.workers.local.values())
+        num_workers = sum(worker.is_local for worker in self.workers)  # also of draining ones jobs run
+        self.forecast.update_slots(num_slots, num_workers, now)
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Record the state that a worker reports."""

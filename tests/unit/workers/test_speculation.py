@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -278,7 +279,7 @@ def run(max_drafts: int, model: LoopModel | None = None, end_id: int = END_ID, *
     engine = Engine(
         model or LoopModel(),
         TextOptions(LetterTokenizer(), [end_id]),
-        EngineLimits(cache_blocks=50, block_size=4, max_drafts=max_drafts),
+        EngineLimits(cache_blocks=50, block_size=4, max_drafts=max_drafts, max_step_s=math.inf),
     )
     options = {"max_tokens": 20, **params}
     engine.add(Dispatch(1, "0" * 32, [*LOOP, *LOOP], [], SamplingParams(**options)))  # type: ignore[arg-type]
