@@ -286,6 +286,8 @@ def finish(layer: CachedLayer, scratch: Any, items: Items, count: int, out: Any)
 @internal(error_model="numpy")
 def _height(count: int) -> int:
     """The height of the next of `count` rows' tiles, of about one height: single rows load too much per product."""
+    if count <= MAX_HEIGHT:
+        return count  # the usual case, without divisions
     tiles = (count + MAX_HEIGHT - 1) // MAX_HEIGHT
     return (count + tiles - 1) // tiles
 
