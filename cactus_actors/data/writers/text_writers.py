@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import io
@@ -17,7 +18,7 @@ from cactus_actors.data.table_format import Packing
 
 
 class CsvWriter:
-    """Missing values are empty; lists, objects and bytes are JSON text."""
+    """Missing values are empty; lists and objects are JSON text, bytes are base64."""
 
     def __init__(self, path: Path, schema: pa.Schema, packing: Packing | None, delimiter: str = ",") -> None:
         self._stream = packed_stream(path, packing)
@@ -83,6 +84,8 @@ def packed_stream(path: Path, packing: Packing | None) -> BinaryIO:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     return value if value is None or isinstance(value, str | int | float) else _json(value)
 
 

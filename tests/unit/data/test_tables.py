@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,20 @@ def test_every_format_is_written(cactus: Cactus, reviews: Path, tmp_path: Path, 
             assert written["answer"].to_pylist() == ANSWERS
         case "out.txt":
             assert out.read_text().splitlines() == ANSWERS
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_text_formats_write_bytes_as_base64_and_what_is_no_number_by_rule(
+    cactus: Cactus, tmp_path: Path, suffix: str
+) -> None:
+    table = pa.table({"text": ["a", "b"], "raw": [b"\xff\x00", b""], "number": [math.nan, -math.inf]})
+    pq.write_table(table, tmp_path / "in.parquet")
+    out = tmp_path / f"out.{suffix}"
+    assert cactus("batch", str(tmp_path / "in.parquet"), "-o", str(out), *TEMPLATE).exit_code == 0
+    lines = out.read_text().splitlines()
+    rows = [*csv.DictReader(lines)] if suffix == "csv" else [json.loads(line) for line in lines]
+    assert [row["raw"] for row in rows] == ["/wA=", ""]
+    assert [row["number"] for row in rows] == (["nan", "-inf"] if suffix == "csv" else [None, None])
 
 
 def test_several_files_are_one_table(answered: Answered, tmp_path: Path) -> None:
