@@ -96,7 +96,7 @@ def vllm_serve(python: str, model: Path, *, slots: int, context: int, environmen
     """Run vLLM's server of OpenAI's HTTP with `slots` sequences of `context` tokens; yields the root of its URLs."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [python, "-m", "vllm.entrypoints.cli.main", "serve", str(model), "--dtype", "bfloat16"]
+    command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "bfloat16"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--max-num-seqs", str(slots)]
     command += ["--max-model-len", str(context), "--disable-log-stats", "--disable-uvicorn-access-log"]
     safe = {"PYTHONSAFEPATH": "1"}  # files of this folder are named like packages
