@@ -77,31 +77,33 @@ def llama_server(program: Path, model: Path, *, slots: int, context: int, thread
 
     Prompts of ended requests are not copied aside (--cache-ram 0), which would cost it time here.
     """
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [str(program), "-m", str(model), "--host", "127.0.0.1", "--port", str(port)]
-    command += ["-np", str(slots), "-c", str(slots * context), "-t", str(threads), "-tb", str(threads)]
-    command += ["--cache-ram", "0", "--no-ui", "--offline", "-lv", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    root = f"http://127.0.0.1:{port}"
-    try:
-        _wait_healthy(process, f"{root}/health")
+    command = [str(program), "-m", str(model), "-np", str(slots), "-c", str(slots * context)]
+    command += ["-t", str(threads), "-tb", str(threads), "--cache-ram", "0", "--no-ui", "--offline", "-lv", "1"]
+    with _http_server(command, {}) as root:
         yield root
-    finally:
-        _stop(process)
 
 
 @contextmanager
 def vllm_serve(python: str, model: Path, *, slots: int, context: int, environment: dict[str, str]) -> Iterator[str]:
     """Run vLLM's server of OpenAI's HTTP with `slots` sequences of `context` tokens; yields the root of its URLs."""
+    command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "bfloat16"]
+    command += ["--max-num-seqs", str(slots), "--max-model-len", str(context)]
+    command += ["--disable-log-stats", "--disable-uvicorn-access-log"]
+    safe = {"PYTHONSAFEPATH": "1"}  # files of this folder are named like packages
+    with _http_server(command, safe | environment) as root:
+        yield root
+
+
+@contextmanager
+def _http_server(command: list[str], environment: dict[str, str]) -> Iterator[str]:
+    """Run a server on a free port of this machine until it is healthy; yields the root of its URLs."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "bfloat16"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--max-num-seqs", str(slots)]
-    command += ["--max-model-len", str(context), "--disable-log-stats", "--disable-uvicorn-access-log"]
-    safe = {"PYTHONSAFEPATH": "1"}  # files of this folder are named like packages
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, env={**os.environ, **safe, **environment}, start_new_session=True
+        [*command, "--host", "127.0.0.1", "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+        start_new_session=True,
     )
     root = f"http://127.0.0.1:{port}"
     try:
@@ -109,7 +111,7 @@ def vllm_serve(python: str, model: Path, *, slots: int, context: int, environmen
         yield root
     finally:
         _stop(process)
-        with suppress(ProcessLookupError):  # its engine is a process of its own
+        with suppress(ProcessLookupError):  # it may have processes of its own, such as vLLM's engine
             os.killpg(process.pid, signal.SIGKILL)
 
 

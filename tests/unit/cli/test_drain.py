@@ -12,6 +12,7 @@ from cactus_actors.process.leaving_node import LeavingNodeStatus
 from cactus_actors.protocol.messages import DrainNode, Status
 from cactus_actors.protocol.service_status import WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter
+from tests.support.router.worker_statuses import worker_named
 
 Cactus = Callable[..., typer.testing.Result]
 
@@ -21,27 +22,7 @@ def leaving(num_workers: int, ends_in_s: float | None = None) -> LeavingNodeStat
 
 
 def worker_on(node_id: str) -> WorkerStatus:
-    return WorkerStatus(
-        worker_id="worker",
-        kind="local",
-        node="a-node",
-        node_id=node_id,
-        pid=1,
-        threads=1,
-        kernels="avx2",
-        weights="int8",
-        state="ready",
-        num_slots=1,
-        free_slots=1,
-        num_blocks=1,
-        free_blocks=1,
-        num_running=0,
-        last_seen_s=0.0,
-        tokens_generated=0,
-        prompt_tokens_computed=0,
-        cached_prompt_tokens=0,
-        preemptions=0,
-    )
+    return msgspec.structs.replace(worker_named("worker"), node_id=node_id)
 
 
 def test_it_asks_for_a_drain_within_a_time(cactus: Cactus, router: ScriptedRouter) -> None:

@@ -21,35 +21,11 @@ from cactus_actors.cli.status_page import facts_of, status_page, workers_summary
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Status
 from cactus_actors.protocol.scaling_status import ScalingStatus
-from cactus_actors.protocol.service_status import WorkerStatus
 from tests.support.router.scripted_router import ScriptedRouter, until
 from tests.support.router.two_models import of_two_models
+from tests.support.router.worker_statuses import worker_named
 
 HEADINGS = "worker kind node pid weights kernels state running slots blocks tokens cached drafts seen"
-
-
-def worker_named(worker_id: str, node: str = "a-node-with-a-rather-long-name.example") -> WorkerStatus:
-    return WorkerStatus(
-        worker_id=worker_id,
-        kind="local",
-        node=node,
-        pid=4194304,
-        threads=2,
-        kernels="avx512-vnni",
-        weights="int8",
-        state="ready",
-        num_slots=16,
-        free_slots=3,
-        num_blocks=2048,
-        free_blocks=100,
-        num_running=13,
-        last_seen_s=0.25,
-        tokens_generated=123456,
-        prompt_tokens_computed=1,
-        cached_prompt_tokens=7,
-        queried_prompt_tokens=28,
-        preemptions=0,
-    )
 
 
 def page(status: Status, width: int) -> list[str]:
