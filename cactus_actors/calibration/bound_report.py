@@ -94,6 +94,8 @@ def bound_lines(report: BoundReport, bound: Bound) -> Iterator[str]:
     yield f"{'group':{width}} {'threshold':>10} {'stay':>14} {'wrong':>6} {'handed off':>11} {'at least':>9}"
     for group, granted in report.grants.items():
         yield f"{names[group]:{width}} {_row(granted)}"
+        if granted.threshold is None:
+            yield f"{'':{width}} {_advice(granted)}"
     yield from _EXPLANATION
     if report.first_gate_tokens is not None and any(one.threshold is not None for one in report.grants.values()):
         yield "Tokens computed before a handoff: " + (
@@ -104,17 +106,18 @@ def bound_lines(report: BoundReport, bound: Bound) -> Iterator[str]:
 
 
 def _row(granted: Grant) -> str:
-    if granted.threshold is not None:
-        stay = f"{granted.num_kept} of {granted.num_labels}"
-        return (
-            f"{granted.threshold:>10.6g} {stay:>14} {granted.num_wrong:>6} "
-            f"{1.0 - granted.kept:>11.1%} {granted.least_handed_off:>9.1%}"
-        )
-    if granted.labels_needed is None:
-        advice = "more questions would not be enough"
-    else:
-        advice = f"about {granted.labels_needed} more questions are needed"
-    return f"{'none':>10} smallest bound: {granted.error_bound:.1%}; {advice}"
+    threshold = "none" if granted.threshold is None else f"{granted.threshold:.6g}"
+    stay = f"{granted.num_kept} of {granted.num_labels}"
+    return (
+        f"{threshold:>10} {stay:>14} {granted.num_wrong:>6} "
+        f"{1.0 - granted.kept:>11.1%} {granted.least_handed_off:>9.1%}"
+    )
+
+
+def _advice(refused: Grant) -> str:
+    more = refused.labels_needed
+    needed = "more questions would not be enough" if more is None else f"about {more} more questions are needed"
+    return f"smallest bound: {refused.error_bound:.1%}; {needed}"
 
 
 def _tokens_before_handoff(

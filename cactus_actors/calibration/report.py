@@ -11,7 +11,7 @@ import msgspec
 from cactus_actors.calibration import thresholds
 from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.fitting import cross_validated_probes, fitted_probe
-from cactus_actors.calibration.gate_replay import FirstGate, GateReplay, best_gate
+from cactus_actors.calibration.gate_replay import MIN_GAIN, FirstGate, GateReplay, best_gate
 from cactus_actors.calibration.probability_fit import calibration_error, cross_validated_fits, fitted_probability
 from cactus_actors.calibration.prompt_fit import PromptFit
 from cactus_actors.calibration.signal_scores import PROMPT, SIGNALS, features_of_result, gate_inputs_of, scores_of
@@ -219,7 +219,9 @@ def _report(name: str, scores: Sequence[float], judged: _Judged) -> SignalReport
 
 
 def _configuration(reports: Sequence[SignalReport], target: ThresholdTarget) -> HandoffConfiguration | None:
-    """The best signal that the service has, of equally good ones the one with the highest AUROC."""
+    """The best signal that the service has; of those that are worse by less than MIN_GAIN, if at all, the one with the
+    highest AUROC.
+    """
     found = [
         (target.worth(gate.cut), HandoffConfiguration(report.name, gate.num_tokens, gate.cut.threshold))
         for report in reports
@@ -228,7 +230,8 @@ def _configuration(reports: Sequence[SignalReport], target: ThresholdTarget) -> 
     if not found:
         return None
     prompt = next((report.cut for report in reports if report.name == NEW_PROMPT), None)
-    best = max(found, key=lambda one: one[0])[1]
+    most = max(worth for worth, _ in found)
+    best = next(one for worth, one in found if worth > most - MIN_GAIN)
     return best if prompt is None else replace(best, prompt_threshold=prompt.threshold)
 
 

@@ -24,10 +24,16 @@ FITS = SignalFits(
 )
 
 
-def judged(is_right: bool, entropies: list[float], first_gate: int = 1, group: str | None = None) -> ExampleOutcome:
+def judged(
+    is_right: bool,
+    entropies: list[float],
+    first_gate: int = 1,
+    group: str | None = None,
+    logprobs: list[float] | None = None,
+) -> ExampleOutcome:
     inputs = GateInputs(
         entropies=entropies,
-        logprobs=[-entropy for entropy in entropies],
+        logprobs=logprobs or [-entropy for entropy in entropies],
         first_gate_tokens=first_gate,
         commit_tokens=10,
         fits=FITS,
@@ -92,6 +98,22 @@ def test_another_gate_is_chosen_only_if_it_pays() -> None:
     assert best_gate([own, hardly, later, better], target) == better
     assert best_gate([FirstGate(1, 0.9, None, None), later], target) == later
     assert best_gate([], target) is None
+
+
+def test_of_signals_that_hand_off_about_as_much_the_one_with_the_highest_auroc_is_recommended() -> None:
+    """By entropy one answer more stays, but the least sure right answers are below all wrong ones."""
+    by_entropy = {True: [*range(140), *range(190, 200)], False: range(140, 190)}
+    by_probability = {True: [*range(139), *range(143, 154)], False: [*range(139, 143), *range(154, 200)]}
+    outcomes = [
+        judged(is_right, [entropy / 200], logprobs=[-(rank + 1) / 200])
+        for is_right in (True, False)
+        for entropy, rank in zip(by_entropy[is_right], by_probability[is_right], strict=True)
+    ]
+    calibration = Calibration.of(outcomes, ThresholdTarget(precision=0.98))
+    kept = {one.name: one.cut.num_kept for one in calibration.signals if one.cut is not None}
+    assert (kept["entropy"], kept["answer_prob"]) == (142, 141)
+    assert calibration.configuration is not None
+    assert calibration.configuration.confidence_signal in ("answer_prob", "min_token_prob")
 
 
 def test_the_configuration_is_printed_and_can_be_set() -> None:
