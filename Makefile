@@ -142,7 +142,7 @@ eval-escalation: $(VENV)/.dev ## figures and pictures of handing off, and how of
 	$(BIN)/python -m training.handwritten
 	$(BIN)/python -m benchmarks.escalation.curves --pictures docs/guide/images
 	$(BIN)/python -m benchmarks.escalation.prompt_gate
-	$(BIN)/python -m benchmarks.escalation.bound
+	$(BIN)/python -m benchmarks.escalation.bound --embedded
 	$(BIN)/python -m benchmarks.escalation.bound --embedded --max-error 0.1
 	$(BIN)/python -m benchmarks.escalation.cascade_bound
 	$(BIN)/python -m benchmarks.escalation.drift

@@ -93,7 +93,10 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = None
     probability_file: Annotated[
         str | None,
-        about("File of the signal `probability`; by default `confidence_probability.json` next to the model."),
+        about(
+            "File of the signal `probability`; by default `confidence_probability.json` next to the model. Without "
+            "either, the values of the probe count."
+        ),
     ] = None
     max_share: Annotated[
         float,

@@ -143,6 +143,8 @@ def print_tables(tiers: Sequence[Tier]) -> None:
         areas = [area_under_curve(tier.scores[name].tolist(), tier.right.tolist()) for tier in tiers]
         print(f"{name:16}" + "".join(f"{area or 0.0:>16.3f}" for area in areas))
     print(f"{'ECE':16}" + "".join(f"{_calibration_error(tier):>16.3f}" for tier in tiers))
+    errors = [calibration_error(tier.scores[PROBE].tolist(), tier.right.tolist()) for tier in tiers]
+    print(f"{'ECE of the probe':16}" + "".join(f"{error:>16.3f}" for error in errors))
     strong, weak = tiers[0].answerable(), tiers[-1].answerable()
     print(f"\nanswerable questions, {weak.name} hands off to {strong.name}: right of those that stay / right of all")
     for share in SHARES:

@@ -19,6 +19,8 @@ PROBE_FILE = "confidence_probe.json"
 PROBABILITY_FILE = "confidence_probability.json"
 PROMPT_PROBE_FILE = "prompt_probe.json"
 MAX_BYTES = 1 << 20
+PROBABILITY_OF_PROBE = Probability(signal="probe", scores=[0.0, 1.0], probabilities=[0.0, 1.0])
+"""For a model with a probe and no fitted probability: the probe's values are probabilities themselves."""
 
 Fit = TypeVar("Fit", Probe, Probability, PromptProbe)
 _NOUNS: dict[type, str] = {
@@ -31,14 +33,16 @@ _NOUNS: dict[type, str] = {
 def fits_for(
     signal: SignalName, model: Path | None, probe_file: str | None = None, probability_file: str | None = None
 ) -> SignalFits:
-    """The fits in the named files, else those beside the model.
+    """The fits in the named files, else those beside the model; the signal `probability` may be that of the probe.
 
     Raises ConfigurationInvalid if `signal` needs one that is missing.
     """
     probe = _fit(Probe, probe_file, model, PROBE_FILE)
     probability = _fit(Probability, probability_file, model, PROBABILITY_FILE)
     if signal == "probability" and probability is None:
-        raise _missing("probability", "no fitted probability")
+        if probe is None:
+            raise _missing("probability", "no fitted probability")
+        probability = PROBABILITY_OF_PROBE
     needs_probe = signal == "probe" or (probability is not None and probability.signal == "probe")
     if needs_probe and probe is None:
         raise _missing("probe", "no confidence probe")

@@ -118,6 +118,14 @@ def test_a_probability_is_linear_between_its_points(tmp_path: Path, score: float
     assert signal_named("probability", fits)([0.5], [math.log(max(score, 1e-9))]) == pytest.approx(expected)
 
 
+def test_without_a_fit_the_probe_is_the_probability() -> None:
+    sprout = resolve_model("cactus-sprout")
+    assert fits_for("probe", sprout).probability is None
+    fits = fits_for("probability", sprout)
+    answer = [0.01, 0.2], [-0.01, -0.4]
+    assert signal_named("probability", fits)(*answer) == pytest.approx(signal_named("probe", fits)(*answer))
+
+
 def test_a_probability_of_the_probe_needs_the_probe(tmp_path: Path) -> None:
     named = tmp_path / "named.json"
     named.write_text(json.dumps(RISING | {"signal": "probe"}))
