@@ -50,6 +50,8 @@ from cactus_actors.router.state.journal_records import (
 )
 
 RETRY_S = 1.0
+GATHER_S = 0.01
+"""Seconds for which entries that no client waits for may wait for others, to share an fsync with them."""
 MAX_LOGGED_BYTES = 1 << 20
 """More bytes of pictures do not stay in SQLite's log: the next router computes the checksums of all of it."""
 
@@ -69,10 +71,11 @@ class JobJournal:
     journal retries until the disk can be written, and calls `on_written` with no job.
     """
 
-    def __init__(self, directory: Path, *, retry_s: float = RETRY_S) -> None:
+    def __init__(self, directory: Path, *, retry_s: float = RETRY_S, gather_s: float = GATHER_S) -> None:
         """Open or create the journal; raises ConfigurationInvalid if it is in use, not accessible or too new."""
         self._path = directory / database.FILE_NAME
         self._retry_s = retry_s
+        self._gather_s = gather_s
         self._lock = database.locked(directory)
         self.unix_offset = unix_offset(directory)
         try:
@@ -87,7 +90,7 @@ class JobJournal:
         """The digests of the pictures that were there when the journal was read."""
         self._entries: list[Entry | _Trial] = []
         self._wake = threading.Condition()
-        self._is_closing = False
+        self._is_urgent = self._is_closing = False
         self._thread: threading.Thread | None = None
 
     def recover(self, retention_s: float) -> list[Recovered]:
@@ -175,7 +178,10 @@ class JobJournal:
         """Queue an entry, after all earlier ones."""
         with self._wake:
             self._entries.append(entry)
-            self._wake.notify()
+            becomes_urgent = not self._is_urgent and _is_urgent(entry)
+            self._is_urgent |= becomes_urgent
+            if becomes_urgent or len(self._entries) == 1:
+                self._wake.notify()
 
     def close(self) -> None:
         """Write the queued entries and release the directory."""
@@ -243,7 +249,8 @@ class JobJournal:
         with self._wake:
             while not self._entries and not self._is_closing:
                 self._wake.wait()
-            entries, self._entries = self._entries, []
+            self._wake.wait_for(lambda: self._is_urgent or self._is_closing, self._gather_s)
+            entries, self._entries, self._is_urgent = self._entries, [], False
             return entries
 
     def _try_again_later(self, entries: list[Entry | _Trial]) -> None:
@@ -283,6 +290,16 @@ class JobJournal:
 
 class _Trial:
     """An entry that changes nothing and tests the disk."""
+
+
+def _is_urgent(entry: Entry) -> bool:
+    """True if a client waits until the entry is on disk."""
+    match entry:
+        case WriteAccepted():
+            return not entry.is_background
+        case WriteTier():
+            return True
+    return False
 
 
 def _picture_bytes(entry: Entry | _Trial) -> int:

@@ -60,7 +60,7 @@ class JournalWriter:
         )
         unwritten = self._pictures.unwritten(job.job_id, pictures)
         job.publication.num_unwritten += 1
-        self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry, unwritten)))
+        self._outbox.add(WriteJournal(WriteAccepted(job.job_id, entry, unwritten, job.is_background)))
 
     def moved(self, job: Job) -> None:
         """Write the tier of a job that has changed its model, before its stream goes on."""

@@ -113,6 +113,7 @@ class WriteAccepted:
     job_id: str
     record: AcceptedEntry
     pictures: tuple[EncodedPicture, ...] = ()
+    is_background: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
-from cactus_actors.router.journal.job_journal import JobJournal, end_of
+from cactus_actors.router.journal.job_journal import GATHER_S, JobJournal, end_of
 from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
@@ -28,8 +28,8 @@ PATIENCE_S = 60.0
 class Writer:
     """A journal that is open for writing, and its reports."""
 
-    def __init__(self, directory: Path) -> None:
-        self.journal = JobJournal(directory, retry_s=0.05)
+    def __init__(self, directory: Path, gather_s: float = GATHER_S) -> None:
+        self.journal = JobJournal(directory, retry_s=0.05, gather_s=gather_s)
         self.said: queue.Queue[tuple[list[str], str]] = queue.Queue()
         self.journal.start(self.on_written, self.on_failed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import shutil
 import sqlite3
 import time
@@ -65,6 +66,22 @@ def test_confirmed_records_are_in_the_file(writer: Writer, tmp_path: Path) -> No
     for name in ("jobs.sqlite", "jobs.sqlite-wal"):  # as after a kill
         shutil.copy(tmp_path / name, tmp_path / "copy" / name)
     assert list(found(tmp_path / "copy")) == ["one"]
+
+
+def test_entries_that_no_client_waits_for_are_written_with_the_next_that_one_waits_for(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, gather_s=PATIENCE_S)
+    try:
+        for name in ("one", "two"):
+            writer.journal.add(WriteAccepted(name, accepted(name), is_background=True))
+        writer.journal.add(WriteEnded("one", ended("one")))
+        with pytest.raises(queue.Empty):
+            writer.said.get(timeout=0.2)
+        writer.journal.add(WriteAccepted("three", accepted("three")))
+        assert writer.said.get(timeout=PATIENCE_S / 2) == (["one", "two", "three"], "")
+        writer.journal.add(WriteTier("three", JobTier("large", 0.5)))
+        assert writer.said.get(timeout=PATIENCE_S / 2) == (["three"], "")
+    finally:
+        writer.journal.close()
 
 
 def test_jobs_come_in_the_order_of_their_acceptance(writer: Writer, tmp_path: Path) -> None:
