@@ -45,7 +45,7 @@ from cactus_actors.router.effects import (
 from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.preparation.loaded_models import LoadedModel, load_models
-from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
+from cactus_actors.router.preparation.preparation_pool import PreparationPool, Prepared
 from cactus_actors.router.preparation.preparers import preparers_of
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.process.garbage_collection import ShortCollections
@@ -218,8 +218,8 @@ class RouterActor:
         self._leaves_jobs = leaves_jobs
         self._mailbox.post(self._set_stopping)
 
-    def _on_prepared(self, job_id: str, outcome: Outcome) -> None:
-        self._mailbox.post(lambda: self._perform(self.core.on_prepared(job_id, outcome, time.monotonic())))
+    def _on_prepared(self, outcomes: Sequence[Prepared]) -> None:
+        self._mailbox.post(lambda: self._perform(self.core.on_prepared_together(outcomes, time.monotonic())))
 
     def on_journaled(self, job_ids: Sequence[str]) -> None:
         """Record, in the journal's thread, that the journal holds these jobs."""

@@ -121,8 +121,15 @@ class RouterCore:
 
     def on_prepared(self, job_id: str, outcome: PreparedRequest | CactusError, now: float) -> list[Effect]:
         """Handle the end of a preparation: the prepared request of a job, or the error that refuses it."""
-        self._admission.on_prepared(job_id, outcome, now)
-        self._client_messages.on_prepared(job_id, now)
+        return self.on_prepared_together([(job_id, outcome)], now)
+
+    def on_prepared_together(
+        self, outcomes: Sequence[tuple[str, PreparedRequest | CactusError]], now: float
+    ) -> list[Effect]:
+        """Handle the ends of the preparations of these jobs."""
+        for job_id, outcome in outcomes:
+            self._admission.on_prepared(job_id, outcome, now)
+            self._client_messages.on_prepared(job_id, now)
         self._pump(now)
         return self._outbox.drain()
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cactus_actors.protocol.errors import CactusError, Overloaded, ServerFailure
+from cactus_actors.protocol.errors import CactusError, Overloaded
 from cactus_actors.router.effects import PrepareRequest
-from cactus_actors.router.preparation.preparer import Preparer
-from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.preparation.preparer import Outcome, Preparer, encoded_request, outcome_of
 from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
 
@@ -37,7 +36,12 @@ DEFAULT_TIMING = PoolTiming()
 LARGE_BYTES = 64 << 10
 """A larger request waits in a separate line, so that its user's small requests need not wait for it."""
 
-Outcome = PreparedRequest | CactusError
+MAX_TOGETHER = 16
+MAX_BYTES_TOGETHER = 16 << 10
+"""The most background requests of a user, and bytes of them, that are prepared together: their results are too."""
+
+Prepared = tuple[str, Outcome]
+"""The id of a job and the outcome of its request."""
 
 
 class QueuedRequest(NamedTuple):
@@ -47,11 +51,8 @@ class QueuedRequest(NamedTuple):
     since: float
 
 
-_log = logging.getLogger(__name__)
-
-
 class PreparationPool:
-    """Prepares requests, and calls `on_prepared` with the job and the outcome of each.
+    """Prepares requests, and calls `on_prepared` with the jobs and outcomes of those that were prepared together.
 
     The main thread serves users in turn. While a slow request blocks it, the spare one serves other users, except
     those who were slow recently. The small requests of a user keep their order, and so do the large ones.
@@ -61,7 +62,7 @@ class PreparationPool:
         self,
         first: Preparer,
         spare: Preparer,
-        on_prepared: Callable[[str, Outcome], None],
+        on_prepared: Callable[[Sequence[Prepared]], None],
         timing: PoolTiming = DEFAULT_TIMING,
         load: Callable[[Sequence[bytes]], list[bytes]] = list,
     ) -> None:
@@ -107,7 +108,7 @@ class PreparationPool:
 
     def _run_first(self) -> None:
         self._first.make_ready()
-        while (queued := self._next()) is not None:
+        while queued := self._next():
             self._first.make_ready()
             self._have_prepared(self._first, queued)
             self._first.make_ready()  # the request may have cost it its process
@@ -131,32 +132,32 @@ class PreparationPool:
         if not self._may_overtake():
             return False
         self._spare.make_ready()  # the main thread may become free meanwhile
-        while (queued := self._overtaking()) is not None:
+        while queued := self._overtaking():
             self._have_prepared(self._spare, queued)
             with self._changed:
                 self._skipped_user = None
                 self._changed.notify()
         return True
 
-    def _next(self) -> QueuedRequest | None:
-        """Wait for the main thread's next request; None after `close`, when none is left."""
+    def _next(self) -> Sequence[QueuedRequest]:
+        """Wait for the main thread's next requests; none after `close`, when none is left."""
         with self._changed:
-            while (queued := self._turns.take(lambda user: user != self._skipped_user)) is None:
+            while not (queued := self._turns.take_together(lambda user: user != self._skipped_user, _joins)):
                 if self._closing.is_set() and not self._turns:
-                    return None
+                    return ()
                 self._changed.wait()
-            self._held = _line_of(queued.request), time.monotonic()
+            self._held = _line_of(queued[0].request), time.monotonic()
             return queued
 
     def _may_overtake(self) -> bool:
         with self._changed:
             return self._turns.has(self._overtakers())
 
-    def _overtaking(self) -> QueuedRequest | None:
-        """The next request that need not wait for the main thread; None while that is not blocked."""
+    def _overtaking(self) -> Sequence[QueuedRequest]:
+        """The next requests that need not wait for the main thread; none while that is not blocked."""
         with self._changed:
-            queued = self._turns.take(self._overtakers())
-            self._skipped_user = None if queued is None else _line_of(queued.request)
+            queued = self._turns.take_together(self._overtakers(), _joins)
+            self._skipped_user = _line_of(queued[0].request) if queued else None
             return queued
 
     def _overtakers(self) -> Callable[[str], bool]:
@@ -172,26 +173,37 @@ class PreparationPool:
     def _is_slow(self, user: str, now: float) -> bool:
         return self._slow_until.get(user, now) > now
 
-    def _have_prepared(self, preparer: Preparer, queued: QueuedRequest) -> None:
-        began, request = time.monotonic(), queued.request
-        is_late = request.sources is None and began - queued.since > self._timing.max_wait_s
-        outcome = _too_late() if is_late else self._outcome(preparer, request)
+    def _have_prepared(self, preparer: Preparer, queued: Sequence[QueuedRequest]) -> None:
+        """Prepare requests of one line; those that have waited too long are refused."""
+        began = time.monotonic()
+        outcomes: list[Prepared] = []
+        timely: list[PrepareRequest] = []
+        for request, since in queued:
+            if request.sources is None and began - since > self._timing.max_wait_s:
+                outcomes.append((request.job_id, _too_late()))
+            else:
+                timely.append(request)
+        job_ids = [request.job_id for request in timely]
+        outcomes += zip(job_ids, self._outcomes(preparer, timely), strict=True)
         now = time.monotonic()
-        if now - began > self._timing.slow_s:
+        if now - began > self._timing.slow_s * max(1, len(timely)):
             with self._changed:
                 known = {user: until for user, until in self._slow_until.items() if until > now}
-                self._slow_until = known | {_line_of(request): now + self._timing.slow_for_s}
-        self._on_prepared(request.job_id, outcome)
+                self._slow_until = known | {_line_of(queued[0].request): now + self._timing.slow_for_s}
+        self._on_prepared(outcomes)
+
+    def _outcomes(self, preparer: Preparer, requests: Sequence[PrepareRequest]) -> Sequence[Outcome]:
+        if len(requests) > 1:
+            with contextlib.suppress(Exception):  # each alone is prepared, or fails for its own reason
+                return preparer.prepare_together([encoded_request(request) for request in requests])
+        return [self._outcome(preparer, request) for request in requests]
 
     def _outcome(self, preparer: Preparer, request: PrepareRequest) -> Outcome:
         try:
             frames = request.frames or self._load(request.kept)
-            return preparer.prepare(request.content, request.sources, frames, request.tenant, request.model)
         except CactusError as error:
             return error
-        except Exception as error:  # an error of the tokenizer must fail this request, not the router
-            _log.exception("a request could not be prepared")
-            return ServerFailure(f"the request could not be prepared: {type(error).__name__}")
+        return outcome_of(preparer, encoded_request(request), frames)
 
 
 def _too_late() -> Overloaded:
@@ -199,6 +211,14 @@ def _too_late() -> Overloaded:
         "requests wait too long to be prepared: pictures and long prompts take their time; send fewer at once",
         retry_after=2.0,
     )
+
+
+def _joins(together: Sequence[QueuedRequest], following: QueuedRequest) -> bool:
+    """True if a request may be prepared together with those before it in its line."""
+    requests = [*(each.request for each in together), following.request]
+    if len(requests) > MAX_TOGETHER or sum(len(request.content) for request in requests) > MAX_BYTES_TOGETHER:
+        return False
+    return all(request.is_background and not (request.frames or request.kept) for request in requests)
 
 
 def _line_of(request: PrepareRequest) -> str:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
+
+from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import decode_submit
+from cactus_actors.router.effects import PrepareRequest
 from cactus_actors.router.preparation.picture_cache import PictureCache
+from cactus_actors.router.preparation.preparer_frames import EncodedRequest
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.prepared_request import PreparedRequest
+
+Outcome = PreparedRequest | CactusError
+
+_log = logging.getLogger(__name__)
 
 
 class Preparer(Protocol):
@@ -25,6 +35,12 @@ class Preparer(Protocol):
     ) -> PreparedRequest:
         """The result of `prepare_with_documents` for the model of that name; raises its errors."""
 
+    def prepare_together(self, requests: Sequence[EncodedRequest]) -> list[Outcome]:
+        """The results or the errors of `prepare` for requests without pictures.
+
+        Raises an exception if that is not possible, perhaps because of one of them.
+        """
+
     def make_ready(self) -> None:
         """Wait until a request would be prepared immediately; `prepare` raises the errors."""
 
@@ -33,6 +49,23 @@ class Preparer(Protocol):
 
     def close(self) -> None:
         """End, with the request in progress."""
+
+
+def encoded_request(request: PrepareRequest) -> EncodedRequest:
+    """A request without its pictures."""
+    content, num_frames = msgspec.Raw(request.content), len(request.frames or request.kept)
+    return EncodedRequest(content, request.sources, num_frames, request.tenant, request.model)
+
+
+def outcome_of(preparer: Preparer, request: EncodedRequest, frames: Sequence[bytes] = ()) -> Outcome:
+    """The result of one request, or its error."""
+    try:
+        return preparer.prepare(bytes(request.submit), request.sources, frames, request.tenant, request.model)
+    except CactusError as error:
+        return error
+    except Exception as error:  # an error of the tokenizer must fail this request, not the router
+        _log.exception("a request could not be prepared")
+        return ServerFailure(f"the request could not be prepared: {type(error).__name__}")
 
 
 class LocalPreparer:
@@ -57,6 +90,10 @@ class LocalPreparer:
 
         contents = PictureContents(frames=frames, keeps=self._keeps_pictures, cache=self._cache, tenant=tenant)
         return prepare_with_documents(decode_submit(content), sources, self._model, contents=contents)
+
+    def prepare_together(self, requests: Sequence[EncodedRequest]) -> list[Outcome]:
+        """The results or the errors of `prepare` for requests without pictures."""
+        return [outcome_of(self, request) for request in requests]
 
     def make_ready(self) -> None:
         pass

@@ -1,7 +1,7 @@
 """The process that prepares requests: `python -m cactus_actors.router.preparation.preparer_child FD PARENT SETTINGS`.
 
-It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone. SETTINGS are
-PreparerSettings as JSON.
+It reads lists of requests from the socket FD and answers each list, in order, until the router, PARENT, is gone.
+SETTINGS are PreparerSettings as JSON.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from cactus_actors.vision.picture_reader import PictureReader
 MEMORY_BYTES = 512 << 20
 """The memory that requests may take beyond that of the process with its model loaded."""
 
-_decode = msgspec.msgpack.Decoder(PreparerRequest).decode
+_decode = msgspec.msgpack.Decoder(list[PreparerRequest]).decode
 
 Prepare = Callable[[PreparerRequest, Sequence[bytes]], PreparedRequest]
 
@@ -50,12 +50,12 @@ def serve(connection: socket.socket, prepare_one: Prepare) -> None:
     """Answer requests until the other side is gone."""
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            send(connection, _answer(connection, prepare_one))
+            requests = _decode(receive(connection))
+            frames = [[receive(connection) for _ in range(request.num_frames)] for request in requests]
+            send(connection, [_answer(*each, prepare_one) for each in zip(requests, frames, strict=True)])
 
 
-def _answer(connection: socket.socket, prepare_one: Prepare) -> PreparerReply:
-    request = _decode(receive(connection))
-    frames = [receive(connection) for _ in range(request.num_frames)]
+def _answer(request: PreparerRequest, frames: Sequence[bytes], prepare_one: Prepare) -> PreparerReply:
     try:
         return PreparerReply(prepared=prepare_one(request, frames))
     except CactusError as refusal:

@@ -1,4 +1,7 @@
-"""The messages between the router and a preparation process: a length of four bytes, then msgpack."""
+"""The messages between the router and a preparation process: a length of four bytes, then msgpack.
+
+Requests come in lists, each answered by the list of their replies.
+"""
 
 from __future__ import annotations
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.config_models import NO_CASCADE, CascadeSettings
-from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
+from cactus_actors.protocol.errors import CactusError, RequestTooComplex, Unavailable, error_from_info
 from cactus_actors.protocol.picture_access import DATA_URLS_ALONE, PictureAccess
 from cactus_actors.protocol.results import Source
+from cactus_actors.router.preparation.preparer import Outcome
 from cactus_actors.router.preparation.preparer_frames import (
     EncodedRequest,
     PreparerModel,
@@ -44,7 +45,7 @@ MAX_STARTS = 5
 
 _log = logging.getLogger(__name__)
 _decode_first = msgspec.msgpack.Decoder(PreparerReady).decode
-_decode_answer = msgspec.msgpack.Decoder(PreparerReply).decode
+_decode_answers = msgspec.msgpack.Decoder(list[PreparerReply]).decode
 
 
 class PreparerProcess:
@@ -92,16 +93,33 @@ class PreparerProcess:
         request = EncodedRequest(msgspec.Raw(content), sources, len(frames), tenant, model)
         try:
             try:
-                return self._ask(request, frames)
+                (answer,) = self._ask([request], frames)
             except EOFError:  # another process may have ended the child
                 self._give_up_child("ended")
-                return self._ask(request, frames)
+                (answer,) = self._ask([request], frames)
         except EOFError:
             self._give_up_child("ended again")
             raise RequestTooComplex("the request needs more memory than preparing one may take") from None
         except TimeoutError:
             self._give_up_child("took too long")
             raise RequestTooComplex("preparing the request took longer than it may") from None
+        if isinstance(answer, CactusError):
+            raise answer
+        return answer
+
+    def prepare_together(self, requests: Sequence[EncodedRequest]) -> list[Outcome]:
+        """The results or the errors of `prepare` for requests without pictures.
+
+        Together they have the limits of one request; raises EOFError or TimeoutError beyond these.
+        """
+        try:
+            return self._ask(requests)
+        except EOFError:
+            self._give_up_child("ended")
+            raise
+        except TimeoutError:
+            self._give_up_child("took too long")
+            raise
 
     def make_ready(self) -> None:
         """Wait for a child with a loaded model; the next request reports errors."""
@@ -119,12 +137,10 @@ class PreparerProcess:
             self._is_closed = True
             self._end_child()
 
-    def _ask(self, request: EncodedRequest, frames: Sequence[bytes]) -> PreparedRequest:
-        answer = self._ready_child().ask(request, frames, self._limit_s, self._cpu_s)
-        if answer.error is not None:
-            raise error_from_info(answer.error)
-        assert answer.prepared is not None
-        return answer.prepared
+    def _ask(self, requests: Sequence[EncodedRequest], frames: Sequence[bytes] = ()) -> list[Outcome]:
+        answers = self._ready_child().ask(requests, frames, self._limit_s, self._cpu_s)
+        assert len(answers) == len(requests)
+        return [_outcome_in(answer) for answer in answers]
 
     def _ready_child(self) -> _Child:
         """A child with a loaded model; raises Unavailable if none starts."""
@@ -162,6 +178,13 @@ class PreparerProcess:
             self._child = None
 
 
+def _outcome_in(answer: PreparerReply) -> Outcome:
+    if answer.error is not None:
+        return error_from_info(answer.error)
+    assert answer.prepared is not None
+    return answer.prepared
+
+
 class _Child:
     """One process, from its start to its end."""
 
@@ -178,13 +201,17 @@ class _Child:
             _decode_first(self._receive(START_LIMIT_S))
             self._is_ready = True
 
-    def ask(self, request: EncodedRequest, frames: Sequence[bytes], limit_s: float, cpu_s: float) -> PreparerReply:
-        """Raises EOFError if the child has ended, TimeoutError beyond a limit."""
+    def ask(
+        self, requests: Sequence[EncodedRequest], frames: Sequence[bytes], limit_s: float, cpu_s: float
+    ) -> list[PreparerReply]:
+        """The answers to requests, whose pictures are `frames`.
+
+        Raises EOFError if the child has ended, TimeoutError beyond a limit."""
         until = time.monotonic() + limit_s
         with self._limited(limit_s):
-            num_bytes = send(self._connection, request, frames)
+            num_bytes = send(self._connection, requests, frames)
             self._wait_for_answer(until, cpu_s + num_bytes / BYTES_A_SECOND)
-        return _decode_answer(self._receive(limit_s))
+        return _decode_answers(self._receive(limit_s))
 
     def end(self) -> None:
         self.process.kill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -32,12 +32,21 @@ class UserRoundRobin(Generic[T]):
 
     def take(self, may_go: Callable[[str], bool] = lambda _: True) -> T | None:
         """The next request of a user who may go now; None if there is none."""
+        return next(iter(self.take_together(may_go, lambda *_: False)), None)
+
+    def take_together(self, may_go: Callable[[str], bool], joins: Callable[[Sequence[T], T], bool]) -> list[T]:
+        """The request that `take` would return, and those of its user after it, as long as the next one `joins` them.
+
+        Empty if there is none.
+        """
         for lines in (self._usual, self._background):
             for user, line in lines.items():
                 if may_go(user):
-                    item = line.popleft()
+                    items = [line.popleft()]
+                    while line and joins(items, line[0]):
+                        items.append(line.popleft())
                     del lines[user]
                     if line:
                         lines[user] = line
-                    return item
-        return None
+                    return items
+        return []

@@ -21,10 +21,11 @@ from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Sta
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.router.effects import PrepareRequest
-from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
+from cactus_actors.router.preparation.preparation_pool import PreparationPool
 from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.preparation.preparer import Outcome, outcome_of
 from cactus_actors.router.preparation.preparer_child import limit_memory
-from cactus_actors.router.preparation.preparer_frames import PreparerModel
+from cactus_actors.router.preparation.preparer_frames import EncodedRequest, PreparerModel
 from cactus_actors.router.preparation.preparer_process import MAX_STARTS, PreparerProcess
 from cactus_actors.text import load_text_model
 from tests.support.router.core_harness import job_id
@@ -60,6 +61,10 @@ def process() -> Iterator[PreparerProcess]:
     process.close()
 
 
+def _comparable(outcome: Outcome) -> Any:
+    return outcome.info() if isinstance(outcome, CactusError) else outcome
+
+
 def outcome(work: Any, submit: Submit) -> Any:
     try:
         return work(submit)
@@ -72,6 +77,15 @@ def test_the_preparation_process_gives_the_same_result(process: PreparerProcess,
     model = load_text_model(resolve_model("cactus-sprout"))
     expected = outcome(lambda one: prepare(one, model), submit)
     assert outcome(lambda one: process.prepare(msgspec.msgpack.encode(one)), submit) == expected
+
+
+def test_requests_that_are_prepared_together_have_the_results_of_each_alone(process: PreparerProcess) -> None:
+    requests = [EncodedRequest(msgspec.Raw(msgspec.msgpack.encode(one))) for one in (*REQUESTS, *REFUSED)]
+    alone = [outcome_of(process, request) for request in requests]
+    together = process.prepare_together(requests)
+    for one, other in zip(together, alone, strict=True):
+        assert _comparable(one) == _comparable(other)
+    assert not any(isinstance(one, CactusError) for one in together[: len(REQUESTS)])
 
 
 def test_a_killed_preparation_process_fails_no_request(process: PreparerProcess) -> None:
@@ -135,7 +149,7 @@ def test_a_process_that_cannot_start_fails_only_its_request(
     answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", fail)
-        lanes = PreparationPool(process, process, lambda *told: answers.put(told))
+        lanes = PreparationPool(process, process, lambda outcomes: answers.put(outcomes[0]))
         content = encode(REQUESTS[0])[1]
         lanes.add(PrepareRequest(job_id(1), content))
         assert isinstance(answers.get(timeout=60.0)[1], ServerFailure)

@@ -15,7 +15,16 @@ from cactus_actors.protocol.errors import InvalidRequest, Overloaded, ServerFail
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import decode_submit, encode
 from cactus_actors.router.effects import PrepareRequest
-from cactus_actors.router.preparation.preparation_pool import LARGE_BYTES, Outcome, PoolTiming, PreparationPool
+from cactus_actors.router.preparation.preparation_pool import (
+    LARGE_BYTES,
+    MAX_BYTES_TOGETHER,
+    MAX_TOGETHER,
+    PoolTiming,
+    PreparationPool,
+    Prepared,
+)
+from cactus_actors.router.preparation.preparer import Outcome, outcome_of
+from cactus_actors.router.preparation.preparer_frames import EncodedRequest
 from cactus_actors.router.state.user_round_robin import UserRoundRobin
 from tests.support.router.core_harness import job_id
 
@@ -29,6 +38,7 @@ class Gate:
     def __init__(self) -> None:
         self.prepared: list[str] = []
         self.frames: list[list[bytes]] = []
+        self.together: list[int] = []
         self.num_rests = 0
         self.is_let = threading.Event()
         self.has_begun = threading.Event()
@@ -47,6 +57,12 @@ class Gate:
         self.prepared.append(submit.prompt)
         raise InvalidRequest(submit.prompt)
 
+    def prepare_together(self, requests: Sequence[EncodedRequest]) -> list[Outcome]:
+        self.together.append(len(requests))
+        if any(decode_submit(request.submit).prompt == EXPLODING for request in requests):
+            raise EOFError
+        return [outcome_of(self, request) for request in requests]
+
     def make_ready(self) -> None:
         assert self.is_ready.wait(PATIENCE_S)
 
@@ -63,9 +79,7 @@ class Scene:
     def __init__(self, timing: PoolTiming) -> None:
         self.first, self.spare = Gate(), Gate()
         self.answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
-        self.lanes = PreparationPool(
-            self.first, self.spare, lambda *told: self.answers.put(told), timing, load=self.load
-        )
+        self.lanes = PreparationPool(self.first, self.spare, self.on_prepared, timing, load=self.load)
         self._num_sent = 0
 
     def send(self, user: str, prompt: str, *, is_background: bool = False, **pictures: Any) -> int:
@@ -74,6 +88,10 @@ class Scene:
         request = PrepareRequest(job_id(self._num_sent), content, user=user, is_background=is_background, **pictures)
         self.lanes.add(request)
         return self._num_sent
+
+    def on_prepared(self, outcomes: Sequence[Prepared]) -> None:
+        for outcome in outcomes:
+            self.answers.put(outcome)
 
     def load(self, digests: Sequence[bytes]) -> list[bytes]:
         """The journal's pictures: each is its digest in upper case; one is missing."""
@@ -234,6 +252,29 @@ def test_waiting_requests_are_prepared_at_the_end() -> None:
         waiting = scene.send("slow", "x")
         scene.first.is_let.set()
     assert [scene.answered(), scene.answered()] == [held, waiting]
+
+
+def test_background_requests_of_a_user_are_prepared_together_and_interactive_ones_one_by_one(scene: Scene) -> None:
+    held = scene.hold("other")
+    own = [scene.send("file", "x", is_background=True) for _ in range(MAX_TOGETHER + 2)]
+    usual = [scene.send("other", "x") for _ in range(2)]
+    large = [scene.send("large", "x" * (MAX_BYTES_TOGETHER // 2), is_background=True) for _ in range(2)]
+    scene.lanes.add(PrepareRequest(job_id(99), b"", user="large", is_background=True, kept=(b"missing",)))
+    scene.first.is_let.set()
+    answers = [scene.answered() for _ in range(len([held, *own, *usual, *large]) + 1)]
+    assert sorted(answers) == sorted([held, *own, *usual, *large, 99])
+    assert [ticket for ticket in answers if ticket in own] == own
+    assert sorted(scene.first.together + scene.spare.together) == [2, MAX_TOGETHER]
+
+
+def test_requests_that_cannot_be_prepared_together_are_prepared_alone(scene: Scene) -> None:
+    scene.hold("slow")
+    prompts = {scene.send("slow", prompt, is_background=True): prompt for prompt in ("x", EXPLODING, "y")}
+    scene.first.is_let.set()
+    outcomes = dict(scene.answers.get(timeout=PATIENCE_S) for _ in range(1 + len(prompts)))
+    for ticket, prompt in prompts.items():
+        kind = ServerFailure if prompt == EXPLODING else InvalidRequest
+        assert isinstance(outcomes[job_id(ticket)], kind)
 
 
 def test_users_take_turns_and_background_work_comes_last() -> None:
