@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -23,6 +24,14 @@ OPTION_ALIASES: FieldNames = {
     "stop_sequences": "stop",
 }
 """Alias -> its option."""
+
+
+@cache
+def spellings_of(option: str) -> tuple[str, ...]:
+    """The names under which an option may be given, which is named by one of them."""
+    name = OPTION_ALIASES.get(option, option)
+    return name, *(alias for alias, of in OPTION_ALIASES.items() if of == name)
+
 
 _ENGLISH = frozenset({"logprobs", "messages", "prompt", "seed", "stop"})
 """Fields whose names are words: a message about another field may mean the word."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.api.field_names import OPTION_ALIASES
+from cactus_actors.api.field_names import OPTION_ALIASES, spellings_of
 from cactus_actors.api.option_ranges import check_num_logprobs
 from cactus_actors.api.profiles import Profile
 from cactus_actors.protocol.errors import InvalidRequest
@@ -37,12 +37,11 @@ def given_options(options: Options) -> dict[str, Any]:
 
 def with_defaults(options: Options, defaults: Options) -> Options:
     """`options`, with the `defaults` of fields that it has under no spelling."""
-    given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
-    spelled = {OPTION_ALIASES.get(name, name) for name in given}
+    given = msgspec.structs.asdict(options)
     others = {
         name: value
         for name, value in msgspec.structs.asdict(defaults).items()
-        if OPTION_ALIASES.get(name, name) not in spelled
+        if value is not None and all(given[spelling] is None for spelling in spellings_of(name))
     }
     return msgspec.structs.replace(options, **others)
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from cactus_actors.api.field_names import errors_name_fields_as_given, option_names
-from cactus_actors.api.option_ranges import check_ranges
+from cactus_actors.api.option_ranges import RANGES, check_ranges
 from cactus_actors.api.option_rules import check_structure, given_options, num_logprobs
 from cactus_actors.api.profiles import PROFILES, Profile
 from cactus_actors.api.reasoning_options import reasoning_request
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import RANDOM_SEED, drawn_seed
-from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.sampling_params import UNLIMITED, SamplingParams
+from cactus_actors.protocol.unsendable import UNSENDABLE
 from cactus_actors.tools.tool_choice import tool_choice
 
 ANY_CONTEXT = 2**31 - 1
 """For checks before the prompt's length is known."""
+MAX_REMEMBERED_BYTES = 1024
+"""Longer options are checked each time."""
 
 
 class JobPolicy(msgspec.Struct, frozen=True):
@@ -64,6 +69,26 @@ def resolve_options(
         tool_choice(given)
         reasoning_request(given)
         return _sampling_params(given, profile, context_left, penalise_prompt), _policy(given)
+
+
+def check_options(options: Options, profile: ProfileName = "cactus") -> None:
+    """Raise the errors of `resolve_options`; options that were checked before, but for their seed, take less time."""
+    lowest, highest = RANGES["seed"]
+    seed, unseeded = options.seed, options
+    if isinstance(seed, int) and lowest <= seed <= highest and options.random_seed is None:
+        unseeded = msgspec.structs.replace(options, seed=None)
+    with suppress(msgspec.ValidationError, *UNSENDABLE):  # the check of each field says what is wrong
+        content = msgspec.msgpack.encode(unseeded)
+        if len(content) <= MAX_REMEMBERED_BYTES:
+            _check_encoded(content, profile)
+            return
+    resolve_options(options, profile=PROFILES[profile])
+
+
+@lru_cache(maxsize=256)
+def _check_encoded(content: bytes, profile: ProfileName) -> None:
+    # The key is not Options: True equals 1 there, and has another meaning.
+    resolve_options(msgspec.msgpack.decode(content, type=Options), profile=PROFILES[profile])
 
 
 def _sampling_params(

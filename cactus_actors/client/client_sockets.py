@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
 from urllib.parse import urlsplit
 
 import zmq
@@ -35,7 +35,10 @@ CONNECTING, CONNECTED, DISCONNECTED = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED,
     zmq.EVENT_DISCONNECTED,
 )
-_NOW, _HAS_MORE = int(zmq.NOBLOCK), int(zmq.RCVMORE)
+_NOW, _MORE, _POLLIN = int(zmq.NOBLOCK), int(zmq.SNDMORE), int(zmq.POLLIN)
+_EVENTS, _HAS_MORE = int(zmq.EVENTS), int(zmq.RCVMORE)
+# pyzmq's own methods for messages take longer to determine kinds and flags than to send or read them.
+_send, _receive, _option_of = zmq.backend.Socket.send, zmq.backend.Socket.recv, zmq.backend.Socket.get
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 
@@ -103,50 +106,54 @@ def mismatch(peer: Peer, endpoint: str, credentials: Credentials | None, num_bro
     return None
 
 
-async def published(socket: zmq.asyncio.Socket) -> AsyncGenerator[list[bytes], None]:
-    """Yield every message of a SUB as `received` does, in less time: there may be one for each token.
+class ReadSocket:
+    """Reads a socket in one task, and sends on it, without the future that asyncio's sockets make for each message."""
 
-    No other task reads it. Its descriptor becomes readable after a read that found nothing, as it sends nothing.
-    """
-    stream: zmq.Socket[bytes] = zmq.Socket.shadow(socket)
-    loop, readable, descriptor = asyncio.get_running_loop(), asyncio.Event(), stream.fileno()
-    loop.add_reader(descriptor, readable.set)
-    try:
-        for number in itertools.count(1):
-            while (frames := _waiting_message(stream)) is None:
-                readable.clear()
-                await readable.wait()
-            yield frames
-            if number % MAX_CONSECUTIVE_READS == 0:
-                await asyncio.sleep(0)
-    finally:
-        loop.remove_reader(descriptor)
+    def __init__(self, socket: zmq.asyncio.Socket) -> None:
+        self._socket: zmq.Socket[bytes] = zmq.Socket.shadow(socket)
+        self._readable = asyncio.Event()
 
+    def send(self, frames: Sequence[bytes]) -> None:
+        """Queue a message; raises zmq.Again if the queue is full."""
+        *first, last = frames
+        for frame in first:
+            _send(self._socket, frame, _NOW | _MORE)
+        _send(self._socket, last, _NOW)
+        self.look()
 
-async def received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
-    """Yield every message of `socket`, letting other tasks run after every MAX_CONSECUTIVE_READS messages."""
-    ready: zmq.Socket[bytes] = zmq.Socket.shadow(socket)  # queued messages are read without a future
-    for number in itertools.count(1):
+    def look(self) -> None:
+        """Wake the reader if there is a message.
+
+        The descriptor becomes readable once for each event of the socket, unless sending or connecting takes note of
+        the event first.
+        """
+        if int(_option_of(self._socket, _EVENTS)) & _POLLIN:
+            self._readable.set()
+
+    async def messages(self) -> AsyncGenerator[list[bytes], None]:
+        """Yield every message, letting other tasks run after every MAX_CONSECUTIVE_READS of them."""
+        loop, descriptor = asyncio.get_running_loop(), self._socket.fileno()
+        loop.add_reader(descriptor, self._readable.set)
         try:
-            frames = ready.recv_multipart(zmq.NOBLOCK)
+            for number in itertools.count(1):
+                while (frames := self._waiting_message()) is None:
+                    self._readable.clear()
+                    await self._readable.wait()
+                yield frames
+                if number % MAX_CONSECUTIVE_READS == 0:
+                    await asyncio.sleep(0)
+        finally:
+            loop.remove_reader(descriptor)
+
+    def _waiting_message(self) -> list[bytes] | None:
+        """The next message, if one is there."""
+        try:
+            frames = [_receive(self._socket, _NOW)]
         except zmq.Again:
-            frames = await socket.recv_multipart()
-        yield frames
-        if number % MAX_CONSECUTIVE_READS == 0:
-            await asyncio.sleep(0)
-
-
-def _waiting_message(socket: zmq.Socket[bytes]) -> list[bytes] | None:
-    """The next message, if one is there."""
-    # pyzmq's own `recv_multipart` takes longer to ask whether more frames follow than to read them.
-    receive, option_of = zmq.backend.Socket.recv, zmq.backend.Socket.get
-    try:
-        frames = [receive(socket, _NOW)]
-    except zmq.Again:
-        return None
-    while option_of(socket, _HAS_MORE):
-        frames.append(receive(socket, _NOW))
-    return frames
+            return None
+        while _option_of(self._socket, _HAS_MORE):
+            frames.append(_receive(self._socket, _NOW))
+        return frames
 
 
 def default_stream_endpoint(endpoint: str) -> str:

@@ -38,10 +38,12 @@ class JobHandle:
     def __init__(self, follower: JobFollower) -> None:
         self.follower = follower
         self.on_change: Callable[[], None] | None = None
-        self._changed = asyncio.Event()
+        self._changed, self._ended = asyncio.Event(), asyncio.Event()
 
     def wake(self) -> None:
         self._changed.set()
+        if self.follower.outcome is not None:
+            self._ended.set()
         if self.on_change is not None:
             self.on_change()
 
@@ -64,7 +66,7 @@ class JobHandle:
     async def outcome(self) -> Result:
         """Return the job's result, or raise its error."""
         while (outcome := self.follower.outcome) is None:
-            await self.wait_changed()
+            await self._ended.wait()
         if isinstance(outcome, CactusError):
             raise outcome
         return outcome
@@ -99,7 +101,6 @@ class RouterConnection:
         self._pending_replies: dict[str, list[PendingReply]] = {}
         self._context: zmq.asyncio.Context | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing_sends: set[asyncio.Task[None]] = set()
         self._watchdog = ReplyWatchdog()
         self._has_pending = asyncio.Event()
         """Set while a job is followed or a reply is pending: the tick is needed then."""
@@ -116,6 +117,7 @@ class RouterConnection:
         context = zmq.asyncio.Context()
         try:
             self._jobs = client_sockets.make_socket(context, zmq.DEALER, self._credentials)
+            self._requests = client_sockets.ReadSocket(self._jobs)
             self._events = client_sockets.events_of(context, self._jobs)
             client_sockets.connect(self._jobs, self._jobs_endpoint)
             self._context = context
@@ -138,8 +140,6 @@ class RouterConnection:
             pending.answer.cancel()
         if self._context is None:
             return
-        if self._closing_sends:
-            await asyncio.wait(self._closing_sends, timeout=1.0)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -159,14 +159,7 @@ class RouterConnection:
         job = JobHandle(follower)
         self._handles.setdefault(job_id, []).append(job)
         self._has_pending.set()
-        try:
-            await self._flush(job)
-        except asyncio.CancelledError:  # the caller never has the handle; the job may be submitted already
-            if submit is None:
-                self.release(job)
-            else:
-                self.abandon(job)
-            raise
+        self._flush(job)
         return job
 
     def handles(self, job_id: str) -> Sequence[JobHandle]:
@@ -182,9 +175,7 @@ class RouterConnection:
             self._subscriptions.unsubscribe(job_id.encode())
         job.follower.abandon()
         job.wake()
-        task = asyncio.get_running_loop().create_task(self._send(Cancel(job_id=job_id)))
-        self._closing_sends.add(task)
-        task.add_done_callback(self._closing_sends.discard)
+        self._send(Cancel(job_id=job_id))
 
     def release(self, job: JobHandle) -> None:
         """Stop following a job; the job keeps running."""
@@ -204,7 +195,7 @@ class RouterConnection:
         give_up_at = time.monotonic() + self.timeouts.first_reply_s
         try:
             while not answer.done() and (left := give_up_at - time.monotonic()) > 0:
-                await self._send(message)
+                self._send(message)
                 await asyncio.wait([answer], timeout=min(RESEND_INTERVAL_S, left))
         finally:
             waiting = self._pending_replies[echo_id]
@@ -223,12 +214,13 @@ class RouterConnection:
 
     async def _read_replies(self) -> None:
         decoder = router_reply_decoder()
-        async for frames in client_sockets.received(self._jobs):
-            self._watchdog.on_reply()
-            try:
-                await self._on_reply(decoder.decode(frames))
-            except InvalidMessage as error:
-                await self._fail_all(error)
+        async with contextlib.aclosing(self._requests.messages()) as replies:
+            async for frames in replies:
+                self._watchdog.on_reply()
+                try:
+                    self._on_reply(decoder.decode(frames))
+                except InvalidMessage as error:
+                    self._fail_all(error)
 
     def _open_stream(self) -> zmq.asyncio.Socket:
         """Open another connection to the stream endpoint, and a task that reads it."""
@@ -240,7 +232,7 @@ class RouterConnection:
 
     async def _read_stream(self, stream: zmq.asyncio.Socket) -> None:
         decoder = stream_message_decoder()
-        async with contextlib.aclosing(client_sockets.published(stream)) as messages:
+        async with contextlib.aclosing(client_sockets.ReadSocket(stream).messages()) as messages:
             async for topic, *frames in messages:
                 jobs = self.handles(topic.decode("ascii", "replace"))
                 if not jobs:
@@ -251,7 +243,7 @@ class RouterConnection:
                     continue  # published messages may be lost; the client resumes after a gap
                 for job in [*jobs]:
                     job.follower.on_message(message, time.monotonic(), from_stream=True)
-                    await self._flush(job)
+                    self._flush(job)
 
     async def _watch(self) -> None:
         """Resume all jobs after a reconnection; fail everything when the service refuses this client."""
@@ -264,7 +256,7 @@ class RouterConnection:
             elif event == client_sockets.CONNECTED:
                 handshakes.on_succeeded()
                 if was_connected:
-                    await self._resume_all()
+                    self._resume_all()
                 was_connected = True
             elif event != client_sockets.DISCONNECTED:
                 self._refusal = client_sockets.refusal(event, self._jobs_endpoint, self._credentials)
@@ -279,14 +271,14 @@ class RouterConnection:
                 )
         for socket, endpoint in self._connected():
             client_sockets.leave(socket, endpoint)
-        await self._fail_all(self._refusal)
+        self._fail_all(self._refusal)
 
-    async def _resume_all(self) -> None:
+    def _resume_all(self) -> None:
         """Request again the replies that were in flight on the closed connection."""
         now = time.monotonic()
         for job in self._all_handles():
             job.follower.on_reconnected(now)
-            await self._flush(job)
+            self._flush(job)
 
     async def _tick(self) -> None:
         while True:
@@ -296,36 +288,37 @@ class RouterConnection:
             for job in self._all_handles():
                 job.follower.on_tick(now)
                 if job.follower.outbox or job.follower.outcome is not None:
-                    await self._flush(job)
+                    self._flush(job)
             if not self._handles and not self._pending_replies:
                 self._watchdog.on_idle()
                 self._has_pending.clear()
             elif self._refusal is None and self._watchdog.has_expired(now):
                 for socket, endpoint in self._connected():  # they may be dead; messages in flight are requested again
                     client_sockets.reconnect(socket, endpoint)
+                self._requests.look()
                 self._watchdog.on_reconnected(now)
 
     def _connected(self) -> list[tuple[zmq.asyncio.Socket, str]]:
         streams = [(stream, self._stream_endpoint) for stream in self._subscriptions.sockets]
         return [(self._jobs, self._jobs_endpoint), *streams]
 
-    async def _on_reply(self, reply: RouterReply) -> None:
+    def _on_reply(self, reply: RouterReply) -> None:
         echo_id: str | None = getattr(reply, "request_id", None) or getattr(reply, "job_id", None)
         if echo_id is None:
             if isinstance(reply, Rejected):  # the router could not decode a message
-                await self._fail_all(error_from_info(reply.error))
+                self._fail_all(error_from_info(reply.error))
             return
         for kinds, answer in self._pending_replies.get(echo_id, ()):
             if not answer.done() and isinstance(reply, (*kinds, Rejected)):
                 answer.set_result(reply)
         for job in [*self.handles(echo_id)]:
             job.follower.on_message(reply, time.monotonic())
-            await self._flush(job)
+            self._flush(job)
 
-    async def _fail_all(self, error: CactusError) -> None:
+    def _fail_all(self, error: CactusError) -> None:
         for job in self._all_handles():
             job.follower.fail(error)
-            await self._flush(job)
+            self._flush(job)
         for pending in itertools.chain(*self._pending_replies.values()):
             if not pending.answer.done():
                 pending.answer.set_result(Rejected(error=error.info()))
@@ -333,11 +326,11 @@ class RouterConnection:
     def _all_handles(self) -> list[JobHandle]:
         return [*itertools.chain(*self._handles.values())]
 
-    async def _flush(self, job: JobHandle) -> None:
+    def _flush(self, job: JobHandle) -> None:
         """Send the follower's messages, wake its waiters, and forget an ended job."""
         messages, job.follower.outbox = job.follower.outbox, []
         for message in messages:
-            await self._send(message)
+            self._send(message)
         if job.follower.outcome is not None:
             self._forget(job)
         job.wake()
@@ -352,11 +345,9 @@ class RouterConnection:
                 self._subscriptions.unsubscribe(job_id.encode())
         job.wake()
 
-    async def _send(self, message: ClientMessage | EncodedSubmit) -> None:
+    def _send(self, message: ClientMessage | EncodedSubmit) -> None:
         frames = message.frames if isinstance(message, EncodedSubmit) else encode(message)
         if not isinstance(message, Cancel):  # Cancel has no reply of its own
             self._watchdog.on_sent(sum(map(len, frames)), time.monotonic())
-        try:
-            await self._jobs.send_multipart(frames, zmq.DONTWAIT)
-        except zmq.Again:  # the queue to an absent service is full; requests are sent again until they time out
-            return
+        with contextlib.suppress(zmq.Again):  # the queue to an absent service is full; requests are repeated
+            self._requests.send(frames)

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.option_rules import with_seed
-from cactus_actors.api.params import resolve_options
-from cactus_actors.api.profiles import PROFILES
+from cactus_actors.api.params import check_options
 from cactus_actors.client.inline_pictures import without_data_urls
 from cactus_actors.client.picture_files import with_given_pictures
 from cactus_actors.protocol.errors import InvalidRequest
@@ -104,14 +103,22 @@ def make_submit(
 def make_options(given: Mapping[str, Any]) -> Options:
     """Build Options from keyword arguments; raises InvalidRequest for an unknown name or a wrong type."""
     types = _option_types()
-    for name, value in given.items():
+    for name in given:
         if name not in types:
             raise InvalidRequest(f"unknown option {name!r}{similar_name(name, types)}", param=name)
-        try:
-            msgspec.convert(value, types[name])
-        except msgspec.ValidationError:
-            raise InvalidRequest(f"{name} must be {_IN_WORDS[types[name]]}, got {value!r:.80}", param=name) from None
-    return msgspec.convert(dict(given), Options)
+    try:
+        return msgspec.convert(dict(given), Options)
+    except msgspec.ValidationError:
+        for name, value in given.items():
+            _check_type(name, value, types[name])
+        raise
+
+
+def _check_type(name: str, value: Any, kind: Any) -> None:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        raise InvalidRequest(f"{name} must be {_IN_WORDS[kind]}, got {value!r:.80}", param=name) from None
 
 
 @functools.cache
@@ -129,7 +136,7 @@ def encoded(submit: Submit | EncodedSubmit, frames: Sequence[bytes] = ()) -> Enc
     if isinstance(submit, EncodedSubmit):
         return submit
     options = submit.options
-    resolve_options(options, profile=PROFILES[submit.profile or "cactus"])  # for its checks
+    check_options(options, submit.profile or "cactus")
     submit = msgspec.structs.replace(submit, options=with_seed(options, submit.job_id))
     pictures = [*frames]
     submit = without_data_urls(submit, pictures)
@@ -151,6 +158,8 @@ def check_job_id(job_id: str) -> None:
 
 
 def _convert(value: Any, wanted: Any, param: str) -> Any:
+    if value is None:
+        return None
     try:
         return msgspec.convert(value, wanted, from_attributes=True)
     except msgspec.ValidationError as error:

@@ -37,6 +37,7 @@ JOB_ID_LENGTH = 32
 SEARCHED_BYTES = 4096
 """The number of bytes at either end that are searched for the job id of an undecoded message."""
 _JOB_ID = re.compile(rb"job_id[^0-9a-f]{1,8}([0-9a-f]{32})(?![0-9a-f])")
+_JOB_ID_TEXT = re.compile(rf"[0-9a-f]{{{JOB_ID_LENGTH}}}")
 _HEADERS: dict[Encoding, bytes] = {code: bytes([PROTOCOL_VERSION]) + code.encode() for code in (MSGPACK, JSON)}
 _ENCODINGS: dict[bytes, Encoding] = {header: code for code, header in _HEADERS.items()}
 _MSGPACK_ENCODER = msgspec.msgpack.Encoder()
@@ -202,4 +203,4 @@ def router_command_decoder() -> Decoder[RouterCommand]:
 
 def is_job_id(text: str) -> bool:
     """True for 32 lowercase hexadecimal characters."""
-    return len(text) == JOB_ID_LENGTH and all(character in "0123456789abcdef" for character in text)
+    return _JOB_ID_TEXT.fullmatch(text) is not None

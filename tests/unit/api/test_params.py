@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import msgspec
 import pytest
 
 from cactus_actors.api.option_rules import given_options, structure_of, with_defaults
-from cactus_actors.api.params import JobPolicy, resolve_options
+from cactus_actors.api.params import JobPolicy, check_options, resolve_options
 from cactus_actors.api.profiles import PROFILES
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.options import Options, ProfileName
@@ -300,3 +301,32 @@ def test_every_tool_choice_is_read(options: dict[str, Any], choice: ToolChoice) 
 def test_structure_options_are_recognised(options: dict[str, Any], form: str | None) -> None:
     resolve_options(Options(**options))
     assert structure_of(given_options(Options(**options))) == form
+
+
+@pytest.mark.parametrize(
+    ("valid", "invalid"),
+    [
+        (Options(seed=5), Options(seed=-2)),
+        (Options(seed=5), Options(seed="9" * 20)),
+        (Options(seed=5), Options(seed=5, random_seed=6)),
+        (Options(logprobs=True, top_logprobs=3), Options(logprobs=1, top_logprobs=3)),
+        (Options(temperature=1.0, seed=1), Options(temperature=math.nan, seed=1)),
+        (Options(user="x" * 256), Options(user="x" * 2000)),
+        (Options(logit_bias={"5": 1.0}), Options(logit_bias={"five": 1.0})),
+        (Options(stop=["\ud800"]), Options(stop=["\ud800", ""])),
+    ],
+)
+def test_options_that_were_checked_before_let_no_others_pass(valid: Options, invalid: Options) -> None:
+    for _ in range(2):
+        check_options(valid)
+        with pytest.raises(InvalidRequest) as refused:
+            check_options(invalid)
+        with pytest.raises(InvalidRequest, match=re.escape(refused.value.message)):
+            resolve_options(invalid)
+
+
+def test_the_limits_of_options_are_those_of_the_profile() -> None:
+    hot = Options(temperature=1.8)
+    check_options(hot)
+    with pytest.raises(InvalidRequest, match="temperature"):
+        check_options(hot, "cerebras")
