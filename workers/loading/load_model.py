@@ -49,6 +49,28 @@ def load_model(
     )
 
 
+def compile_step(
+    path: Path,
+    mmproj: Path | None = None,
+    *,
+    weights: WeightFormat,
+    kv_cache: CacheFormat = "auto",
+    drafts: bool = False,
+) -> None:
+    """Compile what `load_model` compiles but for packing: with zeros for weights, in pages that nothing writes.
+
+    Raises as `load_model` does.
+    """
+    from cactus_actors.workers.loading.model_reader import read_model
+    from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
+    from cactus_actors.workers.runtime.transformer import TransformerModel
+
+    files = read_model(path, mmproj, drafts=drafts)
+    layout = WeightLayout.for_weights(files.graph, weights)
+    kv_format = cache_format(kv_cache, weights)
+    TransformerModel(files.config, files.graph, layout, Arenas.empty(layout), threads=1, kv_format=kv_format).close()
+
+
 def adapter_loader(model_path: Path, mmproj: Path | None, model: Model) -> Callable[[str], int]:
     """A function that loads the adapter in a directory or GGUF file into the model, and returns its slot.
 
@@ -74,7 +96,12 @@ class PackedModel(NamedTuple):
 
 
 def pack_model(
-    path: Path, mmproj: Path | None = None, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None
+    path: Path,
+    mmproj: Path | None = None,
+    *,
+    weights: WeightFormat,
+    drafts: bool = False,
+    on_progress: OnProgress = lambda *_: None,
 ) -> PackedModel:
     """Write a model to the cache of packed models, unless it is there.
 
@@ -84,7 +111,7 @@ def pack_model(
     from cactus_actors.workers.loading.packed_file import ensure_packed, packed_path
     from cactus_actors.workers.runtime.layout import WeightLayout
 
-    files = read_model(path, mmproj)
+    files = read_model(path, mmproj, drafts=drafts)
     layout = WeightLayout.for_weights(files.graph, weights)
     target = packed_path(path, layout, mmproj)
     return PackedModel(target, ensure_packed(target, files, layout, on_progress))

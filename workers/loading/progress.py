@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
 
 from cactus_actors.process.health import LoadingPhase
 from cactus_actors.workers.loading.compile_events import watch_compilation
+
+_SHOWN_FIRST: tuple[LoadingPhase, ...] = ("loading", "compiling", "packing")
 
 
 class LoadingState(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +21,18 @@ class LoadingState(msgspec.Struct, frozen=True, kw_only=True):
     has_packed: bool
     num_compiled: int
     compiling: str
+
+
+def combined(states: Sequence[LoadingState]) -> LoadingState:
+    """The state of processes that load one model together: packing, whose share is known, is shown first."""
+    shown = max(states, key=lambda state: _SHOWN_FIRST.index(state.phase))
+    return LoadingState(
+        phase=shown.phase,
+        share_done=shown.share_done,
+        has_packed=any(state.has_packed for state in states),
+        num_compiled=sum(state.num_compiled for state in states),
+        compiling=shown.compiling,
+    )
 
 
 class LoadingProgress:

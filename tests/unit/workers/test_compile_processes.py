@@ -15,10 +15,11 @@ import pytest
 from cactus_actors.config import WorkerSettings
 from cactus_actors.workers.loading.compile_events import NotCompiled, refuse_to_compile
 from cactus_actors.workers.loading.compile_process import CompileProcesses
-from cactus_actors.workers.loading.progress import LoadingProgress, LoadingState
+from cactus_actors.workers.loading.progress import LoadingProgress, LoadingState, combined
 
 LIMIT_S = 600.0
 NO_MODEL = WorkerSettings(worker_id="w", model="/no/such/model")
+PARTS = [(1, [["packing", "step", "sampler"]]), (2, [["step"], ["packing", "sampler"]])]
 LOAD = """
 from numba.core.event import install_recorder
 from cactus_actors.config import WorkerSettings
@@ -43,7 +44,7 @@ def test_what_is_not_compiled_is_refused() -> None:
         assert compiled(2) == 3
 
 
-@pytest.mark.parametrize(("num_cpus", "parts"), [(1, [["step", "sampler"]]), (2, [["step"], ["sampler"]])])
+@pytest.mark.parametrize(("num_cpus", "parts"), PARTS)
 def test_step_and_sampler_are_compiled_side_by_side_on_two_processors(num_cpus: int, parts: list[list[str]]) -> None:
     with CompileProcesses(NO_MODEL, num_cpus) as compiling:
         commands = [process.args for process in compiling.processes]
@@ -84,6 +85,23 @@ def test_a_worker_shows_the_progress_of_the_process_that_loads_its_model() -> No
     assert shown == [("packing", 0.25, ""), ("compiling", None, "step"), ("loading", None, "")]
     assert here.has_packed
     assert here.num_compiled == 1
+
+
+def test_the_state_of_two_processes_is_the_packing_of_the_one_and_what_both_compiled() -> None:
+    packing, compiling = LoadingProgress(), LoadingProgress()
+    packing.on_packed(1, 4)
+    for change, function in [(1, "step"), (1, "attend"), (-1, "attend")]:
+        compiling.on_compiling(change, function)
+    first = combined([compiling.state, packing.state])
+    packing.on_packed(4, 4)
+    for change in (1, -1):
+        packing.on_compiling(change, "sampler")
+    then = combined([compiling.state, packing.state])
+    assert [(state.phase, state.share_done, state.has_packed, state.num_compiled) for state in (first, then)] == [
+        ("packing", 0.25, True, 1),
+        ("compiling", None, True, 2),
+    ]
+    assert (first.compiling, then.compiling) == ("", "step")
 
 
 @pytest.mark.slow
