@@ -30,7 +30,8 @@ class BoundReport:
     """The grants of one signal: for all answers, or for each group if examples name groups.
 
     `first_gate_tokens` and the mean number of tokens before a handoff are None if the service did not report what its
-    gates saw; the latter also if nothing is handed off.
+    gates saw; the latter also if nothing is handed off. `accuracy_of_all` is the share of right answers if a second
+    service answers what is handed off, None without one.
     """
 
     signal: SignalName
@@ -39,14 +40,18 @@ class BoundReport:
     num_answers: int
     num_failed: int
     accuracy: float
+    accuracy_of_all: float | None
     grants: dict[str, Grant]
     """By group; without groups the only key is ''."""
 
     @classmethod
-    def of(cls, outcomes: Sequence[ExampleOutcome], bound: Bound) -> BoundReport:
-        """Raises InvalidRequest if no example was answered, or if the service does not have the signal.
+    def of(
+        cls, outcomes: Sequence[ExampleOutcome], bound: Bound, second: Sequence[ExampleOutcome] | None = None
+    ) -> BoundReport:
+        """The grants for these outcomes; `second` are those of a better service.
 
-        An example without an answer is one that the service hands off: its score is NaN.
+        An example without an answer is one that the service hands off: its score is NaN. Raises InvalidRequest if no
+        example was answered, or if the service does not have the signal.
         """
         signal, gates, scores = scores_for_bound(outcomes, bound)
         num_answers = sum(outcome.result is not None for outcome in outcomes)
@@ -75,6 +80,7 @@ class BoundReport:
             num_answers,
             len(outcomes) - num_answers,
             sum(right) / len(right),
+            None if second is None else _accuracy_of_all(outcomes, second, scores, found),
             found,
         )
 
@@ -96,6 +102,8 @@ def bound_lines(report: BoundReport, bound: Bound) -> Iterator[str]:
         yield f"{names[group]:{width}} {_row(granted)}"
         if granted.threshold is None:
             yield f"{'':{width}} {_advice(granted)}"
+    if report.accuracy_of_all is not None:
+        yield f"If the second service answers the others, {report.accuracy_of_all:.1%} of all answers are right."
     yield from _EXPLANATION
     if report.first_gate_tokens is not None and any(one.threshold is not None for one in report.grants.values()):
         yield "Tokens computed before a handoff: " + (
@@ -118,6 +126,19 @@ def _advice(refused: Grant) -> str:
     more = refused.labels_needed
     needed = "more questions would not be enough" if more is None else f"about {more} more questions are needed"
     return f"smallest bound: {refused.error_bound:.1%}; {needed}"
+
+
+def _accuracy_of_all(
+    outcomes: Sequence[ExampleOutcome],
+    second: Sequence[ExampleOutcome],
+    scores: Sequence[float],
+    grants: dict[str, Grant],
+) -> float:
+    num_right = 0
+    for own, other, score in zip(outcomes, second, scores, strict=True):
+        threshold = grants[own.example.group or ""].threshold
+        num_right += own.is_right if threshold is not None and score >= threshold else other.is_right
+    return num_right / len(outcomes)
 
 
 def _tokens_before_handoff(

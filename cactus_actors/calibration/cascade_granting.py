@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cactus_actors.calibration.granting import allowed_errors, check_shares, critical_sizes
+from cactus_actors.calibration.granting import allowed_errors, check_shares, critical_sizes, smallest_error
 
 DESIGN_SHARE = 0.3
 """The share of the questions that orders the combinations."""
@@ -104,6 +104,19 @@ def grant_cascade(
         return nothing
     kept = tuple(num / len(test) for num in granted.num_answered)
     return CascadeGrant(granted.thresholds, kept, granted.cost, len(test), granted.num_kept, granted.num_wrong)
+
+
+def smallest_cascade_error(
+    scores: Sequence[Sequence[float]] | npt.NDArray[Any],
+    correct: Sequence[Sequence[bool]] | npt.NDArray[Any],
+    costs: Sequence[float],
+    refused: float,
+    confidence: float = 0.95,
+) -> float:
+    """About the smallest `max_error` above `refused` that `grant_cascade` grants, an estimate; 1 without any."""
+    return smallest_error(
+        lambda each: grant_cascade(scores, correct, costs, each, confidence).thresholds is not None, refused
+    )
 
 
 def _sequence(values: Floats, right: Bools, costs: Sequence[float], max_error: float) -> list[tuple[float, ...]]:

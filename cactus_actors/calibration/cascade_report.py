@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from cactus_actors.calibration.bound_scores import Bound, scores_for_bound
-from cactus_actors.calibration.cascade_granting import grant_cascade
+from cactus_actors.calibration.cascade_granting import grant_cascade, smallest_cascade_error
 from cactus_actors.calibration.examples import ExampleOutcome
 from cactus_actors.calibration.report_table import configuration_lines
 from cactus_actors.calibration.thresholds import shortest_threshold
@@ -36,6 +36,7 @@ class TierReport:
 class CascadeReport:
     """Thresholds that were chosen together; without a grant no tier has one.
 
+    `error_bound` is the share of wrong answers that they bound, or without a grant about the smallest possible one.
     `cost` is the mean cost of a question, `handed_off` the share that no model answers and whose cost is
     `handoff_cost`. Of the `num_tested` questions that tested the thresholds, `num_kept` stay, of which `num_wrong` are
     wrong.
@@ -45,6 +46,7 @@ class CascadeReport:
     first_gate_tokens: int | None
     tiers: tuple[TierReport, ...]
     is_granted: bool
+    error_bound: float
     cost: float
     handed_off: float
     handoff_cost: float
@@ -62,9 +64,11 @@ class CascadeReport:
         """
         found = [scores_for_bound(outcomes, bound) for outcomes in answered]
         right = [[outcome.is_right for outcome in outcomes] for outcomes in answered]
-        granted = grant_cascade(
-            np.array([one.scores for one in found]).T, np.array(right).T, costs, bound.max_error, bound.confidence
-        )
+        judged = np.array([one.scores for one in found]).T, np.array(right).T, costs
+        granted = grant_cascade(*judged, bound.max_error, bound.confidence)
+        error_bound = bound.max_error
+        if granted.thresholds is None:
+            error_bound = smallest_cascade_error(*judged, bound.max_error, bound.confidence)
         thresholds = granted.thresholds or (float("inf"),) * len(models)
         return cls(
             signal=found[0].signal,
@@ -82,6 +86,7 @@ class CascadeReport:
                 )
             ),
             is_granted=granted.thresholds is not None,
+            error_bound=error_bound,
             cost=granted.cost,
             handed_off=1.0 - sum(granted.kept),
             handoff_cost=costs[-1],
@@ -102,7 +107,8 @@ def cascade_lines(report: CascadeReport, bound: Bound) -> Iterator[str]:
     header = f"{'model':{width}} {'right':>7} {'cost':>8} {'threshold':>10} {'answers':>8}"
     if not report.is_granted:
         yield f"No thresholds have a bound of {bound.max_error:.1%} at {bound.confidence:.1%} confidence:"
-        yield "everything must be handed off. Give more questions, or a larger --max-error."
+        yield "everything must be handed off. Give more questions, or a larger --max-error:"
+        yield f"the smallest bound of these answers is {report.error_bound:.1%}."
         yield header
         for tier in report.tiers:
             yield f"{tier.model:{width}} {tier.accuracy:>7.1%} {tier.cost:>8g} {'none':>10} {0:>8.1%}"

@@ -9,7 +9,7 @@ second start, to which a part of the level is reserved (the fallback procedure o
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from statistics import NormalDist
@@ -89,11 +89,14 @@ def grant(
     sizes, num_wrong, thresholds = _regions(values, wrong)
     level = 1.0 - confidence
     granted = _last_granted(sizes, num_wrong, max_error, level)
+    error_bound = max_error
+    if granted is None:
+        error_bound = smallest_error(lambda each: _last_granted(sizes, num_wrong, each, level) is not None, max_error)
     share_wrong = float(wrong.mean()) if len(wrong) else 0.0
     return Grant(
         threshold=None if granted is None else float(thresholds[granted]),
         kept=0.0 if granted is None else float(sizes[granted]) / len(values),
-        error_bound=_smallest_error(sizes, num_wrong, max_error, level) if granted is None else max_error,
+        error_bound=error_bound,
         labels_needed=_labels_needed(sizes, num_wrong, len(values), max_error, level) if granted is None else 0,
         max_error=max_error,
         confidence=confidence,
@@ -146,6 +149,18 @@ def critical_sizes(num_answers: int, max_error: float, level: float) -> Counts:
 def allowed_errors(critical: Counts, sizes: Counts) -> Counts:
     """The most wrong answers with which each size passes the test of `critical_sizes`; -1 if it never does."""
     return np.searchsorted(critical, sizes, side="right") - 1
+
+
+def smallest_error(is_granted: Callable[[float], bool], refused: float) -> float:
+    """About the smallest error above `refused` that is granted; 1 without any."""
+    low, high = refused, 1.0
+    for _ in range(NUM_HALVINGS):
+        middle = (low + high) / 2.0
+        if is_granted(middle):
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def check_shares(max_error: float, confidence: float) -> None:
@@ -229,18 +244,6 @@ def _starts(num_answers: int, max_error: float, level: float) -> list[_Start]:
         _Start(first, (1.0 - SECOND_LEVEL) * level),
         _Start(int(SECOND_START * num_errors), SECOND_LEVEL * level),
     ]
-
-
-def _smallest_error(sizes: Counts, num_wrong: Counts, max_error: float, level: float) -> float:
-    """About the smallest error for which something would be granted; 1 without any."""
-    low, high = max_error, 1.0
-    for _ in range(NUM_HALVINGS):
-        middle = (low + high) / 2.0
-        if _last_granted(sizes, num_wrong, middle, level) is None:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _labels_needed(sizes: Counts, num_wrong: Counts, num_labels: int, max_error: float, level: float) -> int | None:

@@ -198,7 +198,7 @@ def calibrate(
     )
     if plot is not None:
         write_plot(calibration, plot)
-    report = None if bound is None else BoundReport.of(answered[0], bound)
+    report = None if bound is None else BoundReport.of(answered[0], bound, answered[1] if second else None)
     if answers is not None:
         write_answers(answers, head_of(calibration, answered[0], target, report), answered[0], bound)
     if bound is None or report is None:

@@ -79,6 +79,22 @@ def test_examples_without_an_answer_are_handed_off() -> None:
         BoundReport.of(failed, BOUND)
 
 
+def test_a_second_service_answers_what_is_handed_off() -> None:
+    own = outcomes()
+    second = [ExampleOutcome(Example(), None, place % 10 > 0) for place in range(len(own))]
+    report = BoundReport.of(own, BOUND, second)
+    threshold = report.grants[""].threshold
+    assert threshold is not None
+    chosen = [one if scores_of_result(one) >= threshold else other for one, other in zip(own, second, strict=True)]
+    assert report.accuracy_of_all == sum(one.is_right for one in chosen) / len(own)
+    assert report.accuracy < 0.85 < report.accuracy_of_all
+    line = f"If the second service answers the others, {report.accuracy_of_all:.1%} of all answers are right."
+    assert line in bound_lines(report, BOUND)
+    assert not any("second service" in line for line in bound_lines(BoundReport.of(own, BOUND), BOUND))
+    nothing = BoundReport.of(own, Bound(0.05, 0.95, "entropy"), second)
+    assert nothing.accuracy_of_all == 0.9
+
+
 def test_a_threshold_of_0_keeps_all_answers() -> None:
     report = BoundReport.of([judged(True, 0.5 + place / 1000) for place in range(100)], BOUND)
     assert (report.grants[""].threshold, report.grants[""].kept) == (0.0, 1.0)

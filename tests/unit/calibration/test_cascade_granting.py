@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from cactus_actors.calibration.bound_scores import Bound
-from cactus_actors.calibration.cascade_granting import Bools, Floats, grant_cascade, outcome_of
+from cactus_actors.calibration.cascade_granting import (
+    Bools,
+    Floats,
+    grant_cascade,
+    outcome_of,
+    smallest_cascade_error,
+)
 from cactus_actors.calibration.cascade_report import CascadeReport, TierReport, cascade_lines
 
 COSTS = (0.0, 0.1, 1.0)
@@ -60,6 +66,15 @@ def test_the_granted_counts_are_those_of_the_questions_that_were_tested() -> Non
     assert granted.cost < 1.0
 
 
+def test_the_smallest_bound_is_granted_and_a_smaller_one_is_not() -> None:
+    scores, right = population(300)
+    smallest = smallest_cascade_error(scores, right, COSTS, refused=0.0)
+    assert 0.01 < smallest < 0.1
+    assert grant_cascade(scores, right, COSTS, smallest).thresholds is not None
+    assert grant_cascade(scores, right, COSTS, smallest - 1e-5).thresholds is None
+    assert smallest_cascade_error(scores, np.zeros_like(right), COSTS, refused=0.05) == 1.0
+
+
 def test_equal_arguments_give_equal_thresholds() -> None:
     scores, right = population(500)
     assert grant_cascade(scores, right, COSTS) == grant_cascade(scores.tolist(), right.astype(int).tolist(), COSTS)
@@ -104,6 +119,6 @@ def test_shares_outside_of_0_and_1_are_refused() -> None:
 )
 def test_a_model_that_answers_nothing_is_pointed_out(threshold: float | None, kept: float, words: str) -> None:
     tiers = (TierReport("small", 0.8, 0.1, 0.9, 0.7), TierReport("large", 0.9, 0.2, threshold, kept))
-    report = CascadeReport("entropy", 1, tiers, True, 0.3, 0.3 - kept, 1.0, 100, 70, 1)
+    report = CascadeReport("entropy", 1, tiers, True, MAX_ERROR, 0.3, 0.3 - kept, 1.0, 100, 70, 1)
     found = [line for line in cascade_lines(report, Bound(MAX_ERROR, 0.95, "entropy")) if line.startswith("A model")]
     assert [line[: len(words)] for line in found] == [words] * bool(words)

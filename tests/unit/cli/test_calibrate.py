@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -163,6 +164,7 @@ def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
     (tmp_path / "few.jsonl").write_text("\n".join(map(json.dumps, lines[100::10])))
     none = cactus("calibrate", "few.jsonl", "--max-error", "0.001", *flags[2:]).stdout
     assert none.startswith("No thresholds have a bound of 0.1%")
+    assert re.search(r"^the smallest bound of these answers is \d+\.\d%\.$", none, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
