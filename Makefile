@@ -141,6 +141,7 @@ eval-model: $(VENV)/.dev ## accuracy by kind and AUROC of the embedded model's c
 eval-escalation: $(VENV)/.dev ## figures and pictures of handing off, and how often its bounds hold
 	$(BIN)/python -m training.handwritten
 	$(BIN)/python -m benchmarks.escalation.curves --pictures docs/guide/images
+	$(BIN)/python -m benchmarks.escalation.served
 	$(BIN)/python -m benchmarks.escalation.prompt_gate
 	$(BIN)/python -m benchmarks.escalation.bound --embedded
 	$(BIN)/python -m benchmarks.escalation.bound --embedded --max-error 0.1
