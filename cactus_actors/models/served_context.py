@@ -21,6 +21,7 @@ _CONTEXTS = {
     "Qwen3MoeForCausalLM": 32_768,
     "Gemma2ForCausalLM": 8_192,
     "Gemma3ForCausalLM": 131_072,
+    "Gemma3nForCausalLM": 32_768,
     "Gemma4ForCausalLM": 131_072,
     "Phi3ForCausalLM": 4_096,
     "SmolLM3ForCausalLM": 32_768,
@@ -31,6 +32,7 @@ _CONTEXTS = {
     "GptOssForCausalLM": 131_072,
     # the model types of parts for text
     "gemma3_text": 131_072,
+    "gemma3n_text": 32_768,
     "gemma4_text": 131_072,
     "ministral3": 262_144,
     "mistral": 131_072,

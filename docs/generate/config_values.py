@@ -243,6 +243,16 @@ TRIALS: tuple[Trial, ...] = (
     trial("vocab_size_per_layer_input", 256, 8, hidden_size_per_layer_input=8),
     trial("num_kv_shared_layers", 0, 100),
     trial("use_double_wide_mlp", True, False, num_kv_shared_layers=1),
+    trial("altup_num_inputs", 2, 3, 1),
+    trial("altup_active_idx", 0, 3, 4),
+    trial("altup_correct_scale", True, False),
+    Trial(
+        "activation_sparsity_pattern",
+        {
+            "0 to below 1 for each layer": lambda _, config: {"activation_sparsity_pattern": [0.5] * config.num_layers},
+            OTHERS: lambda _, config: {"activation_sparsity_pattern": [1.0] * config.num_layers},
+        },
+    ),
     trial("attention_k_eq_v", True, False),
     trial("enable_moe_block", True, False),
     Trial(

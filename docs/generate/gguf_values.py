@@ -53,6 +53,8 @@ _TRIALS = (
     trial("expert_shared_count", 0, 1),
     trial("expert_group_count", 0, 2),
     trial("expert_used_count", 1, 2, 100),
+    trial("altup.num_inputs", 2, 4, 1),
+    trial("altup.active_idx", 0, 1, 100),
     trial("full_attention_interval", 2, 3),
     Trial(
         "attention.recurrent_layers",

@@ -9,7 +9,9 @@ from typing import Any, Literal
 from cactus_actors.protocol.pictures import PreparedPicture
 from tests.differential import ropes
 from tests.differential.encoders import WITH_PICTURES, drawn_encoder
-from tests.differential.fields import FIELDS, TOGETHER, Draw, both_layer_kinds, layer_kinds, one_of
+from tests.differential.family import BASICS, EXPERTS, LONG, SMALL_HEADS, SOFTCAPS, WINDOWS, Family
+from tests.differential.fields import FIELDS, TOGETHER, layer_kinds, one_of
+from tests.differential.gemma_families import GEMMA3, GEMMA3N, GEMMA4
 from tests.differential.qwen_encoders import QWEN_TYPES, with_sections
 from tests.differential.shape import Shape
 from tests.differential.texts import IMAGES, TEXTS
@@ -18,18 +20,6 @@ Head = Literal["as saved", "another", "the same", "missing", "alone"]
 """The output matrix in the file: for a tied model another matrix, or the embedding again; none at all; for a tied model
 in place of the embedding.
 """
-
-
-@dataclass(frozen=True)
-class Family:
-    """The draws of one architecture: `always` in every config, some of `own`, rarely another key."""
-
-    architecture: str
-    model_type: str
-    own: tuple[str, ...]
-    always: tuple[tuple[str, Draw], ...] = ()
-    instead: tuple[tuple[str, Draw], ...] = ()  # replace the common draws of these keys
-    max_layers: int = 4
 
 
 @dataclass(frozen=True)
@@ -45,17 +35,6 @@ class Configuration:
     pictures: tuple[PreparedPicture, ...] = ()  # whose placeholders are in the prompt
 
 
-BASICS = (
-    *("head_dim", "num_key_value_heads", "rms_norm_eps", "tie_word_embeddings", "max_position_embeddings"),
-    *("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor"),
-    "original_max_position_embeddings",
-)
-WINDOWS = ("sliding_window", "use_sliding_window", "max_window_layers", "layer_types")
-SOFTCAPS = ("attn_logit_softcapping", "final_logit_softcapping", "query_pre_attn_scalar")
-EXPERTS = ("num_experts_per_tok", "output_router_logits", "router_jitter_noise")
-LONG = ("longrope", "longrope", "longrope", "longrope", "su", "yarn", "default", "linear")
-SMALL_HEADS = ("head_dim", lambda random, shape: random.choice([shape.head_dim, 8, 12]))
-
 MANY_EXPERTS = (
     ("num_experts", one_of(3, 4, 7)),
     ("num_experts_per_tok", one_of(1, 2, 3)),
@@ -63,44 +42,6 @@ MANY_EXPERTS = (
 )
 CONVOLVING = ("conv", "full_attention")
 
-GEMMA3 = Family(
-    "Gemma3ForCausalLM",
-    "gemma3_text",
-    (*BASICS, *SOFTCAPS, *WINDOWS, "attention_bias", "sliding_window_pattern", "rope_local_base_freq"),
-    always=(SMALL_HEADS,),
-    instead=(("rope_parameters", ropes.rope_parameters_by_layer),),
-    max_layers=7,
-)
-GEMMA4 = Family(
-    "Gemma4ForCausalLM",
-    "gemma4_text",
-    (
-        *("num_key_value_heads", "rms_norm_eps", "tie_word_embeddings", "max_position_embeddings", "attention_bias"),
-        *("rope_parameters", "sliding_window", "layer_types", "final_logit_softcapping", "attention_k_eq_v"),
-        *("num_kv_shared_layers", "num_global_key_value_heads", "use_double_wide_mlp", "use_bidirectional_attention"),
-        *("per_layer_config", "hidden_activation", "vocab_size_per_layer_input"),
-    ),
-    always=(
-        SMALL_HEADS,
-        ("global_head_dim", one_of(8, 14, 16, 20)),
-        ("hidden_size_per_layer_input", one_of(0, 5, 8, 20)),
-        ("vocab_size_per_layer_input", lambda _random, shape: shape.vocab_size),
-        ("layer_types", both_layer_kinds),
-        ("num_kv_shared_layers", lambda random, shape: random.randint(0, max(0, shape.num_layers - 2))),
-        ("attention_k_eq_v", one_of(False, True)),
-        ("enable_moe_block", one_of(False, False, True)),
-        *(("num_experts", one_of(3, 4, 7)), ("top_k_experts", one_of(1, 2, 3))),
-        ("moe_intermediate_size", one_of(6, 12, 31)),
-    ),
-    instead=(
-        ("rope_parameters", ropes.proportional_rope_parameters_by_layer),
-        ("layer_types", both_layer_kinds),
-        *(("attention_bias", one_of(True, False)), ("sliding_window", one_of(1, 5, 13, 40, 4096))),
-        ("use_bidirectional_attention", one_of("vision", "all", None)),
-        ("vocab_size_per_layer_input", lambda random, shape: shape.vocab_size + random.choice([-1, 0, 7])),
-    ),
-    max_layers=7,
-)
 MINISTRAL3 = Family(
     "Ministral3ForCausalLM",
     "ministral3",
@@ -181,6 +122,7 @@ FAMILIES = (
     ),
     GEMMA3,
     Family("Gemma3ForConditionalGeneration", "gemma3", GEMMA3.own, GEMMA3.always, GEMMA3.instead, 7),
+    GEMMA3N,
     GEMMA4,
     Family("Gemma4ForConditionalGeneration", "gemma4", GEMMA4.own, GEMMA4.always, GEMMA4.instead, 7),
     Family(

@@ -49,7 +49,20 @@ def full_heads(random: Random, shape: Shape) -> dict[str, Any] | None:
     return random.choice([None, {}, {str(layer): heads for layer in layers}])
 
 
+def shares(random: Random, shape: Shape) -> list[float]:
+    """A share of gates that are cut for each layer."""
+    return [random.choice([0.0, 0.0, 0.3, 0.5, 0.95]) for _ in range(shape.num_layers)]
+
+
+def ffn_sizes(random: Random, shape: Shape) -> list[int]:
+    return [random.choice([24, 31, 52]) for _ in range(shape.num_layers)]
+
+
 FIELDS: Mapping[str, Draw] = {
+    "activation_sparsity_pattern": shares,
+    "altup_active_idx": one_of(0, 1, 2, 4),
+    "altup_correct_scale": one_of(True, False),
+    "altup_num_inputs": one_of(1, 2, 3, 5),
     "attention_bias": one_of(True, False, None),
     "attention_k_eq_v": one_of(True, False),
     "attention_dropout": one_of(0.0, 0.1),

@@ -65,8 +65,9 @@ def _save_model(configuration: Configuration, directory: Path, seed: int) -> Non
     """Random weights of the shapes that transformers gives the model."""
     config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
     model = _class_for(directory).from_config(config)
-    is_gemma = "gemma" in configuration.family.model_type
-    is_offset = configuration.family.model_type.startswith(("gemma2", "gemma3", "qwen3_5"))
+    model_type = configuration.family.model_type
+    is_gemma = "gemma" in model_type
+    is_offset = model_type.startswith(("gemma2", "gemma3", "qwen3_5")) and not model_type.startswith("gemma3n")
     stored = [(name, each) for name, each in model.named_buffers() if name.endswith(BUFFERS)]
     with torch.no_grad():
         for name, parameter in [*model.named_parameters(), *stored]:

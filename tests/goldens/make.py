@@ -109,9 +109,10 @@ def quantise_experts(path: Path) -> None:
 def random_weights(name: str, shape: tuple[int, ...], family: Family, seed: int) -> np.ndarray:
     """Weights that keep activations near one, with attention and logits that vary."""
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
-    gemma = "gemma" in family.name  # scales its embedding up, and before Gemma 4 by one more than its norms store
+    gemma = "gemma" in family.name  # scales its embedding up, and before Gemma 3n by one more than its norms store
+    is_recent = family.name.startswith(("gemma3n", "gemma4"))
     is_qwen = "qwen35" in family.name and not name.endswith("linear_attn.norm.weight")
-    is_offset = is_qwen or (gemma and "gemma4" not in family.name)
+    is_offset = is_qwen or (gemma and not is_recent)
     if name.endswith(".bias"):
         values = 0.5 * normal
     elif name.endswith(".A_log"):
@@ -123,7 +124,7 @@ def random_weights(name: str, shape: tuple[int, ...], family: Family, seed: int)
         values = (0.7 if gemma else 3.0) * normal / np.sqrt(shape[-1])
     else:
         values = 1.5 * normal / np.sqrt(shape[-1])
-    if "gemma4" in family.name and name.endswith(("q_norm.weight", "k_norm.weight")):
+    if is_recent and name.endswith(("q_norm.weight", "k_norm.weight")):
         values *= shape[0] ** -0.25  # scores are not divided by the square root of the size of a head
     return values.astype(np.float32)
 

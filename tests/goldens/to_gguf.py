@@ -18,6 +18,8 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.goldens.gemma_tensors import with_stacked_projections, write_gemma3n, write_gemma4
+from tests.goldens.gguf_ropes import rope_parameters
 from tests.goldens.gpt_oss_tensors import for_converter
 from tests.goldens.recurrent_tensors import of_mamba, of_qwen35
 
@@ -37,6 +39,7 @@ ARCHITECTURES = {
     "Qwen3_5MoeForCausalLM": "qwen35moe",
     "Gemma2ForCausalLM": "gemma2",
     "Gemma3ForCausalLM": "gemma3",
+    "Gemma3nForCausalLM": "gemma3n",
     "Gemma4ForCausalLM": "gemma4",
     "Phi3ForCausalLM": "phi3",
     "Lfm2ForCausalLM": "lfm2",
@@ -197,9 +200,11 @@ def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+    if architecture == "gemma3n":
+        write_gemma3n(writer, config)
     if architecture == "gemma4":
         write_gemma4(writer, config)
-    if architecture == "gemma3" and rope["rope_local_base_freq"] != 10000:
+    if architecture in ("gemma3", "gemma3n") and rope["rope_local_base_freq"] != 10000:
         writer.add_rope_freq_base_swa(rope["rope_local_base_freq"])
     if rope.get("rope_type") == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -223,31 +228,6 @@ def write_kinds(writer: gguf.GGUFWriter, config: dict[str, Any], architecture: s
         writer.add_array(f"{architecture}.attention.recurrent_layers", kinds)
 
 
-def write_gemma4(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
-    """The settings that differ between layers: arrays, and keys that end in `_swa` for layers with a window."""
-    slides = [kind == "sliding_attention" for kind in config["layer_types"]]
-    writer.add_sliding_window_pattern(slides)
-    writer.add_key_length(config["global_head_dim"])
-    writer.add_value_length(config["global_head_dim"])
-    writer.add_key_length_swa(config["head_dim"])
-    writer.add_value_length_swa(config["head_dim"])
-    writer.add_rope_dimension_count(config["global_head_dim"])
-    writer.add_rope_dimension_count_swa(config["head_dim"])
-    writer.add_rope_freq_base_swa(rope_parameters(config)["rope_local_base_freq"])
-    if config["final_logit_softcapping"] is not None:
-        writer.add_final_logit_softcapping(config["final_logit_softcapping"])
-    writer.add_embedding_length_per_layer_input(config["hidden_size_per_layer_input"])
-    writer.add_shared_kv_layers(config["num_kv_shared_layers"])
-    if (num_full := config["num_global_key_value_heads"]) is not None:
-        writer.add_head_count_kv([config["num_key_value_heads"] if each else num_full for each in slides])
-    if config["use_double_wide_mlp"]:
-        size, first = config["intermediate_size"], len(slides) - config["num_kv_shared_layers"]
-        writer.add_feed_forward_length([size if index < first else 2 * size for index in range(len(slides))])
-    if config["enable_moe_block"]:
-        writer.add_expert_used_count(config["top_k_experts"])
-        writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
-
-
 def write_yarn(writer: gguf.GGUFWriter, rope: dict[str, Any]) -> None:
     writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
     writer.add_rope_scaling_factor(rope["factor"])
@@ -260,20 +240,6 @@ def write_yarn(writer: gguf.GGUFWriter, rope: dict[str, Any]) -> None:
         writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
     if "llama_4_scaling_beta" in rope:
         writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
-
-
-def rope_parameters(config: dict[str, Any]) -> dict[str, Any]:
-    """Bases and scaling (of the global layers if there are two kinds), in any spelling of config.json."""
-    newer = config.get("rope_parameters") or {}
-    found = {
-        "rope_theta": config.get("rope_theta", 10000.0),
-        "rope_local_base_freq": newer.get("sliding_attention", {}).get(
-            "rope_theta", config.get("rope_local_base_freq", 10000.0)
-        ),
-        **(config.get("rope_scaling") or {}),
-        **newer.get("full_attention", newer),
-    }
-    return {"rope_type": found.get("type", "default"), **found}
 
 
 def write_vocabulary(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
@@ -303,6 +269,8 @@ def stored_tensors(
     if config["model_type"] == "granitemoehybrid" and not config["num_local_experts"]:
         tensors = {name.replace("shared_mlp.output_linear", "mlp.down_proj"): each for name, each in tensors.items()}
         tensors = {name.replace("shared_mlp.input_linear", "mlp.input_linear"): each for name, each in tensors.items()}
+    if architecture == "gemma3n":
+        tensors = with_stacked_projections(tensors)
     is_gpt_oss = architecture == "gpt-oss"
     stacked = for_converter(tensors) if is_gpt_oss else with_halves(with_stacked_experts(tensors))
     for name, values in stacked.items():
@@ -323,7 +291,7 @@ def stored_tensors(
             part = "ffn_gate_inp" if scale[2] == "scale" else "ffn_down_exps"
             yield f"blk.{scale[1]}.{part}.scale", values
             continue
-        if name.endswith((".layer_scalar", ".experts.gate_up_proj", ".experts.down_proj")):
+        if name.endswith((".layer_scalar", ".correct_output_scale", ".experts.gate_up_proj", ".experts.down_proj")):
             name += ".weight"
         stored_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert stored_name is not None, f"{architecture} has no tensor {name}"

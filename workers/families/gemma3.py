@@ -154,17 +154,22 @@ def ropes_from_json(keys: ConfigKeys) -> tuple[Rope, Rope]:
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `gemma3.`; files of the larger models have their text part alone."""
     windows = windows_from_gguf(keys, window_from_gguf(keys), period=6)
-    head_dim = heads_from_gguf(keys).head_dim
-    local_rope = rope_from_gguf(keys, file, head_dim, theta_key="rope.freq_base_swa")
     return decoder_from_gguf(
         keys,
         file,
         FAMILY.name,
         layers=layers_of(windows),
-        ropes=(rope_from_gguf(keys, file, head_dim), replace(local_rope, scaling=None)),
+        ropes=ropes_from_gguf(keys, file),
         attention_scale=gemma2.scale_from_gguf(keys, LARGEST_NUM_LAYERS),
         logit_softcap=keys.number("final_logit_softcapping", "softcap", 0.0),
     )
+
+
+def ropes_from_gguf(keys: ConfigKeys, file: GGUFFile) -> tuple[Rope, Rope]:
+    """The global and the local rope; only the global one is scaled."""
+    head_dim = heads_from_gguf(keys).head_dim
+    local_rope = rope_from_gguf(keys, file, head_dim, theta_key="rope.freq_base_swa")
+    return rope_from_gguf(keys, file, head_dim), replace(local_rope, scaling=None)
 
 
 def read_mmproj(keys: ConfigKeys, mmproj: MmprojFile) -> VisionConfig:

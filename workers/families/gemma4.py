@@ -24,10 +24,10 @@ from cactus_actors.workers.vision.gemma4_vision import encode
 def forward(g: Graph, c: ModelConfig) -> None:
     """Attention, a GELU-gated network and the layer's own input of the token, each with a norm after it."""
     x = g.embed("embed_tokens", scale=c.hidden_size**0.5)  # (tokens, hidden)
-    inputs = None if c.per_layer_inputs is None else _inputs_of_layers(g, c, x, c.per_layer_inputs)
+    inputs = None if c.per_layer_inputs is None else inputs_of_layers(g, c, x, c.per_layer_inputs)
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"
-        h = _attention(g, c, g.rms_norm(x, f"{name}.input_layernorm"), layer, f"{name}.self_attn")
+        h = normed_attention(g, c, g.rms_norm(x, f"{name}.input_layernorm"), layer, f"{name}.self_attn")
         x = x + g.rms_norm(h, f"{name}.post_attention_layernorm")
 
         h = _gated_network(g, c, g.rms_norm(x, f"{name}.pre_feedforward_layernorm"), layer, f"{name}.mlp")
@@ -37,16 +37,12 @@ def forward(g: Graph, c: ModelConfig) -> None:
         x = x + g.rms_norm(h, f"{name}.post_feedforward_layernorm")
 
         if inputs is not None and c.per_layer_inputs is not None:
-            size = c.per_layer_inputs.size
-            h = g.linear(x, [f"{name}.per_layer_input_gate"], [size])
-            h = g.gelu_times(h, inputs, index * size)  # (tokens, size)
-            h = g.linear(h, [f"{name}.per_layer_projection"], [c.hidden_size])
-            x = x + g.rms_norm(h, f"{name}.post_per_layer_input_norm")
+            x = x + input_of_layer(g, c, x, inputs, c.per_layer_inputs, index)
         x = g.scaled_by(x, f"{name}.layer_scalar")
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
-def _inputs_of_layers(g: Graph, c: ModelConfig, x: Value, given: PerLayerInputs) -> Value:
+def inputs_of_layers(g: Graph, c: ModelConfig, x: Value, given: PerLayerInputs) -> Value:
     """The inputs of all layers side by side, (tokens, layers * size): an embedding and a projection of `x`, averaged.
 
     The sum of both is divided by the square root of two.
@@ -58,7 +54,16 @@ def _inputs_of_layers(g: Graph, c: ModelConfig, x: Value, given: PerLayerInputs)
     return g.scaled(projected + embedded, 2**-0.5)
 
 
-def _attention(g: Graph, c: ModelConfig, h: Value, layer: Layer, name: str) -> Value:
+def input_of_layer(g: Graph, c: ModelConfig, x: Value, inputs: Value, given: PerLayerInputs, index: int) -> Value:
+    """The part of `inputs` of the layer `index`, gated by x and projected, (tokens, hidden)."""
+    name, size = f"layers.{index}", given.size
+    h = g.linear(x, [f"{name}.per_layer_input_gate"], [size])
+    h = g.gelu_times(h, inputs, index * size)  # (tokens, size)
+    h = g.linear(h, [f"{name}.per_layer_projection"], [c.hidden_size])
+    return g.rms_norm(h, f"{name}.post_per_layer_input_norm")
+
+
+def normed_attention(g: Graph, c: ModelConfig, h: Value, layer: Layer, name: str) -> Value:
     """Attention to the keys and values of the layer, or to those of `layer.kv_layer`, (tokens, hidden)."""
     heads = c.heads_of(layer)
     queries, keys, values = (f"{name}.{part}_proj" for part in "qkv")

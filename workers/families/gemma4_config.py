@@ -133,7 +133,7 @@ def _changed(keys: ConfigKeys, common: AttentionHeads, size_key: str, count_key:
 def _layers_from_json(keys: ConfigKeys, kinds: Sequence[str], heads: Heads) -> tuple[Layer, ...]:
     window = window_from_json(keys)
     keys.require(window > 0 or SLIDING not in kinds, "sliding_window", "a number, as some layers need it")
-    sources = _sources(keys, "num_kv_shared_layers", kinds)
+    sources = sources_of(keys, "num_kv_shared_layers", kinds)
     ffn_size = keys.integer("intermediate_size", "ffn_size")
     wide_size = 2 * ffn_size if keys.boolean("use_double_wide_mlp", default=False) else ffn_size
     shares_keys = keys.boolean("attention_k_eq_v", default=False)
@@ -152,7 +152,7 @@ def _layers_from_json(keys: ConfigKeys, kinds: Sequence[str], heads: Heads) -> t
     )
 
 
-def _sources(keys: ConfigKeys, key: str, kinds: Sequence[str]) -> list[int | None]:
+def sources_of(keys: ConfigKeys, key: str, kinds: Sequence[str]) -> list[int | None]:
     """For each of the last layers the layer whose keys and values it reads: the last of its kind that has some."""
     first = len(kinds) - keys.integer(key, "count", 0)
     is_enough = first > 0 and set(kinds[:first]) == set(kinds)
@@ -202,8 +202,8 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     windows = windows_from_gguf(keys, window, PERIOD)
     kinds = [SLIDING if window else FULL for window in windows]
     heads = _heads_from_gguf(keys, kinds)
-    sources = _sources(keys, "attention.shared_kv_layers", kinds)
-    ffn_sizes = _of_each_layer(keys, "feed_forward_length", num_layers)
+    sources = sources_of(keys, "attention.shared_kv_layers", kinds)
+    ffn_sizes = of_each_layer(keys, "feed_forward_length", num_layers)
     has_experts = keys.get("expert_count") not in (None, 0)
     common = heads[SLIDING]
     one_of_all = {
@@ -239,7 +239,7 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
 def _heads_from_gguf(keys: ConfigKeys, kinds: Sequence[str]) -> Heads:
     """The heads of layers without a window have the plain keys, those of the others keys that end in `_swa`."""
     num_heads = keys.integer("attention.head_count", "num_heads")
-    counts = _of_each_layer(keys, KV_HEADS, len(kinds))
+    counts = of_each_layer(keys, KV_HEADS, len(kinds))
     heads: dict[str, AttentionHeads] = {}
     for kind, suffix in ((FULL, ""), (SLIDING, "_swa")):
         size_key = f"attention.key_length{suffix}"
@@ -253,7 +253,7 @@ def _heads_from_gguf(keys: ConfigKeys, kinds: Sequence[str]) -> Heads:
     return heads
 
 
-def _of_each_layer(keys: ConfigKeys, key: str, num_layers: int) -> list[int]:
+def of_each_layer(keys: ConfigKeys, key: str, num_layers: int) -> list[int]:
     """A number for each layer, from an array or one number for all."""
     given = keys.get(key)
     numbers = given if isinstance(given, list) else [given] * num_layers

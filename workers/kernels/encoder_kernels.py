@@ -42,9 +42,7 @@ def layer_norm(
     last: int,
 ) -> None:
     """A slice of out = (source - mean) / sqrt(variance + epsilon) * gains + biases (Ba, Kiros, Hinton 2016)."""
-    mean = _sum(source, source_start, num_columns) / np.float32(num_columns)
-    squares = _sum_of_squares(source, source_start, num_columns, mean)
-    variance = squares / np.float32(num_columns)
+    mean, variance = mean_and_variance(source, source_start, num_columns)
     scale = broadcast(np.float32(1) / np.float32(math.sqrt(variance + np.float32(epsilon))))
     centre = broadcast(mean)
     whole, rest = whole_and_rest(num_columns, last)
@@ -135,6 +133,13 @@ def merge_rows(
         for row in range(count):
             total += values[source + row * source_width + column]
         values[target + column] = total * share
+
+
+@internal(error_model="numpy")
+def mean_and_variance(values: Any, start: int, num_columns: int) -> Any:
+    """The mean of `num_columns` values, and the mean of their squared distances from it."""
+    mean = _sum(values, start, num_columns) / np.float32(num_columns)
+    return mean, _sum_of_squares(values, start, num_columns, mean) / np.float32(num_columns)
 
 
 @internal(error_model="numpy")

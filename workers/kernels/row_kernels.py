@@ -256,7 +256,8 @@ softcap_row = _make_change(_softcapped)
 
 
 @internal(error_model="numpy")
-def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> Any:
+def mean_of_squares(values: Any, start: int, num_columns: int) -> Any:
+    """The mean of the squares of `num_columns` values."""
     # Four sums, because one would wait for each multiply-add.
     fours, whole, rest = num_columns // 64 * 64, num_columns // 16 * 16, num_columns % 16
     squares = second = third = fourth = broadcast(np.float32(0))
@@ -272,7 +273,12 @@ def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> A
     if rest:
         part = load_first(values, start + whole, rest)
         squares = fma(part, part, squares)
-    mean = sum_of_lanes(squares) / np.float32(num_columns)
+    return sum_of_lanes(squares) / np.float32(num_columns)
+
+
+@internal(error_model="numpy")
+def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> Any:
+    mean = mean_of_squares(values, start, num_columns)
     return np.float32(1) / np.float32(math.sqrt(mean + np.float32(epsilon)))
 
 

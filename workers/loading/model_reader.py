@@ -147,14 +147,14 @@ def _read_gguf(path: Path, mmproj: Path | None, drafts: bool) -> ModelFiles:
             read_rows = partial(file.read_rows, stored_name) if family.adjust_gguf is unchanged else None
             stored[name] = StoredTensor(path, stored_name, info.shape, read, read_rows)
             continue
-        num_experts = config.experts.num_experts if config.experts else 0
+        num_stacked = _num_stacked(config, name)
         num_dims, kind = (2, "biases") if name.endswith(".bias") else (3, "matrices")
-        if len(info.shape) != num_dims or info.shape[0] != num_experts or info.shape[1] % len(parts):
-            raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} {kind}")
+        if len(info.shape) != num_dims or info.shape[0] != num_stacked or info.shape[1] % len(parts):
+            raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_stacked} {kind}")
         shape = (info.shape[1] // len(parts), *info.shape[2:])
-        for index, (number, part) in product(range(num_experts), enumerate(parts)):
+        for index, (number, part) in product(range(num_stacked), enumerate(parts)):
             read = partial(_read_gguf_entry, file, stored_name, index, number * shape[0], shape[0])
-            stored[part.replace(STACK, f".{index}.")] = StoredTensor(path, stored_name, shape, read)
+            stored[part.replace(STACK, f".{index}.").removesuffix(".")] = StoredTensor(path, stored_name, shape, read)
     if mmproj is not None:
         family, config, encoder = read_encoder(mmproj, file, config)
         stored |= encoder
@@ -272,8 +272,15 @@ def _name_of_hugging_face(stored: str, unused: tuple[str, ...]) -> str | None:
     return name.removesuffix(".weight")
 
 
+def _num_stacked(config: ModelConfig, name: str) -> int:
+    """The matrices in a stack: one for each expert of a layer, or for each residual stream but the first."""
+    if "layers." in name:
+        return config.experts.num_experts if config.experts else 0
+    return config.streams.num_streams - 1 if config.streams else 0
+
+
 def _stack_of(name: str, family: Family, num_axes: int) -> tuple[str, ...]:
-    """The matrices of each expert in a stack, with STACK in the place of the expert's index; none in other tensors."""
+    """The matrices of each entry of a stack, with STACK in the place of its index; none in other tensors."""
     if STACK in name:
         return (name,)
     match = re.fullmatch(IN_LAYER, name)

@@ -364,7 +364,7 @@ class Graph:
         start = mixing[-1] + 1 if mixing else 0
         before, after = self.operations[:start], self.operations[start:]
         known = set(_values_of(before))
-        read = dict.fromkeys([value for value in _values_of(after) if value in known] + [x])
+        read = dict.fromkeys(value for value in [*_values_of(after), x] if value in known)
         assert not any(value.is_encoded for value in read), "rows are encoded where they are multiplied"
         gathered = {value: Value(self, value.width, RowKind.LOGITS) for value in read}
         self.operations = before
@@ -377,7 +377,7 @@ class Graph:
             op.source = gathered.get(op.source, op.source) if op.source else None
             op.target = gathered.get(op.target, op.target) if op.target else None
         self.operations += after
-        return gathered[x]
+        return gathered.get(x, x)
 
     def _encode(self, x: Value, *, for_head: bool = False) -> Value:
         key = (id(x), for_head)

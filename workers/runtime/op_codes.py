@@ -49,11 +49,18 @@ class OpCode(IntEnum):
     GRID_CONV = 38
     CLAMP = 39
     STANDARDISE = 40
-    GROUP = 41  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 42
-    EXPERT_MATMUL = 43
-    ADAPTER_DOWN = 44  # from here on, products of adapters
-    ADAPTER_UP = 45
+    TAKE_STREAM = 41  # from here on, operations on several residual streams
+    MIX_STREAMS = 42
+    CORRECT_STREAMS = 43
+    ADD_TO_STREAMS = 44
+    LEVEL_STREAMS = 45
+    AVERAGE_STREAMS = 46
+    CUT_GATES = 47
+    GROUP = 48  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 49
+    EXPERT_MATMUL = 50
+    ADAPTER_DOWN = 51  # from here on, products of adapters
+    ADAPTER_UP = 52
 
 
 class RowKind(IntEnum):

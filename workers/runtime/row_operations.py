@@ -40,6 +40,14 @@ from cactus_actors.workers.kernels.row_kernels import (
     softcap_row,
 )
 from cactus_actors.workers.kernels.short_conv import short_conv, store_state
+from cactus_actors.workers.kernels.stream_kernels import (
+    add_to_streams,
+    correct_streams,
+    cut_gates,
+    level_streams,
+    mix_streams,
+    take_stream,
+)
 from cactus_actors.workers.runtime.attention_tasks import cached_layer, token_of_row
 from cactus_actors.workers.runtime.expert_operations import choose_or_combine
 from cactus_actors.workers.runtime.op_codes import OpCode
@@ -65,6 +73,10 @@ SCALE_QUERIES, GATE_HEADS, CLAMPED_GATE = map(int, (OpCode.SCALE_QUERIES, OpCode
 LAYER_NORM, ACTIVATE, MERGE, JOIN = map(int, (OpCode.LAYER_NORM, OpCode.ACTIVATE, OpCode.MERGE, OpCode.JOIN))
 ADD_GIVEN, GRID_CONV = int(OpCode.ADD_GIVEN), int(OpCode.GRID_CONV)
 CLAMP, STANDARDISE = int(OpCode.CLAMP), int(OpCode.STANDARDISE)
+TAKE_STREAM, MIX_STREAMS, CORRECT_STREAMS = map(int, (OpCode.TAKE_STREAM, OpCode.MIX_STREAMS, OpCode.CORRECT_STREAMS))
+ADD_TO_STREAMS, LEVEL_STREAMS, AVERAGE_STREAMS = map(
+    int, (OpCode.ADD_TO_STREAMS, OpCode.LEVEL_STREAMS, OpCode.AVERAGE_STREAMS)
+)
 
 
 @internal(error_model="numpy", inline="always")
@@ -105,6 +117,8 @@ def work_on_row(
         )
     elif code == ENCODE:
         rows, encoded, width = work.starts[op.target], work.encoded, op.num_columns
+        for padding in range(width, last):  # a product leaves what was there
+            floats[source + padding] = 0
         if op.flag:
             encode_row(weights.head, encoded, rows, num_rows, row, width, floats, source, first, last)
         else:
@@ -159,7 +173,8 @@ def work_on_row(
                 floats[target + padding] = 0
         else:
             matrix = Matrix(op.start, op.num_rows, op.num_columns)
-            decode_row(weights.head, matrix, step.token_ids[row], floats, target)
+            token = step.token_ids[row]
+            decode_row(weights.head, matrix, token if token < op.num_rows else 0, floats, target)
             if op.scale != 1:
                 scale_row(floats, target, op.num_columns, op.scale)
     elif code == GATHER:
@@ -218,6 +233,8 @@ def work_on_row(
         _work_on_heads(op, source, target, part, parts, shape, weights, floats)
     elif code in (LAYER_NORM, ACTIVATE, MERGE, CLAMP, STANDARDISE):
         _work_on_patch(op, row, target, first, last, weights, work)
+    elif code >= TAKE_STREAM:
+        _work_on_streams(op, source, target, weights, floats)
     elif code == GRID_CONV:
         columns = step.sizes[GRID_COLUMNS]
         grid_conv(
@@ -311,6 +328,27 @@ def _work_on_patch(
     else:
         source = work.starts[op.source] + row * op.count * op.source_width
         merge_rows(floats, source, op.source_width, op.count, width, op.flag != 0, target, op.target_width)
+
+
+@internal(error_model="numpy")
+def _work_on_streams(op: Any, source: int, target: int, weights: PackedWeights, floats: Any) -> None:
+    """An operation on several residual streams."""
+    width, num_streams = op.column, op.count
+    if op.code == TAKE_STREAM:
+        has_gains, first = op.flag != 0, source + op.source_column
+        take_stream(floats, first, weights.vectors, op.start, has_gains, width, target, op.target_width)
+    elif op.code == MIX_STREAMS:
+        mix_streams(floats, source, target, num_streams, width)
+    elif op.code == CORRECT_STREAMS:
+        correct_streams(floats, source, target, op.source_column, num_streams, width)
+    elif op.code == ADD_TO_STREAMS:
+        add_to_streams(floats, source, target, num_streams, width)
+    elif op.code == LEVEL_STREAMS:
+        level_streams(floats, target, num_streams, width)
+    elif op.code == AVERAGE_STREAMS:
+        merge_rows(floats, source, width, num_streams, width, True, target, op.target_width)
+    else:
+        cut_gates(floats, target, op.count, op.scale)
 
 
 @internal(error_model="numpy")

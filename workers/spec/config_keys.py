@@ -34,6 +34,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "num_dense_layers": (0, 1 << 12),
     "shared_ffn_size": (0, 1 << 19),
     "rank": (1, 1 << 12),
+    "num_streams": (2, 16),
     "alpha": (0.0, 1e6),
     "patch_size": (1, 1 << 8),
     "image_size": (1, 1 << 13),

@@ -23,6 +23,7 @@ class Layer:
     kv_layer: int | None = None  # index of another layer, whose keys and values this one attends to
     shares_key_projection: bool = False  # if values are projected as keys are, and normed in another way
     sees_whole_tiles: bool = False  # if tokens of a picture's tile attend to the later ones of the tile too
+    gate_cutoff: float | None = None  # standard deviations above the mean, below which gates of the network are zero
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class PerLayerInputs:
 
     size: int
     vocab_size: int  # rows of the embedding
+
+
+@dataclass(frozen=True)
+class ResidualStreams:
+    """Several streams, one of which goes through each layer; the others are predicted (AltUp, Baykal et al. 2023)."""
+
+    num_streams: int
+    active: int  # index of the one that goes through the layers
+    rank: int  # of the projections beside the attention (LAuReL, Menghani et al. 2024)
+    has_output_gains: bool
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,7 @@ class ModelConfig:
     experts: Experts | None = None
     recurrent_heads: RecurrentHeads | None = None
     per_layer_inputs: PerLayerInputs | None = None
+    streams: ResidualStreams | None = None
     vision: VisionConfig | None = None  # of the encoder of pictures
     draft_layer: Layer | None = None  # of the head that drafts tokens, if it is loaded
 

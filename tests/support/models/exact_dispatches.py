@@ -21,7 +21,17 @@ from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import random_tensors
 from cactus_actors.workers.spec.model_config import ModelConfig
 from tests.support.models.adapted_engine import ADAPTED, AdaptedEngine, add_two_adapters
-from tests.support.models.exactness_configs import GEMMA4, GPT_OSS, GRANITE4, LFM2, LFM3, LLAMA, QWEN3_5, QWEN3_MOE
+from tests.support.models.exactness_configs import (
+    GEMMA3N,
+    GEMMA4,
+    GPT_OSS,
+    GRANITE4,
+    LFM2,
+    LFM3,
+    LLAMA,
+    QWEN3_5,
+    QWEN3_MOE,
+)
 
 END_IDS = {
     "Llama": 160,
@@ -31,6 +41,7 @@ END_IDS = {
     "Qwen3.5": 120,
     "Granite 4": 120,
     "gpt-oss": 95,
+    "Gemma 3n": 100,
     "Gemma 4": 100,
 }
 """Each ends some of the answers."""
@@ -190,6 +201,8 @@ def weight_of(family: str, name: str) -> np.float32:
         return np.float32(-4)
     if family in ("Qwen3.5", "Granite 4"):
         return np.float32(0.08 if name.endswith(("out_proj", "o_proj", "down_proj", "shared_mlp.down")) else 1)
+    if family == "Gemma 3n" and name.endswith(("post_attention_layernorm", "post_feedforward_layernorm", "input_norm")):
+        return np.float32(0.1)
     if name.endswith(("post_operator_norm", "post_ffn_norm")):
         return np.float32(0.2)
     return np.float32(0.5 if name.endswith(("conv.out_proj", "feed_forward.w2")) else 1)
@@ -211,7 +224,8 @@ MODELS = {
     case.name: case
     for case in (
         ModelCase(LLAMA, "float32"),
-        *(ModelCase(config, "int8") for config in (LLAMA, LFM2, QWEN3_MOE, LFM3, QWEN3_5, GRANITE4, GPT_OSS, GEMMA4)),
+        *(ModelCase(config, "int8") for config in (LLAMA, LFM2, QWEN3_MOE, LFM3, QWEN3_5, GRANITE4, GPT_OSS)),
+        *(ModelCase(config, "int8") for config in (GEMMA3N, GEMMA4)),
         *(ModelCase(config, "int8", is_adapted=True) for config in (LLAMA, QWEN3_5)),
     )
 }

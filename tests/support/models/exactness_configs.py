@@ -13,6 +13,7 @@ from cactus_actors.workers.spec.model_config import (
     PerLayerInputs,
     QueryGrowth,
     RecurrentHeads,
+    ResidualStreams,
 )
 from cactus_actors.workers.spec.rope_scaling import ProportionalScaling
 from cactus_actors.workers.spec.rotary import Rope
@@ -60,6 +61,19 @@ GPT_OSS = replace(
     experts=Experts(num_experts=5, num_chosen=2, ffn_size=36, normalised=True, gate=ClampedGate(1.702, 1.5)),
     attention_bias=True,
     output_bias=True,
+)
+GEMMA3N = replace(
+    LLAMA,
+    family="Gemma 3n",
+    layers=(
+        *(Layer(window=21, rope=1, ffn_size=60, gate_cutoff=0.5), Layer(ffn_size=100)),
+        *(Layer(window=21, rope=1, ffn_size=100, kv_layer=0), Layer(ffn_size=100, kv_layer=1)),
+    ),
+    ropes=(Rope(1e6, 16), LLAMA.ropes[0]),
+    attention_scale=1.0,
+    logit_softcap=30.0,
+    per_layer_inputs=PerLayerInputs(size=10, vocab_size=190),
+    streams=ResidualStreams(num_streams=3, active=1, rank=7, has_output_gains=True),
 )
 GEMMA4 = replace(
     LLAMA,
