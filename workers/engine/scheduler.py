@@ -6,8 +6,8 @@ all its known tokens, and for those that it and the running sequences are expect
 When a running sequence needs a block and none is free, the youngest sequence is preempted: it loses its blocks and is
 computed again later.
 
-Beside sequences that generate, a step has few tokens of prompts: they wait for it. Without any, prompts have all of the
-token budget, at which they take least time.
+Beside sequences that generate, a step has few tokens of prompts (see `tokens_beside_answers`). Without any, prompts
+have all of the token budget, at which they take least time.
 
 Drafts come last: they use remaining rows and blocks; blocks of rejected drafts are free again before the next
 step is scheduled.
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 import msgspec
 import numpy as np
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.cache_forecast import CacheForecast
 from cactus_actors.workers.engine.head_drafter import HeadDrafter, HeadSlot
+from cactus_actors.workers.engine.prompt_share import tokens_beside_answers
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import DraftSlot, StepCost, propose
 from cactus_actors.workers.engine.state_pool import StatePool
@@ -40,9 +42,6 @@ from cactus_actors.workers.engine.whole_tiles import WholeTiles
 
 MAX_DRAFTED_ROWS = 8
 """Kernels multiply up to 8 rows at once: in larger steps each row costs time, drafted or not."""
-
-MAX_TOKENS_BESIDE_ANSWERS = 128
-"""Tokens of prompts in a step in which others generate."""
 
 MAX_PROMPT_ROWS = 64
 """Prompt tokens with logits in a step: each row is as large as the vocabulary."""
@@ -128,8 +127,9 @@ class Scheduler:
             self._head_drafter.begin_step()
         preempted = self._grow_running(schedule)
         budget = of_prompts = self.token_budget
-        if not all(map(self._catches_up, self.running)):
-            of_prompts = min(budget, MAX_TOKENS_BESIDE_ANSWERS)
+        num_answers = sum(not self._catches_up(sequence) for sequence in self.running)
+        if num_answers:
+            of_prompts = min(budget, tokens_beside_answers(num_answers, self._num_waiting_tokens()))
         for sequence in self.running:
             catches_up = self._catches_up(sequence)
             num_tokens = self._schedule_tokens(sequence, min(budget, of_prompts) if catches_up else budget, schedule)
@@ -188,6 +188,12 @@ class Scheduler:
     def _catches_up(self, sequence: Sequence) -> bool:
         """True if more than the last token is to be computed, and the drafts before it that were accepted."""
         return sequence.num_uncomputed_tokens > 1 + self._max_drafts
+
+    def _num_waiting_tokens(self) -> int:
+        """Tokens of prompts to be computed, of sequences that run or for which there is a place."""
+        catching_up = filter(self._catches_up, self.running)
+        newcomers = islice(self.waiting, max(0, self._max_sequences - len(self.running)))
+        return sum(sequence.num_uncomputed_tokens for sequence in chain(catching_up, newcomers))
 
     def _schedule_tokens(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
         max_tokens = max_rows = sequence.num_uncomputed_tokens

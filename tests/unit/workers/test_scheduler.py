@@ -45,9 +45,18 @@ def test_prompts_have_the_whole_step_alone_and_a_part_of_it_beside_answers() -> 
     bench = Bench(blocks=200, token_budget=160)
     bench.add(make_sequence(1, [1] * 150), make_sequence(2, [2] * 150), make_sequence(3, [3] * 180))
     assert bench.steps(1) == [[(1, 150), (2, 10)]]
-    assert bench.steps(1) == [[(1, 1), (2, 128)]]
-    assert bench.steps(1) == [[(1, 1), (2, 12), (3, 116)]]
-    assert bench.steps(1) == [[(1, 1), (2, 1), (3, 64)]]
+    assert bench.steps(6) == [[(1, 1), (2, 23)]] * 6
+    assert bench.steps(1) == [[(1, 1), (2, 2), (3, 21)]]
+    assert bench.steps(1) == [[(1, 1), (2, 1), (3, 22)]]
+
+
+def test_only_prompts_with_a_place_make_the_others_faster() -> None:
+    for max_sequences, expected in ((2, 23), (4, 31)):
+        bench = Bench(blocks=500, max_sequences=max_sequences, token_budget=160)
+        bench.add(make_sequence(1, [1]))
+        bench.steps(1)
+        bench.add(*(make_sequence(number, [number] * 190) for number in (2, 3, 4)))
+        assert bench.steps(1) == [[(1, 1), (2, expected)]]
 
 
 def test_slots_are_limited_and_taken_in_order() -> None:
