@@ -86,8 +86,8 @@ def make_matmul(
         row_bytes, block_bytes = num_groups * row_group_bytes, header_bytes + num_groups * group_bytes
         num_rows = last_row - first_row
         last_whole = first_row + num_rows // max_height * max_height
-        # Each of the last tiles of a block fetches a block of those that come next: as many tiles as blocks.
-        widest = 1 if num_rows == max_height else width
+        # Each of the last tiles of a block fetches a block of those that come next: no more blocks than whole tiles.
+        widest = 1 if num_rows < 2 * max_height else width
         block = first_block
         while block < last_block:
             num_blocks = widest if block + widest <= last_block else 1

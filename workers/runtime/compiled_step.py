@@ -44,7 +44,7 @@ ROWS_TOGETHER = 8
 """Encoded rows are interleaved by at most eight: two threads never write to the same group."""
 
 ROWS_OF_TASK = 32
-"""Rows that go through a run together, a multiple of ROWS_TOGETHER; with fewer, loads of weights dominate."""
+"""Rows that go through a run together. Half of it is a multiple of the rows that any format interleaves."""
 
 FETCHED_BYTES = 128 * 1024
 """Bytes of its share of the next matrix that a thread prefetches, at most, while it waits for others."""
@@ -90,8 +90,9 @@ def step_of_rank(
             first, last = 0, num_rows
             while first < num_rows:
                 if is_dealt:
-                    first = next_task(work.tasks, len(operations) * size + begin) * ROWS_OF_TASK
-                    last = min(first + ROWS_OF_TASK, num_rows)
+                    task = next_task(work.tasks, len(operations) * size + begin)
+                    first = _first_row_of_task(num_rows, task, size)
+                    last = _first_row_of_task(num_rows, task + 1, size)
                 for index in range(begin, end if first < num_rows else begin):
                     op = operations[index]
                     code = op.code
@@ -171,6 +172,14 @@ def _first_row(num_rows: int, rank: int, size: int) -> int:
     """The first row of a rank's share."""
     share = -(-num_rows * rank // (size * ROWS_TOGETHER)) * ROWS_TOGETHER
     return min(num_rows, share)
+
+
+@internal(error_model="numpy", inline="always")
+def _first_row_of_task(num_rows: int, task: int, size: int) -> int:
+    """The first row of a task. Half ones come last, so that threads end together, and no task is less than a tile."""
+    num_whole = num_rows // (size * ROWS_OF_TASK) * size
+    row = min(task, num_whole) * ROWS_OF_TASK + max(task - num_whole, 0) * (ROWS_OF_TASK // 2)
+    return row if row + ROWS_TOGETHER <= num_rows else num_rows
 
 
 @internal(error_model="numpy")
