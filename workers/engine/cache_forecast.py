@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,18 +16,8 @@ MARGIN = 1.25
 """Room is kept for this times the tokens that sequences are expected to generate."""
 
 
-class Need(NamedTuple):
-    """Tokens of a sequence, how many more it is expected to have in the cache at its end, and blocks that it shares."""
-
-    num_tokens: int
-    num_more: int
-    num_shared: int
-    block_size: int
-
-    @property
-    def num_own_blocks(self) -> int:
-        """Blocks of its tokens that it does not share."""
-        return -(-self.num_tokens // self.block_size) - self.num_shared
+Need: TypeAlias = tuple[int, int, int]
+"""How many more tokens a sequence is expected to have in the cache at its end, its tokens, and blocks that it shares."""
 
 
 class CacheForecast:
@@ -60,23 +50,26 @@ class CacheForecast:
         num_found = self._block_pool.num_free_among(cached)
         if not running:
             return newcomer.num_blocks_needed - len(cached) + num_found <= self._block_pool.num_free
-        return self._num_left(running, [self._need_of(newcomer, len(cached))], num_found) >= 0
+        return self._num_left(running, [self._need_of(newcomer, len(cached))], num_found, newcomer.block_size) >= 0
 
     def num_spare(self, running: Collection[Sequence], waiting: Iterable[Sequence]) -> int:
         """Blocks that these sequences neither hold nor are expected to need."""
-        newcomers = [self._need_of(each, 0) for each in waiting]
-        if not running and not newcomers:
+        newcomers = [*waiting]
+        any_sequence = next(iter((*running, *newcomers)), None)
+        if any_sequence is None:
             return self._block_pool.num_free
-        return max(0, self._num_left(running, newcomers, 0))
+        needs = [self._need_of(each, 0) for each in newcomers]
+        return max(0, self._num_left(running, needs, 0, any_sequence.block_size))
 
     def _need_of(self, sequence: Sequence, num_shared: int) -> Need:
-        left = self._mean - sequence.num_completion_tokens
+        num_generated = sequence.num_tokens - sequence.num_prompt_tokens
+        left = self._mean - num_generated
         if self._mean:
             left = max(left, self._mean_square / (2 * self._mean))
-        num_more = int(min(MARGIN * left, sequence.num_tokens_left)) - 1  # the last token is not in the cache
-        return Need(sequence.num_tokens, max(0, num_more), num_shared, sequence.block_size)
+        num_more = int(min(MARGIN * left, sequence.max_tokens - num_generated)) - 1  # the last token is not in the cache
+        return max(0, num_more), sequence.num_tokens, num_shared
 
-    def _num_left(self, running: Collection[Sequence], newcomers: list[Need], num_found: int) -> int:
+    def _num_left(self, running: Collection[Sequence], newcomers: list[Need], num_found: int, block_size: int) -> int:
         """Blocks that are left beside running sequences and newcomers, below 0 if some are missing.
 
         Newcomers share `num_found` blocks that nobody holds.
@@ -85,9 +78,10 @@ class CacheForecast:
         needs = [self._need_of(each, each.num_reused_blocks) for each in running]
         num_held = num_blocks - self._block_pool.num_free
         num_shared = max(0, num_held - sum(len(each.block_table) - each.num_reused_blocks for each in running))
-        next_step = num_held + num_found + sum(need.num_own_blocks for need in newcomers) + len(running)
+        num_of_newcomers = sum(-(-num_tokens // block_size) - shared for _, num_tokens, shared in newcomers)
+        next_step = num_held + num_found + num_of_newcomers + len(running)
         # All grow alike. When one ends, those that are to generate fewer tokens have ended before.
-        tokens, more, shared, size = np.array(sorted(needs + newcomers, key=lambda need: -need.num_more)).T
-        blocks = -(-(tokens[:, None] + more) // size[:, None]) - shared[:, None]
-        later = num_shared + num_found + int(np.triu(blocks).sum(axis=0).max())
+        more, tokens, shared = np.array(sorted(needs + newcomers, reverse=True)).T
+        blocks = -(-(tokens[:, None] + more) // block_size) - shared[:, None]
+        later = num_shared + num_found + int(blocks.cumsum(axis=0).diagonal().max())
         return num_blocks - max(next_step, later)
