@@ -12,7 +12,8 @@ order in which they must be performed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+import msgspec
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.process.leaving_node import LeavingNode
@@ -138,7 +139,7 @@ class RouterCore:
         ended = [job for job in jobs if isinstance(job, RecoveredEnd)]
         for job in sorted(ended, key=lambda job: job.ended.ended_at):
             ended_at = self._journal_writer.own_time(job.ended.ended_at, now)
-            self.state.jobs.restore(job.job_id, replace(job.ended, ended_at=ended_at))
+            self.state.jobs.restore(job.job_id, msgspec.structs.replace(job.ended, ended_at=ended_at))
             self._journal_writer.restored(job.job_id, job.pictures, is_live=False)
         self._journal_writer.forget(self.state.jobs.forget_old(now))
         for record in jobs:

@@ -72,7 +72,9 @@ class HandoffGates:
         if self.fails_at_prompt(prompt):
             yield GateValue(0, HANDED_OFF)
         num_tokens = len(samples.entropies)
-        for count in range(1, min(max(1, self.commit_tokens), num_tokens) + 1):
+        last = min(max(1, self.commit_tokens), num_tokens)
+        later = range(max(self.first_tokens + 1, min(WINDOW, self.commit_tokens)), last + 1)
+        for count in (self.first_tokens, *later) if 0 < self.first_tokens <= last else ():
             value = self.value_after(count, signal, samples)
             if value is not None:
                 yield GateValue(count, value)

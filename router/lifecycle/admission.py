@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -108,7 +107,7 @@ class Admission:
         )
         pending = self._pending(submit, content, submission)
         pending.pictures = pictures
-        pending.reservation = replace(pending.reservation, load=pending.reservation.load.with_pictures(pictures))
+        pending.reservation = pending.reservation.with_pictures(pictures)
         pending.requesters[identity] = encoding
         timeout_ms = submit.options.timeout_ms
         timeout_s = self._factory.timeout_s(None if timeout_ms is None else timeout_ms / 1000, pending)
@@ -223,8 +222,7 @@ class Admission:
         state.jobs.add(job)
         self._streams.schedule_progress(job, now)
         if is_journaled:
-            reservation = replace(job.reservation, load=job.reservation.load.with_pictures(pictures))
-            dispatcher.queue.reserve(job.job_id, reservation)
+            dispatcher.queue.reserve(job.job_id, job.reservation.with_pictures(pictures))
             content = self_contained.content if self_contained else pending.content
             self._journal_writer.accepted(job, content, pictures)
             must_wait = job.is_gated or job.submission.is_cascade or state.storage_error
@@ -352,7 +350,7 @@ class Admission:
         )
         forecast = self._state.fleets.of(pending).dispatcher.forecast
         work = forecast.work_of_request(len(content), submit.options)
-        pending.reservation = replace(pending.reservation, work=work)
+        pending.reservation = msgspec.structs.replace(pending.reservation, work=work)
         return pending
 
     def _is_cascade(self, submit: Submit) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 
 from cactus_actors.protocol.block_hashes import block_hashes
@@ -92,7 +90,9 @@ class JobFactory:
         asked = Job(
             job_id,
             msgspec.structs.replace(job.submission, arrived_at=now, model=fleet.name, is_cascade=False, is_keyed=False),
-            replace(job.reservation, work=fleet.dispatcher.forecast.work_of_prepared(prepared), is_background=True),
+            msgspec.structs.replace(
+                job.reservation, work=fleet.dispatcher.forecast.work_of_prepared(prepared), is_background=True
+            ),
             prepared,
             job.accepted,
             self._num_made,

@@ -52,7 +52,9 @@ class Backlog:
     def add(self, reservation: Reservation) -> None:
         """Add the work of a reservation."""
         weight, work = reservation.weight, reservation.work
-        known = self._users.setdefault(reservation.user, _Waiting(weight))
+        known = self._users.get(reservation.user)
+        if known is None:
+            known = self._users[reservation.user] = _Waiting(weight)
         known.load += reservation.load
         if reservation.is_background:
             self._background += work

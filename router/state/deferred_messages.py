@@ -16,8 +16,7 @@ from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.caller import Caller, requester_of
 
 
-@dataclass(frozen=True, slots=True)
-class DeferredMessage:
+class DeferredMessage(msgspec.Struct, frozen=True):
     """A client's message and the frames that follow it, to be handled again when the job is ready for it."""
 
     identity: bytes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from cactus_actors.protocol.messages import JobState
 
@@ -11,8 +12,7 @@ MAX_ENDED_JOBS = 100_000
 """Jobs with an idempotency key that are kept at most, and as many others."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedJob:
+class EndedJob(msgspec.Struct, frozen=True, gc=False):
     """A job after its end; its result is in the `ResultStore` or in the journal."""
 
     digest: bytes

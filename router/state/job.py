@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -102,7 +102,7 @@ class Job(SubmittedRequest):
         A job that may have crashed its workers is a suspect at this model, too.
         """
         self._change_model(tier.model, tier.prepared, answer, now)
-        self.reservation = replace(self.reservation, work=work)
+        self.reservation = msgspec.structs.replace(self.reservation, work=work)
         self.attempts.is_retry = False
         if not self.attempts.is_suspect:
             self.attempts.lost_workers = []

@@ -106,8 +106,7 @@ class JournalProgress(msgspec.Struct, frozen=True, array_like=True):
     max_delay_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteAccepted:
+class WriteAccepted(msgspec.Struct, frozen=True, gc=False):
     """Keep a job, and those of its pictures that may not be on disk; it counts as accepted once this is on disk."""
 
     job_id: str
@@ -116,31 +115,27 @@ class WriteAccepted:
     is_background: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTier:
+class WriteTier(msgspec.Struct, frozen=True, gc=False):
     """Keep the tier of a job; no item of its stream there is shown before this is on disk."""
 
     job_id: str
     tier: JobTier
 
 
-@dataclass(frozen=True, slots=True)
-class WriteEnded:
+class WriteEnded(msgspec.Struct, frozen=True, gc=False):
     """Keep a job's end; until it is on disk a restart runs the job again, to the same tokens."""
 
     job_id: str
     record: EndedRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(msgspec.Struct, frozen=True, gc=False):
     """Remove a job: its retention is over."""
 
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetPictures:
+class ForgetPictures(msgspec.Struct, frozen=True, gc=False):
     """Remove the pictures of these digests: no job needs them."""
 
     digests: tuple[bytes, ...]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from cactus_actors.protocol.error_info import ErrorInfo
@@ -13,8 +11,7 @@ from cactus_actors.router.state.token_log import TokenLog
 SUSPECT_AFTER = 2
 
 
-@dataclass(frozen=True, slots=True)
-class JobEnding:
+class JobEnding(msgspec.Struct, frozen=True, gc=False):
     """The end of a job, or of one source of its tokens; the reason `error` comes with an `error`."""
 
     reason: FinishReason

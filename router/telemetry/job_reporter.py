@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,8 @@ from cactus_actors.router.telemetry.job_log import JobLog, time_of
 from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 MAX_WAITING = 10_000
+GATHER_S = 0.05
+"""Seconds for which reports are gathered: to wake the thread for each takes longer than to record it."""
 CLOSE_TIMEOUT_S = 2.0
 
 _log = logging.getLogger(__name__)
@@ -46,37 +48,48 @@ class JobReporter:
     def __init__(self, sinks: Sequence[ReportSink], max_waiting: int = MAX_WAITING) -> None:
         self._sinks = sinks
         self._max_waiting = max_waiting
-        self._waiting: queue.SimpleQueue[tuple[JobReport, float] | None] = queue.SimpleQueue()
+        self._waiting: deque[tuple[JobReport, float]] = deque()
+        self._has_waiting, self._is_closing = threading.Event(), threading.Event()
         self._num_dropped = 0
         self._thread = threading.Thread(target=self._run, name="job-reporter", daemon=True)
         self._thread.start()
 
     def observe(self, report: JobReport) -> None:
         """Queue the report of an ended job; neither waits nor raises."""
-        if self._waiting.qsize() < self._max_waiting:
-            self._waiting.put((report, time.time()))
-        else:
+        if len(self._waiting) >= self._max_waiting:
             self._num_dropped += 1
+            return
+        self._waiting.append((report, time.time()))
+        if not self._has_waiting.is_set():
+            self._has_waiting.set()
 
     def close(self) -> None:
         """Record the waiting reports, for at most CLOSE_TIMEOUT_S seconds."""
-        self._waiting.put(None)
+        self._is_closing.set()
+        self._has_waiting.set()
         self._thread.join(CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
         num_reported = 0
-        while (entry := self._waiting.get()) is not None:
-            num_dropped = self._num_dropped - num_reported
-            num_reported += num_dropped
-            for sink in self._sinks:
-                try:
-                    if num_dropped:
-                        sink.dropped(num_dropped)
-                    sink.record(*entry)
-                except Exception:  # one failed report must not cost those of all other jobs
-                    _log.exception("the report of a job could not be recorded")
+        while not (self._is_closing.is_set() and not self._waiting):
+            self._has_waiting.wait()
+            self._is_closing.wait(GATHER_S)
+            self._has_waiting.clear()
+            for _ in range(len(self._waiting)):
+                num_dropped = self._num_dropped - num_reported
+                num_reported += num_dropped
+                self._record(self._waiting.popleft(), num_dropped)
         for sink in self._sinks:
             sink.close()
+
+    def _record(self, entry: tuple[JobReport, float], num_dropped: int) -> None:
+        for sink in self._sinks:
+            try:
+                if num_dropped:
+                    sink.dropped(num_dropped)
+                sink.record(*entry)
+            except Exception:  # one failed report must not cost those of all other jobs
+                _log.exception("the report of a job could not be recorded")
 
 
 def job_reporter_of(settings: RouterSettings, version: str) -> JobReporter | None:

@@ -17,7 +17,7 @@ MARGIN = 1.25
 
 
 Need: TypeAlias = tuple[int, int, int]
-"""How many more tokens a sequence is expected to have in the cache at its end, its tokens, and blocks that it shares."""
+"""How many more tokens of a sequence are expected in the cache at its end, its tokens, and blocks that it shares."""
 
 
 class CacheForecast:
@@ -66,7 +66,8 @@ class CacheForecast:
         left = self._mean - num_generated
         if self._mean:
             left = max(left, self._mean_square / (2 * self._mean))
-        num_more = int(min(MARGIN * left, sequence.max_tokens - num_generated)) - 1  # the last token is not in the cache
+        # The last token is not in the cache.
+        num_more = int(min(MARGIN * left, sequence.max_tokens - num_generated)) - 1
         return max(0, num_more), sequence.num_tokens, num_shared
 
     def _num_left(self, running: Collection[Sequence], newcomers: list[Need], num_found: int, block_size: int) -> int:
