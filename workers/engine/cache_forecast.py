@@ -50,6 +50,9 @@ class CacheForecast:
         num_found = self._block_pool.num_free_among(cached)
         if not running:
             return newcomer.num_blocks_needed - len(cached) + num_found <= self._block_pool.num_free
+        # Most often there is room for the most that each of them may take, at its end or in the next step.
+        if sum(each.max_blocks + 1 for each in running) + newcomer.max_blocks <= self._block_pool.num_blocks:
+            return True
         return self._num_left(running, [self._need_of(newcomer, len(cached))], num_found, newcomer.block_size) >= 0
 
     def num_spare(self, running: Collection[Sequence], waiting: Iterable[Sequence]) -> int:

@@ -88,6 +88,7 @@ class Sequence:
         reports_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pooler
         self.num_reported_prompt_tokens = 0 if reports_prompt else self.num_prompt_tokens
         self.block_size = block_size
+        self.max_blocks = -(-(self.num_prompt_tokens + self.max_tokens) // block_size)
         self.block_table: list[int] = []
         self.num_reused_blocks = 0  # the first ones, which were in the cache when it was admitted
         self.state: SequenceState | None = None  # of a running sequence whose model has recurrences
