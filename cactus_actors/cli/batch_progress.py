@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from cactus_actors.cli.terminal import counted, wide_console
+from cactus_actors.cli.terminal import counted, terminal_console, wide_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,10 +21,8 @@ MAX_MESSAGE = 500
 @contextlib.contextmanager
 def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgress], None]]:
     """The observer that shows the progress of the file `name`."""
-    from rich.console import Console
-
-    console = Console(file=stream)
-    if console.is_terminal:
+    console = terminal_console(stream)
+    if console is not None:
         with _bar(name, console) as show:
             yield show
     else:
@@ -40,11 +38,10 @@ def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgres
 @contextlib.contextmanager
 def shown_second_pass(name: str, stream: TextIO) -> Iterator[Callable[[SecondPassProgress], None]]:
     """The observer that shows the second pass over the file `name`."""
-    from rich.console import Console
-    from rich.text import Text
+    console = terminal_console(stream)
+    if console is not None:
+        from rich.text import Text
 
-    console = Console(file=stream)
-    if console.is_terminal:
         with console.status("") as status:
             yield lambda progress: status.update(Text(second_pass_line(name, progress)))
         return

@@ -38,15 +38,15 @@ def parameters_of(command: Any) -> Iterator[Parameter]:
             yield _described(parameter, _bare(hints[parameter.name]))
 
 
-def kind_of(command: Any, parameter: Any) -> Any:
-    """The type of a parameter's values; None if it is not one of ours."""
+def kinds_of(command: Any) -> dict[str, Any]:
+    """The types of the values of our own parameters, by their names."""
     hints = get_type_hints(command.callback, include_extras=True) if command.callback else {}
-    return _bare(hints.get(parameter.name))
+    return {name: _bare(hint) for name, hint in hints.items()}
 
 
 def wanted_by(command: Any, parameter: Any) -> str | None:
     """The requirement on the value of a parameter, in words; None if any text is valid."""
-    kind = kind_of(command, parameter)
+    kind = kinds_of(command).get(parameter.name)
     if get_origin(kind) is Literal:
         return f"one of {', '.join(get_args(kind))}"
     bounds = _range(parameter)

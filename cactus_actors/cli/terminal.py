@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 import typer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 SCRIPT_WIDTH = 200
+_TERMINAL_VARIABLES = frozenset({"FORCE_COLOR", "TTY_COMPATIBLE"})
+"""Variables by which rich takes a stream for a terminal."""
 
 
 def show(text: str) -> None:
@@ -37,6 +40,16 @@ def wide_console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     return Console(width=None if stream.isatty() else SCRIPT_WIDTH, highlight=False, stderr=stderr)
+
+
+def terminal_console(stream: TextIO) -> Console | None:
+    """A console on a stream that is a terminal, or that the environment says to treat as one; None on any other."""
+    if not stream.isatty() and not _TERMINAL_VARIABLES & os.environ.keys():
+        return None
+    from rich.console import Console
+
+    console = Console(file=stream)
+    return console if console.is_terminal else None
 
 
 def activity(console: Console, text: str) -> Live:

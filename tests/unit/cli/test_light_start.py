@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,13 @@ def test_a_short_command_loads_no_heavy_library(
     output, heavy = loaded_by(COMMAND.format(arguments=arguments), router)
     assert heavy == set()
     assert output if answer is None else output == answer
+
+
+def test_a_prompt_file_loads_no_heavy_library(router: ScriptedRouter, tmp_path: Path) -> None:
+    (tmp_path / "prompts.txt").write_text("hello\n")
+    arguments = ["batch", str(tmp_path / "prompts.txt"), "-o", str(tmp_path / "results.jsonl")]
+    assert loaded_by(COMMAND.format(arguments=arguments), router)[1] == set()
+    assert "hello w1 w2 w3 w4" in (tmp_path / "results.jsonl").read_text()
 
 
 def test_a_client_loads_no_heavy_library(router: ScriptedRouter) -> None:
