@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cactus_actors.cli.audit import audit
-from cactus_actors.cli.auth import auth
-from cactus_actors.cli.batch import batch
-from cactus_actors.cli.bench import bench
-from cactus_actors.cli.calibrate import calibrate
-from cactus_actors.cli.chat import chat
 from cactus_actors.cli.command import Command, Group
-from cactus_actors.cli.complete import complete
-from cactus_actors.cli.demo import demo
-from cactus_actors.cli.doctor import doctor
-from cactus_actors.cli.drain import drain
 from cactus_actors.cli.interrupts import Interrupted
-from cactus_actors.cli.keys import keys
-from cactus_actors.cli.lora import lora
-from cactus_actors.cli.models import models
-from cactus_actors.cli.quantize import quantize
-from cactus_actors.cli.serve import serve
-from cactus_actors.cli.status import restart, scale, status
-from cactus_actors.cli.warm import warm
 from cactus_actors.protocol.errors import (
     CactusError,
     ConfigurationInvalid,
@@ -43,11 +27,14 @@ TRACEBACK_VARIABLE = "CACTUS_TRACEBACK"
 _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "output_failed": EXIT_IO}
 
 PANELS = {
-    "Ask": (complete, chat, batch),
-    "Serve": (serve, status, scale, drain, restart, demo, doctor),
-    "Models": (models, warm, quantize, bench),
-    "The cloud": (auth, calibrate, audit),
+    "Ask": ("complete", "chat", "batch"),
+    "Serve": ("serve", "status", "scale", "drain", "restart", "demo", "doctor"),
+    "Models": ("models", "warm", "quantize", "bench"),
+    "The cloud": ("auth", "calibrate", "audit"),
 }
+"""The commands, which are functions of modules of their names."""
+_MODULES = {"scale": "status", "restart": "status"}
+"""Commands of other modules."""
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -67,7 +54,7 @@ def cactus(
 
 
 def program(only: str | None = None) -> typer.Typer:
-    """The program with all commands, or for a quick start with one of them, if there is one of that name."""
+    """The program with all commands, or for a quick start with one of them alone, if there is one of that name."""
     app = typer.Typer(
         name="cactus",
         cls=Group,
@@ -76,20 +63,29 @@ def program(only: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(cactus)
-    is_one = only in {command.__name__ for commands in PANELS.values() for command in commands}
+    is_one = any(only in commands for commands in PANELS.values())
     for panel, commands in PANELS.items():
-        for command in commands:
-            if command.__name__ == only or not is_one:
+        for name in commands:
+            if name == only or not is_one:
                 # -1 is an invalid number, not an option
-                context = {"ignore_unknown_options": True} if command is scale else None
-                app.command(cls=Command, rich_help_panel=panel, context_settings=context)(command)
+                context = {"ignore_unknown_options": True} if name == "scale" else None
+                app.command(cls=Command, rich_help_panel=panel, context_settings=context)(_loaded(name))
     if not is_one:
-        app.add_typer(keys, name="keys", rich_help_panel="Serve")
-        app.add_typer(lora, name="lora", rich_help_panel="Serve")
+        for name in ("keys", "lora"):
+            app.add_typer(_loaded(name), name=name, rich_help_panel="Serve")
     return app
 
 
-app = program()
+def _loaded(name: str) -> Any:
+    return getattr(importlib.import_module(f"cactus_actors.cli.{_MODULES.get(name, name)}"), name)
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """`app`, the program with all commands, which a run of one command does not need."""
+    if name != "app":
+        raise AttributeError(name)
+    app = globals()["app"] = program()
+    return app
 
 
 def main() -> None:
