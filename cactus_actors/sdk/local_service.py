@@ -33,6 +33,8 @@ MAX_CACHE_TOKENS = 32_768
 BLOCK_SIZE = 16
 
 CLOUD_WAIT_S = 0.02
+TICK_S = 0.05
+"""Seconds between two ticks of the router, while the worker has steps to run."""
 
 _CLIENT, _WORKER, _CLOUD = b"client", b"worker", b"cloud"
 
@@ -90,6 +92,7 @@ class LocalService:
         self._handoff = handoff
         self._cloud: CloudLink | None = None
         self._on_message = on_message
+        self._next_tick_at = 0.0
         self.restart_worker()
 
     @property
@@ -133,7 +136,9 @@ class LocalService:
         now = time.monotonic()
         if self._cloud is not None:
             self._handle_cloud_messages(self._cloud, now)
-        self._perform(self._core.on_tick(now), now)
+        if now >= self._next_tick_at or not self.has_work:
+            self._next_tick_at = now + TICK_S
+            self._perform(self._core.on_tick(now), now)
 
     def close(self) -> None:
         """Free the model, and end the cloud's requests."""
