@@ -1,22 +1,24 @@
 """Thresholds of a cascade, chosen together for the least cost under a bound on the share of wrong answers that stay.
 
 The method is Pareto Testing (Laufer-Goldshtein et al., arXiv 2210.07913): a part of the labelled questions orders
-combinations of thresholds, the others test them one after the other.
+combinations of thresholds, the others test them one after the other. So that few labels order them well, the errors of
+a combination are not counted but expected, by a logistic regression for each tier on the ranks of its scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cactus_actors.calibration.fitting import NUM_STEPS, RIDGE, logistic_regression
 from cactus_actors.calibration.granting import allowed_errors, check_shares, critical_sizes, smallest_error
 
-DESIGN_SHARE = 0.3
+DESIGN_SHARE = 0.2
 """The share of the questions that orders the combinations."""
 MAX_COMBINATIONS = 1000
 SEED = 0
@@ -119,22 +121,60 @@ def smallest_cascade_error(
     )
 
 
+def _chances_of_error(values: Floats, right: Bools) -> Floats:
+    """The chance that the answer of each tier to each question is wrong, (questions, tiers).
+
+    One right and one wrong answer of medium rank count in addition, so that few answers are not certain.
+    """
+    chances = np.empty(values.shape)
+    for tier in range(values.shape[1]):
+        ranks = _standardised_ranks(values[:, tier])[:, None]
+        features = np.concatenate([ranks, np.zeros((2, 1))])
+        target = np.concatenate([right[:, tier], [1.0, 0.0]])
+        bias, weights = logistic_regression(features, target, RIDGE, NUM_STEPS)
+        chances[:, tier] = 1.0 / (1.0 + np.exp(bias + ranks @ weights))
+    return chances
+
+
+def _standardised_ranks(scores: Floats) -> Floats:
+    """The ranks of scores, NaN first, with a mean of 0 and a variance of 1."""
+    known = np.where(np.isnan(scores), -np.inf, scores)
+    ranks = np.argsort(np.argsort(known, kind="stable"), kind="stable")
+    standardised: Floats = ((ranks + 0.5) / len(scores) - 0.5) * 12.0**0.5
+    return standardised
+
+
+class _Candidate(NamedTuple):
+    """Thresholds with their mean cost and the evidence that their error is small enough."""
+
+    thresholds: tuple[float, ...]
+    cost: float
+    evidence: float
+
+
 def _sequence(values: Floats, right: Bools, costs: Sequence[float], max_error: float) -> list[tuple[float, ...]]:
     """The combinations that no other one beats in both cost and evidence, those with the most evidence first."""
-    outcomes = [outcome_of(values, right, costs, thresholds) for thresholds in combinations(values)]
-    outcomes.sort(key=lambda one: (one.cost, -_evidence(one, max_error)))
-    front: list[CascadeOutcome] = []
-    for outcome in outcomes:
-        if not front or _evidence(outcome, max_error) > _evidence(front[-1], max_error):
-            front.append(outcome)
-    return [outcome.thresholds for outcome in reversed(front)]
+    chances = _chances_of_error(values, right)
+    found = [_candidate(values, chances, costs, max_error, each) for each in combinations(values)]
+    found.sort(key=lambda one: (one.cost, -one.evidence))
+    front: list[_Candidate] = []
+    for candidate in found:
+        if not front or candidate.evidence > front[-1].evidence:
+            front.append(candidate)
+    return [candidate.thresholds for candidate in reversed(front)]
 
 
-def _evidence(outcome: CascadeOutcome, max_error: float) -> float:
-    """How clearly the error is below `max_error`, in standard deviations of as many errors as that allows."""
-    expected = outcome.num_kept * max_error
+def _candidate(
+    values: Floats, chances_of_error: Floats, costs: Sequence[float], max_error: float, thresholds: tuple[float, ...]
+) -> _Candidate:
+    """The evidence is in standard deviations of as many errors as `max_error` allows."""
+    answered = list(_answered(values, thresholds))
+    num_kept = sum(int(mask.sum()) for mask in answered)
+    num_wrong = sum(float(chances_of_error[mask, tier].sum()) for tier, mask in enumerate(answered))
+    expected = num_kept * max_error
     spread = (expected * (1.0 - max_error)) ** 0.5
-    return (expected - outcome.num_wrong - 0.5) / spread if spread else -1.0
+    evidence = (expected - num_wrong - 0.5) / spread if spread else -1.0
+    return _Candidate(thresholds, _mean_cost(answered, costs), evidence)
 
 
 def combinations(values: Floats) -> list[tuple[float, ...]]:
@@ -151,18 +191,32 @@ def combinations(values: Floats) -> list[tuple[float, ...]]:
 
 def outcome_of(values: Floats, right: Bools, costs: Sequence[float], thresholds: tuple[float, ...]) -> CascadeOutcome:
     """The outcome for questions with these scores and verdicts; the arguments are those of `grant_cascade`."""
+    answered = list(_answered(values, thresholds))
+    return CascadeOutcome(
+        thresholds,
+        tuple(int(mask.sum()) for mask in answered),
+        sum(int((mask & ~right[:, tier]).sum()) for tier, mask in enumerate(answered)),
+        _mean_cost(answered, costs),
+    )
+
+
+def _answered(values: Floats, thresholds: tuple[float, ...]) -> Iterator[Bools]:
+    """For each tier the questions that it answers."""
     waiting = np.ones(len(values), np.bool_)
-    num_answered: list[int] = []
-    num_wrong = 0
-    cost = 0.0
     for tier, threshold in enumerate(thresholds):
-        cost += costs[tier] * int(waiting.sum())
         answered = waiting & (values[:, tier] >= threshold)
-        num_answered.append(int(answered.sum()))
-        num_wrong += int((answered & ~right[:, tier]).sum())
+        yield answered
         waiting &= ~answered
-    cost += costs[-1] * int(waiting.sum())
-    return CascadeOutcome(thresholds, tuple(num_answered), num_wrong, cost / len(values))
+
+
+def _mean_cost(answered: Sequence[Bools], costs: Sequence[float]) -> float:
+    """The mean cost of a question: each is asked of every tier up to the one that answers it."""
+    waiting = num_questions = len(answered[0])
+    cost = 0.0
+    for mask, own in zip(answered, costs, strict=False):
+        cost += own * waiting
+        waiting -= int(mask.sum())
+    return (cost + costs[-1] * waiting) / num_questions
 
 
 def _checked(

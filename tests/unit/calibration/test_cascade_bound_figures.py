@@ -30,6 +30,11 @@ def test_an_oracle_without_good_answers_asks_the_cloud() -> None:
     assert questions.oracle().cost == pytest.approx(sum(COSTS[2]))
 
 
+def test_a_few_hundred_labels_order_the_thresholds_well_enough() -> None:
+    found = calibrate_cascades(population("overconfident", 2), 300, 20, seed=1)
+    assert found.num_found >= 17
+
+
 def test_calibrations_are_counted_and_cost_more_than_the_oracle() -> None:
     questions = population("overconfident", 2)
     found = calibrate_cascades(questions, 1000, 10, seed=1)
