@@ -58,6 +58,7 @@ def rows_of(encoder: EncoderShape, counts: Sequence[int], clock: str) -> list[Ro
         for until in ("last", "average") if count > 1 else ("last",):
             title = f"{until} first token of {count} questions, ms" if count > 1 else "first token of one question, ms"
             arguments: dict[str, Any] = {**size, "count": count, "text_tokens": TEXT_TOKENS, "until": until}
+            arguments["clock"] = clock
             key = f"questions-{count}-{until}"
             rows.append(Row(key=key, title=title, measurement="questions", arguments=arguments))
     return [msgspec.structs.replace(row, in_ms=True) for row in rows]
@@ -95,7 +96,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--weights", help="our weight format; default: int8 for Q8_0, int4 for Q4_0")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--questions", default="1,8", help=f"numbers of concurrent questions to {WHOLE}")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="of the encoder; processor: for a busy machine")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: for a busy machine")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=600, help="seconds to wait in total for an idle machine")
     parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="the checkout with our packages")
