@@ -13,11 +13,13 @@ class ReportWindow:
 
     The router acknowledges reports and says how many may be in flight. When three quarters of them are, a
     report carries MAX_HELD_STEPS steps, which costs the router less per token; held deltas would otherwise wait
-    in the socket. `max_ahead` of 0 or less is no limit.
+    in the socket. `max_ahead` of 0 or less is no limit. Where nobody follows streams, a report may always carry
+    `steps_together` steps: it waits for as many, or for the end of a sequence.
     """
 
-    def __init__(self, max_ahead: int) -> None:
+    def __init__(self, max_ahead: int, steps_together: int = 1) -> None:
         self._max_ahead_at_first = max_ahead
+        self._steps_together = min(steps_together, MAX_HELD_STEPS)
         self.reset()
 
     def reset(self) -> None:
@@ -25,6 +27,7 @@ class ReportWindow:
         self._max_ahead = self._max_ahead_at_first
         self._num_sent = self.num_taken = self._num_held_steps = 0
         self._held: dict[int, list[SequenceDelta]] = {}
+        self._holds_end = False
 
     def on_taken(self, taken: ReportsTaken) -> None:
         self.num_taken, self._max_ahead = taken.num_reports, taken.max_ahead
@@ -41,6 +44,8 @@ class ReportWindow:
     @property
     def may_report(self) -> bool:
         """True if the held deltas may be reported now."""
+        if 0 < self._num_held_steps < self._steps_together and not self._holds_end:
+            return False
         num_ahead = self._num_sent - self.num_taken
         if self._max_ahead_at_first <= 0 or 4 * num_ahead < 3 * self._max_ahead:
             return True
@@ -50,6 +55,7 @@ class ReportWindow:
         """Keep the deltas of a step until they are reported."""
         self._num_held_steps += 1
         for delta in deltas:
+            self._holds_end |= delta.finish is not None
             held = self._held.setdefault(delta.dispatch_id, [])
             if held and can_merge(held[-1], delta):
                 held[-1] = merged(held[-1], delta)
@@ -60,7 +66,7 @@ class ReportWindow:
         """Remove and return the held deltas, for a report."""
         deltas = [delta for held in self._held.values() for delta in held]
         self._held.clear()
-        self._num_held_steps = 0
+        self._num_held_steps, self._holds_end = 0, False
         return deltas
 
     def drop(self, dispatch_id: int) -> None:

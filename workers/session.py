@@ -54,14 +54,17 @@ class WorkerSession:
     It stops computing when too many of its reports are unread by the router, and then sends heartbeats only.
     """
 
-    def __init__(self, engine: Engine, hello: Hello, load_adapter: LoadAdapter = no_adapters) -> None:
+    def __init__(
+        self, engine: Engine, hello: Hello, load_adapter: LoadAdapter = no_adapters, steps_together: int = 1
+    ) -> None:
+        """A report may wait for the deltas of `steps_together` steps, until a sequence ends."""
         self._engine = engine
         self._load_adapter = load_adapter
         self._hello = hello
         self._is_welcome = False
         self._sent_hello_at = 0.0
         self._num_accepted = 0
-        self._reports = ReportWindow(hello.max_reports_ahead)
+        self._reports = ReportWindow(hello.max_reports_ahead, steps_together)
         self._last_report: Report | None = None
         self._spare_blocks = self._forecast_age = 0
         self._forecast_of: tuple[int, int, int] | None = None

@@ -18,6 +18,8 @@ from cactus_actors.sdk.engine_choice import EngineChoice
 from cactus_actors.sdk.local_service import LocalService
 
 IDLE_WAIT_S = 0.05
+STEPS_TOGETHER = 8
+"""Steps whose tokens the router may hear of at once: rows have whole answers."""
 
 _Outcome = Finished | Rejected | CactusError
 
@@ -42,7 +44,7 @@ class EngineClient:
     """
 
     def __init__(self, choice: EngineChoice) -> None:
-        self._service = LocalService(choice, HandoffSettings(), self._on_message)
+        self._service = LocalService(choice, HandoffSettings(), self._on_message, STEPS_TOGETHER)
         self._status = self._service.status()
         self._inbox: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
         self._waiting: dict[str, _Answered] = {}

@@ -45,10 +45,13 @@ class LocalService:
     """The router's core and the worker's core are those of the service, so jobs behave as there.
 
     It does nothing by itself: `step` runs it. `on_message` gets what is published and answered. A cloud joins by
-    `join_cloud`. Raises ModelFileInvalid and ConfigurationInvalid.
+    `join_cloud`. The router may hear of up to `steps_together` steps of the worker at once; so its times of tokens are
+    later by as many. Raises ModelFileInvalid and ConfigurationInvalid.
     """
 
-    def __init__(self, choice: EngineChoice, handoff: HandoffSettings, on_message: OnMessage) -> None:
+    def __init__(
+        self, choice: EngineChoice, handoff: HandoffSettings, on_message: OnMessage, steps_together: int = 1
+    ) -> None:
         path = resolve_model(choice.model)
         self.text = text = load_text_model(path)
         settings = WorkerSettings(
@@ -88,7 +91,7 @@ class LocalService:
             ServiceFacts(epoch=1, started_at=now),
             RouterOptions(models=(served,)),
         )
-        self._worker = WorkerSession(self.loaded.engine, hello)
+        self._worker = WorkerSession(self.loaded.engine, hello, steps_together=steps_together)
         self._handoff = handoff
         self._cloud: CloudLink | None = None
         self._on_message = on_message

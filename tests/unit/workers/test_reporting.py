@@ -44,6 +44,22 @@ def test_each_step_is_reported_separately_while_the_router_keeps_up() -> None:
         reporting.on_taken(ReportsTaken(position + 1, 8))
 
 
+def test_steps_are_reported_together_until_a_sequence_ends() -> None:
+    reporting = ReportWindow(max_ahead=0, steps_together=4)
+    assert reporting.may_report, "a heartbeat waits for nothing"
+    for position in range(4):
+        assert reporting.may_step
+        assert reporting.may_report == (position == 0)
+        reporting.hold_step([delta(position, "x"), delta(position, "y", dispatch=2)])
+    assert [it.token_ids for it in report(reporting)] == [[100, 101, 102, 103]] * 2
+    reporting.hold_step([delta(4, "x")])
+    assert not reporting.may_report
+    reporting.hold_step([delta(5, "x", finish=Finish("stop"))])
+    assert [it.finish for it in report(reporting)] == [Finish("stop")]
+    reporting.hold_step([delta(4, "y", dispatch=2)])
+    assert not reporting.may_report
+
+
 def test_a_slow_router_gets_joined_steps_and_then_the_worker_waits() -> None:
     reporting = ReportWindow(max_ahead=8)
     fill(reporting)
