@@ -29,6 +29,7 @@ from cactus_actors.router.auth.fd_pressure import FdPressure
 from cactus_actors.router.auth.unfinished_messages import UnfinishedMessages
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.client_traffic import ClientTraffic
+from cactus_actors.router.edge.edge_link import READABLE
 from cactus_actors.router.edge.edge_messages import BindSockets, JobOwner
 from cactus_actors.router.edge.edge_process import EdgeLimits, EdgeProcess
 from cactus_actors.router.effects import (
@@ -248,7 +249,7 @@ class RouterActor:
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
         """The ready sources, at the next tick at the latest; sources without room for their messages are not polled."""
         self._poll_for(poller, self._edge, self._edge.events)
-        self._poll_for(poller, self._workers, 0 if self._edge.is_congested else zmq.POLLIN)
+        self._poll_for(poller, self._workers, 0 if self._edge.is_congested else READABLE)
         left_s = 0.0 if self._traffic.has_waiting else self._next_tick_at - time.monotonic()
         return dict(poller.poll(max(0, round(left_s * 1000))))
 

@@ -13,6 +13,7 @@ import zmq
 CHUNK = 256 * 1024
 MAX_WAITING_BYTES = 1024 * 1024
 """More than this waits for the other end only as one message, or as the answer to messages of that end."""
+READABLE, _WRITABLE = int(zmq.POLLIN), int(zmq.POLLOUT)
 _LENGTH_BYTES = 4
 
 M = TypeVar("M", bound=msgspec.Struct)
@@ -47,7 +48,7 @@ class EdgeLink(Generic[M]):
     @property
     def events(self) -> int:
         """The events to poll for: messages to receive, and room for messages that wait."""
-        return int(zmq.POLLIN | zmq.POLLOUT) if self._outgoing else int(zmq.POLLIN)
+        return READABLE | _WRITABLE if self._outgoing else READABLE
 
     @property
     def is_congested(self) -> bool:

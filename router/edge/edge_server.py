@@ -17,11 +17,11 @@ from cactus_actors.protocol.messages import Rejected
 from cactus_actors.protocol.wire import answer_encoding_of, check_sizes, encode, is_job_id, job_id_within
 from cactus_actors.router.auth.accepted_keys import AcceptedKeys
 from cactus_actors.router.auth.authenticator import Authenticator, CurveAuthenticator, OpenAuthenticator
-from cactus_actors.router.auth.bound_sockets import bind, jobs_socket, stream_socket
+from cactus_actors.router.auth.bound_sockets import bind, jobs_socket, send_to_peer, stream_socket
 from cactus_actors.router.auth.fd_pressure import FdPressure
 from cactus_actors.router.auth.large_messages import LARGE_BYTES, LargeMessageRates
 from cactus_actors.router.auth.unfinished_messages import CHECK_S, UnfinishedMessages
-from cactus_actors.router.edge.edge_link import EdgeLink
+from cactus_actors.router.edge.edge_link import READABLE, EdgeLink
 from cactus_actors.router.edge.edge_messages import (
     BadTopic,
     BindSockets,
@@ -85,6 +85,7 @@ class EdgeServer:
         self._num_bytes_ahead = self._num_picture_bytes_ahead = 0
         self._next_tick = self._next_alive = 0.0
         self._is_closing = False
+        self._polled: dict[Any, int] = {}
 
     def bind(self) -> SocketsBound:
         """Bind both sockets; raises ConfigurationInvalid naming the endpoint that cannot be bound."""
@@ -129,10 +130,15 @@ class EdgeServer:
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
         """The ready sources, at the next tick at the latest; sources without room for their messages are not polled."""
-        poller.register(self._link, self._link.events)
-        poller.register(self._stream, 0 if self._link.is_congested else zmq.POLLIN)
-        poller.register(self._jobs, zmq.POLLIN if self._may_take_requests() else 0)
+        self._poll_for(poller, self._link, self._link.events)
+        self._poll_for(poller, self._stream, 0 if self._link.is_congested else READABLE)
+        self._poll_for(poller, self._jobs, READABLE if self._may_take_requests() else 0)
         return dict(poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000))))
+
+    def _poll_for(self, poller: zmq.Poller, source: Any, events: int) -> None:
+        if self._polled.get(source) != events:
+            self._polled[source] = events
+            poller.register(source, events)
 
     def _process_auth_events(self) -> None:
         for revoked in self._authenticator.process_events():
@@ -169,15 +175,10 @@ class EdgeServer:
             send(stream, payload, LAST)
 
     def _reply(self, identity: bytes, frames: list[bytes]) -> None:
-        if not self._authenticator.connections.may_send(identity):
-            return
-        try:
-            self._jobs.send_multipart([identity, *frames], zmq.NOBLOCK)
-            self._authenticator.connections.on_sent(identity, frames)
-        except zmq.ZMQError as error:
-            # The client has left, or does not read: it can request missed messages later.
-            if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
-                raise
+        # A client that has left, or does not read, can request missed messages later.
+        connections = self._authenticator.connections
+        if connections.may_send(identity) and send_to_peer(self._jobs, [identity, *frames]):
+            connections.on_sent(identity, frames)
 
     def _take_subscriptions(self) -> None:
         for caller, frames in self._authenticator.received(self._stream, MAX_SUBSCRIPTIONS):
