@@ -112,7 +112,7 @@ class Service:
         self._job_log: JobLogTarget | None = None
         self._state: StateDirectory | None = None
         self._actor_settings: ActorSettings | None = None
-        self._model_name = ", ".join(name for name, _, _ in self._model_configs) or config.model
+        self._model_name = ",".join(name for name, _, _ in self._model_configs) or config.model
 
     @property
     def endpoints(self) -> Endpoints:
@@ -127,7 +127,7 @@ class Service:
 
     @property
     def model_name(self) -> str:
-        """The model's name for clients, or those of all models; the service must have started."""
+        """The model's name for clients, or those of all models, with commas; the service must have started."""
         return self._config.alias or self._model_name
 
     @property

@@ -11,6 +11,7 @@ from cactus_actors.config_reading import make_config, read_config_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.service.model_configs import model_configs
 from cactus_actors.service.model_source import find_service_model
+from cactus_actors.service.service import Service
 
 FILE = """
 workers = 2
@@ -124,3 +125,7 @@ def test_no_adapter_has_a_name_of_its_model(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationInvalid, match="the adapter 'poems' has the name of its model") as caught:
         find_service_model(named, lambda _: None)
     assert caught.value.param == "lora"
+
+
+def test_the_names_of_all_models_are_one_word_of_the_ready_line() -> None:
+    assert Service(make_config({"models": TWO})).model_name == "a,b"
