@@ -51,12 +51,9 @@ class SlotReleases:
 
     def least_seconds_per_work(self, now: float) -> float:
         """The least time that one of them has for a unit of its work, until its deadline; infinite without one."""
-        if self._is_old:
-            self._count()
+        running = (assignment.job for assignment, _ in self._running.values())
         times = (
-            (assignment.job.deadline - now) / left
-            for assignment, left in self._running.values()
-            if assignment.job.deadline is not None and left > 0.0
+            (job.deadline - now) / left for job in running if job.deadline is not None and (left := _work_left(job))
         )
         return min(times, default=math.inf)
 
