@@ -10,6 +10,7 @@ import math
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,13 @@ class PlaceholderTokenizer:
 
 
 class CactusSide:
-    """One model. An engine is kept until a measurement needs one of another size."""
+    """One model. An engine is kept until a measurement needs one of another size; `clock` is that of a closed loop."""
 
-    def __init__(self, path: Path, weights: WeightFormat, threads: int) -> None:
+    def __init__(
+        self, path: Path, weights: WeightFormat, threads: int, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._model = load_model(path, weights=weights, threads=threads)
+        self._clock = clock
         self._kind: tuple[int, int, bool] | None = None
         self._engine: Engine | None = None
         self._dispatch_ids = count(1)
@@ -105,13 +109,13 @@ class CactusSide:
         first_token_ms: list[float] = []
         inter_token_ms: list[float] = []
         num_tokens = 0
-        began = time.perf_counter()
+        kernel_s, began = engine.counters.kernel_seconds, self._clock()
         while waiting or engine.has_work:
             while waiting and engine.num_sequences < concurrency:
                 for dispatch_id in self._add(engine, [waiting.pop()], max_tokens=decode_tokens):
-                    before[dispatch_id] = time.perf_counter()
+                    before[dispatch_id] = self._clock()
             deltas = engine.step()
-            now = time.perf_counter()
+            now = self._clock()
             for delta in deltas:
                 number = delta.dispatch_id
                 gaps = inter_token_ms if number in has_token else first_token_ms
@@ -119,9 +123,10 @@ class CactusSide:
                 has_token.add(number)
                 before[number] = now
                 num_tokens += len(delta.token_ids)
-        seconds = time.perf_counter() - began
+        seconds = self._clock() - began
         return {
             "output_tokens_per_second": num_tokens / seconds,
+            "kernel_share": (engine.counters.kernel_seconds - kernel_s) / seconds,
             "ttft_ms_p50": statistics.median(first_token_ms),
             "ttft_ms_p99": float(np.percentile(first_token_ms, 99)),
             "inter_token_ms_p50": statistics.median(inter_token_ms),
@@ -143,6 +148,7 @@ class CactusSide:
                     token_budget=max(TOKEN_BUDGET, batch),
                     max_step_s=MAX_STEP_S if paced else math.inf,
                 ),
+                self._clock,
             )
             self._kind = kind
         return self._engine
