@@ -331,7 +331,9 @@ class Engine:
     ) -> SequenceDelta:
         """Append the sampled tokens up to the first that differs from its draft; end the sequence if complete."""
         sequence = chunk.sequence
-        drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
+        drafts: list[int] = []
+        if chunk.num_drafts:
+            drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
         tokens = DeltaBuilder(sequence)
         finish, is_drafted = None, False
         for sample in samples.of(first_row, chunk.num_rows):
@@ -345,13 +347,13 @@ class Engine:
             finish = self._stop_conditions.finish_for(sequence, token_id)
             if finish is not None or not is_drafted:
                 break
-        if len(tokens):
-            self._scheduler.commit(chunk, len(tokens) if is_drafted else len(tokens) - 1)
-            self.counters.tokens_generated += len(tokens)
+        if num_tokens := len(tokens):
+            self._scheduler.commit(chunk, num_tokens if is_drafted else num_tokens - 1)
+            self.counters.tokens_generated += num_tokens
         if finish is not None:
             tokens.add_text(sequence.detokenizer.flush())
             self._remove(sequence)
-        rows = range(first_row, first_row + len(tokens))
+        rows = range(first_row, first_row + num_tokens)
         return tokens.delta(finish, extras_for(sequence, samples, rows, prompt_extras))
 
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:

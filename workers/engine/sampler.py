@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ class Sample(NamedTuple):
     mu: float  # state of mirostat after the token
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Samples:
     """Sampled tokens, one entry a row; the row of a prompt token has the token that follows it."""
 
@@ -42,7 +43,11 @@ class Samples:
     top_logprobs: NDArray[np.float64]  # the same shape
 
     def of(self, first_row: int, num_rows: int) -> list[Sample]:
-        return [Sample(*row) for row in self.rows[first_row : first_row + num_rows].tolist()]
+        return self._each[first_row : first_row + num_rows]
+
+    @cached_property
+    def _each(self) -> list[Sample]:
+        return list(map(Sample._make, self.rows.tolist()))
 
     def top(self, row: int) -> list[tuple[int, float]]:
         """The most likely tokens of a row and their log probabilities, in descending order."""

@@ -143,8 +143,10 @@ class Scheduler:
 
     def on_step(self, schedule: Schedule, seconds: float) -> None:
         """Record that a step with this schedule took `seconds`, with drafts from texts but not those of a head."""
+        if not self._max_drafts:
+            return
         num_rows = sum(chunk.num_in_step for chunk in schedule.chunks)
-        if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
+        if 0 < num_rows <= MAX_DRAFTED_ROWS:
             seconds_of_head = 0.0 if self._head_drafter is None else self._head_drafter.seconds
             self.step_cost.on_step(num_rows, seconds - seconds_of_head)
 
@@ -289,7 +291,9 @@ class Scheduler:
         while index < len(self.running):
             sequence = self.running[index]
             num_missing = sequence.num_blocks_needed - len(sequence.block_table)
-            if num_missing <= self._block_pool.num_free:
+            if num_missing <= 0:
+                index += 1
+            elif num_missing <= self._block_pool.num_free:
                 sequence.block_table += self._block_pool.allocate(num_missing)
                 index += 1
             elif len(self.running) > 1:

@@ -36,8 +36,10 @@ class SequenceChunk:
 
     def __post_init__(self) -> None:
         sequence, first = self.sequence, self.sequence.num_computed_tokens
-        unread = sequence.prompt_rows
-        self.prompt_rows = range(max(unread.start - first, 0), min(unread.stop - first, self.num_tokens))
+        self.prompt_rows = range(0)
+        if first < sequence.num_prompt_tokens:
+            unread = sequence.prompt_rows
+            self.prompt_rows = range(max(unread.start - first, 0), min(unread.stop - first, self.num_tokens))
         catches_up = first + self.num_tokens == sequence.num_tokens
         self.num_rows = 1 + self.num_drafts if catches_up and sequence.num_tokens_left > 0 else 0
 
