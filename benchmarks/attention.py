@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
-from cactus_actors.workers.kernels.attention import attend, attention_scratch
+from cactus_actors.workers.kernels.attention import attend
+from cactus_actors.workers.kernels.attention_items import attention_scratch
 from cactus_actors.workers.kernels.cache_formats import cached_layers
 
 BLOCK_SIZE = 16
@@ -134,7 +135,11 @@ def _fill(cache: KVCache, generator: np.random.Generator) -> None:
     pattern: NDArray[Any] = generator.standard_normal(1 << 16, dtype=np.float32)
     for array in cache.arrays:
         flat = array.reshape(-1)
-        values = pattern.astype(np.float16).view(np.uint16) if array.dtype == np.uint16 else pattern * 10
+        values: NDArray[Any] = pattern
+        if array.dtype == np.uint16:
+            values = pattern.astype(np.float16).view(np.uint16)
+        elif array.dtype == np.uint8:
+            values = 60 + pattern.clip(-3, 3)  # scales of int8, which are four of these bytes, are positive, too
         for start in range(0, len(flat), len(pattern)):
             part = flat[start : start + len(pattern)]
             part[:] = values[: len(part)].astype(part.dtype)
@@ -150,7 +155,7 @@ def measure(case: Case, threads: int, repeats: int) -> tuple[float, float]:
             list(pool.map(lambda rank: run(rank, threads), range(threads)))
             durations.append(time.perf_counter() - started)
     seconds = min(durations[1:])
-    num_layers = len(cache.arrays.keys) // (case.shape[1] * case.shape[2])
+    num_layers = cache.num_bytes // case.cache_shape(1).cost(BLOCK_SIZE, case.format).bytes_of(cache.num_blocks, 0)
     positions = sum(case.first + row + 1 for row in range(case.num_rows)) * case.num_sequences
     work = num_layers * case.shape[0] * positions
     block_bytes = case.cache_shape(num_layers).cost(BLOCK_SIZE, case.format).block_bytes

@@ -12,8 +12,11 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
-from cactus_actors.workers.kernels.attention import attend, attention_scratch
-from cactus_actors.workers.kernels.cache_formats import cached_layers, store_keys_values
+from cactus_actors.workers.kernels.attention import attend
+from cactus_actors.workers.kernels.attention_items import attention_scratch
+from cactus_actors.workers.kernels.cache_formats import INT8_CACHES, cached_layers
+from cactus_actors.workers.kernels.cache_stores import store_keys_values
+from cactus_actors.workers.kernels.instruction_sets import usable_instruction_sets
 from tests.support.models.for_python import kept_njit
 
 FORMATS = ["float32", "float16", "int8"]
@@ -25,7 +28,7 @@ ONE_LAYER = CacheShape(cached_layers([(1, 16)]))
 
 @kept_njit(nogil=True)
 def _store(cache, layer, table, first, rows, key_start, value_start, width):
-    kv_heads, block_size = layer.num_heads, cache.values.shape[2]
+    kv_heads, block_size = layer.num_heads, cache.states.shape[2]
     for row in range(len(rows) // width):
         position = first + row
         block, slot = table[0, position // block_size], position % block_size
@@ -201,7 +204,7 @@ def poison(cache):
         elif array.dtype == np.uint16:
             array.view(np.float16)[...] = np.nan
         else:
-            array[...] = -128
+            array[...] = 255  # scales are NaN
 
 
 def assert_close(case, result, exact):
@@ -331,6 +334,17 @@ def test_int8_scales_follow_the_stored_values(size):
     case.store(0, case.length)
     bound = max(TOLERANCES["int8"] * np.abs(case.values).max(), 1e-30)
     assert np.abs(case.attend() - case.exact()).max() <= bound
+
+
+@pytest.mark.parametrize("head_dim", [24, 64, 80])
+def test_every_instruction_set_gives_the_same_bits(head_dim):
+    case = Case(cache_format="int8", head_dim=head_dim, group=5)
+    expected = [case.attend(), case.attend(rows=1), case.attend(window=37, softcap=20.0)]
+    for instructions in usable_instruction_sets():
+        case.cache = KVCache(INT8_CACHES[instructions](*case.cache.arrays))
+        case.store(0, case.length)
+        given = [case.attend(), case.attend(rows=1), case.attend(window=37, softcap=20.0)]
+        assert all((a == b).all() for a, b in zip(given, expected, strict=True)), instructions.name
 
 
 def test_an_outlier_in_one_key_costs_others_no_precision():

@@ -12,18 +12,21 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.cache_formats import (
+    INT8_CACHES,
+    SCALES_BYTES,
     CachedLayer,
     Float16Cache,
     Float32Cache,
     Int8Cache,
     converts_half_floats,
 )
+from cactus_actors.workers.kernels.instruction_sets import choose_instruction_set
 from cactus_actors.workers.kernels.simd import LANES
 
 Arrays = Float32Cache | Float16Cache | Int8Cache
 
 FORMATS: dict[str, type[Arrays]] = {"float32": Float32Cache, "float16": Float16Cache, "int8": Int8Cache}
-_ELEMENTS: dict[str, Any] = {"float32": np.float32, "float16": np.uint16, "int8": np.int8}
+_ELEMENTS: dict[str, Any] = {"float32": np.float32, "float16": np.uint16, "int8": np.uint8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,11 @@ class CacheShape:
         num_dims = sum(layer.num_heads * layer.head_dim for layer in self.layers)
         num_columns = sum(layer.num_heads * round_up(layer.head_dim, LANES) for layer in self.layers)
         lanes = round_up(block_size, LANES)
+        num_bytes = 2 * num_columns + num_heads * SCALES_BYTES
         element = _ELEMENTS[format]
         arrays = {
-            "keys": ((num_dims, num_blocks, lanes), element),
+            "keys": ((num_bytes if format == "int8" else num_dims, num_blocks, lanes), element),
             "values": ((num_columns, num_blocks, block_size), element),
-            "key_scales": ((num_heads, num_blocks, lanes), np.float32),
-            "value_scales": ((num_heads, num_blocks, lanes), np.float32),
             "states": (
                 (self.num_state_layers, num_blocks, block_size, round_up(self.state_size, LANES)),
                 np.float32,
@@ -92,7 +94,8 @@ class KVCache:
             name: aligned_zeros(extents, dtype)
             for name, (extents, dtype) in shape.arrays(num_blocks, block_size, format, num_slots).items()
         }
-        return cls(FORMATS[format](**arrays))
+        kind = INT8_CACHES[choose_instruction_set()] if format == "int8" else FORMATS[format]
+        return cls(kind(**arrays))
 
     @property
     def format_name(self) -> str:
@@ -106,7 +109,7 @@ class KVCache:
     @property
     def block_size(self) -> int:
         """Positions of a block."""
-        return int(self.arrays.values.shape[2])
+        return int(self.arrays.states.shape[2])
 
     @property
     def num_states(self) -> int:

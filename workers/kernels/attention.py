@@ -8,76 +8,25 @@ sequence may hold any bits.
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cactus_actors.workers.kernels.aligned_memory import round_up
+from cactus_actors.workers.kernels.attention_floats import visit_as_floats
+from cactus_actors.workers.kernels.attention_int8 import visit_as_int8
+from cactus_actors.workers.kernels.attention_items import GROUP, LOG2_E, Items, items_at, range_of
 from cactus_actors.workers.kernels.attention_places import PLACES_FLOATS, set_places
-from cactus_actors.workers.kernels.attention_scores import score, score_widened
+from cactus_actors.workers.kernels.attention_queries import pack_query
 from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
     CHUNK_VECTORS,
-    MAX_HEIGHT,
     RECORD_FLOATS,
-    get_range,
     get_target,
     set_record,
 )
-from cactus_actors.workers.kernels.attention_values import mix, mix_widened
-from cactus_actors.workers.kernels.attention_weights import weigh
-from cactus_actors.workers.kernels.attention_widening import widen_keys, widen_values
-from cactus_actors.workers.kernels.cache_formats import CachedLayer, padded
+from cactus_actors.workers.kernels.cache_formats import CachedLayer, by_format, padded
 from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.kernels.simd import (
-    LANES,
-    broadcast,
-    hyperbolic_tangent,
-    load,
-    store,
-    store_first,
-    sum_of_lanes,
-)
-
-GROUP = 32
-"""Rows times heads that read the cache together."""
-
-WIDENED_ITEMS = 8
-"""From so many of them on, a chunk that is not float32 is widened once for all tiles."""
-
-LOG2_E = 1 / math.log(2)
-
-
-class Items(NamedTuple):
-    """Offsets in the scratch memory of a thread: a row and a head each, up to GROUP, and a chunk of the cache."""
-
-    places: int  # of the chunk, and of the next one
-    ranges: int  # (GROUP,) records: the lanes of an item, and the offset of its result
-    queries: int  # (GROUP, width)
-    sums: int  # (GROUP, width)
-    scores: int  # (GROUP, CHUNK)
-    states: int  # (GROUP, 2, LANES): the largest score so far, the sums of weights
-    widened: int  # (CHUNK, width)
-
-
-def attention_scratch(head_dim: int) -> int:
-    """Floats of scratch that one thread's `attend` needs, a multiple of 16."""
-    width = round_up(head_dim, LANES)
-    each = 2 * width + CHUNK + 2 * LANES + RECORD_FLOATS
-    return 2 * PLACES_FLOATS + GROUP * each + CHUNK * width
-
-
-@internal(error_model="numpy")
-def items_at(scratch_start: int, head_dim: int) -> Items:
-    """Items in scratch memory of `attention_scratch(head_dim)` floats."""
-    width = padded(head_dim)
-    ranges = scratch_start + 2 * PLACES_FLOATS
-    queries = ranges + GROUP * RECORD_FLOATS
-    sums = queries + GROUP * width
-    scores = sums + GROUP * width
-    states = scores + GROUP * CHUNK
-    return Items(scratch_start, ranges, queries, sums, scores, states, states + GROUP * 2 * LANES)
+from cactus_actors.workers.kernels.simd import LANES, broadcast, load, store, store_first, sum_of_lanes
 
 
 @internal(error_model="numpy")
@@ -177,9 +126,9 @@ def begin(
     by.
     """
     head_dim, width = layer.head_dim, padded(layer.head_dim)
-    block_size, lanes = cache.values.shape[2], cache.keys.shape[2]
+    block_size, lanes = cache.states.shape[2], cache.keys.shape[2]
     # Powers of two are cheaper than those of e; a cap wants the plain score over it.
-    factor = broadcast(np.float32(scale / softcap if softcap > 0 else scale * LOG2_E))
+    factor = np.float32(scale / softcap if softcap > 0 else scale * LOG2_E)
     for item in range(count):
         row, head = divmod(first_item + item, num_heads)
         position = first_position + row
@@ -191,25 +140,31 @@ def begin(
         at, state = place + item, items.states + (place + item) * 2 * LANES
         query, target = query_start + row * query_width + head * head_dim, out_start + row * out_width + head * head_dim
         set_record(scratch, items.ranges + at * RECORD_FLOATS, low, high, target, 0)
-        _begin(scratch, items.queries + at * width, items.sums + at * width, width, state, queries, query, factor)
+        pack_query(cache, scratch, items.queries + at * width, width, queries, query, head_dim, factor)
+        _begin(scratch, items.sums + at * width, width, state)
         if sinks_start >= 0:
             _begin_with_sink(scratch, state, np.float32(sinks[sinks_start + head] * np.float32(LOG2_E)))
 
 
-@internal(error_model="numpy")
-def range_of(scratch: Any, items: Items, first: int, count: int) -> tuple[int, int]:
-    """The lanes that consecutive items of one sequence attend to."""
-    low, _ = get_range(scratch, items.ranges + first * RECORD_FLOATS)
-    _, high = get_range(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
-    return low, high
+def visit_chunk(
+    cache: Any,
+    layer: CachedLayer,
+    scratch: Any,
+    items: Items,
+    places: int,
+    following: int,
+    chunk: int,
+    first: int,
+    last: int,
+    first_item: int,
+    count: int,
+    softcap: float,
+) -> None:
+    """Attend to vectors first..last-1 of the chunk at `places`, whose first lane is `chunk`; `following` is next."""
+    raise NotImplementedError
 
 
-@internal(error_model="numpy")
-def common_range_of(scratch: Any, items: Items, first: int, count: int) -> tuple[int, int]:
-    """The lanes that all of consecutive items of one sequence attend to."""
-    low, _ = get_range(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
-    _, high = get_range(scratch, items.ranges + first * RECORD_FLOATS)
-    return low, high
+by_format(visit_chunk, visit_as_floats, visit_as_int8)
 
 
 @internal(error_model="numpy")
@@ -231,9 +186,6 @@ def advance(
 
     Items of other sequences have the same blocks there, and attend to all of these lanes.
     """
-    head_dim, width = layer.head_dim, padded(layer.head_dim)
-    is_widened = cache.keys.itemsize < 4 and count >= WIDENED_ITEMS
-    end_item, widened = first_item + count, items.widened
     places, next_places = items.places, items.places + PLACES_FLOATS
     start = low // CHUNK * CHUNK
     if start < high:
@@ -245,32 +197,7 @@ def advance(
             set_places(cache, layer, kv_head, block_tables, sequence, low, high, chunk + CHUNK, scratch, following)
         first = max(low - chunk, 0) // LANES
         last = min((high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
-        if is_widened:
-            widen_keys(cache, scratch, places, first, last, head_dim, widened)
-        item = first_item
-        while item < end_item:
-            height = _height(end_item - item)
-            query, weights, total = items.queries + item * width, items.scores + item * CHUNK, items.sums + item * width
-            limits, state = items.ranges + item * RECORD_FLOATS, items.states + item * 2 * LANES
-            if is_widened:
-                score_widened(cache, scratch, places, widened, first, last, height, head_dim, query, width, weights)
-            else:
-                score(cache, scratch, places, widened, first, last, height, head_dim, query, width, weights)
-            if softcap > 0:
-                _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
-            weigh(cache, scratch, places, chunk, height, limits, weights, total, width, state)
-            item += height
-        if is_widened:
-            widen_values(cache, scratch, places, following, first, last, width, widened)
-        item = first_item
-        while item < end_item:
-            height = _height(end_item - item)
-            weights, total = items.scores + item * CHUNK, items.sums + item * width
-            limits = items.ranges + item * RECORD_FLOATS
-            _mix_tile(
-                cache, scratch, places, following, widened, is_widened, chunk, height, limits, weights, total, width
-            )
-            item += height
+        visit_chunk(cache, layer, scratch, items, places, following, chunk, first, last, first_item, count, softcap)
         places, next_places = next_places, places
 
 
@@ -284,64 +211,9 @@ def finish(layer: CachedLayer, scratch: Any, items: Items, count: int, out: Any)
 
 
 @internal(error_model="numpy")
-def _height(count: int) -> int:
-    """The height of the next of `count` rows' tiles, of about one height: single rows load too much per product."""
-    if count <= MAX_HEIGHT:
-        return count  # the usual case, without divisions
-    tiles = (count + MAX_HEIGHT - 1) // MAX_HEIGHT
-    return (count + tiles - 1) // tiles
-
-
-@internal(error_model="numpy")
-def _mix_tile(
-    cache: Any,
-    scratch: Any,
-    places: int,
-    following: int,
-    widened: int,
-    is_widened: bool,
-    chunk: int,
-    height: int,
-    ranges: int,
-    weights: int,
-    sums: int,
-    width: int,
-) -> None:
-    # Rows are mixed together where all of them attend and alone at their ends: nothing is multiplied by the
-    # weight of a position outside of a row's range, which may not be finite.
-    low, _ = get_range(scratch, ranges + (height - 1) * RECORD_FLOATS)
-    _, high = get_range(scratch, ranges)
-    low, high = max(low - chunk, 0), min(high - chunk, CHUNK)
-    if low >= high:
-        low = high = CHUNK
-    for end in range(2):
-        for row in range(height):
-            start, stop = get_range(scratch, ranges + row * RECORD_FLOATS)
-            start, stop = max(start - chunk, 0), min(stop - chunk, CHUNK)
-            if end == 0:
-                stop = min(stop, low)
-            else:
-                start = high
-            if start < stop:
-                own_weights, own_sums = weights + row * CHUNK, sums + row * width
-                if is_widened:
-                    mix_widened(
-                        cache, scratch, places, following, widened, start, stop, 1, width, own_weights, own_sums
-                    )
-                else:
-                    mix(cache, scratch, places, following, widened, start, stop, 1, width, own_weights, own_sums)
-        if end == 0 and low < high:
-            if is_widened:
-                mix_widened(cache, scratch, places, following, widened, low, high, height, width, weights, sums)
-            else:
-                mix(cache, scratch, places, following, widened, low, high, height, width, weights, sums)
-
-
-@internal(error_model="numpy")
-def _begin(scratch: Any, packed: int, sums: int, width: int, state: int, queries: Any, query: int, factor: Any) -> None:
+def _begin(scratch: Any, sums: int, width: int, state: int) -> None:
     zero = broadcast(np.float32(0))
     for index in range(0, width, LANES):
-        store(scratch, packed + index, load(queries, query + index) * factor)
         store(scratch, sums + index, zero)
     store(scratch, state, broadcast(np.float32(-np.inf)))
     store(scratch, state + LANES, zero)
@@ -352,12 +224,6 @@ def _begin_with_sink(scratch: Any, state: int, sink: Any) -> None:
     """The sink is the largest score so far, of weight 1; lanes of the mass are added up at the end."""
     store(scratch, state, broadcast(sink))
     store_first(scratch, state + LANES, broadcast(np.float32(1)), 1)
-
-
-@internal(error_model="numpy")
-def _cap(scratch: Any, scores: int, count: int, cap: Any) -> None:
-    for index in range(scores, scores + count, LANES):
-        store(scratch, index, hyperbolic_tangent(load(scratch, index)) * broadcast(cap))
 
 
 @internal(error_model="numpy")

@@ -11,7 +11,6 @@ from numba import types
 from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
     CHUNK_VECTORS,
-    SCALES,
     CacheArrays,
     call_shared,
     dtype_of,
@@ -67,7 +66,6 @@ While it reads the keys of the cache, the values of the chunk are fetched.
 
 def _score(cache: Any, scratch: Any, is_widened: bool) -> Any:
     dtype = types.float32 if is_widened else dtype_of(cache, "keys")
-    scaled = "key_scales" in cache.fields
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         cache_value, scratch_value, places, widened, first, last, height, head_dim, *rest = values
@@ -77,7 +75,6 @@ def _score(cache: Any, scratch: Any, is_widened: bool) -> Any:
         operands = [
             arrays.data("values"),
             keys,
-            *(arrays.data(name) if scaled else builder.bitcast(keys, F32.as_pointer()) for name in SCALES),
             head_dim,
             index(CHUNK) if is_widened else arrays.extent("keys", 2),
             address(context, builder, scratch, scratch_value, places, INDEX),
@@ -88,26 +85,11 @@ def _score(cache: Any, scratch: Any, is_widened: bool) -> Any:
             query_width,
             address(context, builder, scratch, scratch_value, scores, F32),
         ]
-        name = f"cactus_attention_score_{dtype}{'_widened' * is_widened}{'_scaled' * scaled}"
-        call_shared(builder, name, operands, write)
+        call_shared(builder, f"cactus_attention_score_{dtype}{'_widened' * is_widened}", operands, write)
         return context.get_dummy_value()
 
     def write(builder: ir.IRBuilder, *given: ir.Value) -> None:
-        (
-            values,
-            keys,
-            scales,
-            value_scales,
-            head_dim,
-            stride,
-            places,
-            first,
-            last,
-            height,
-            queries,
-            query_width,
-            scores,
-        ) = given
+        values, keys, head_dim, stride, places, first, last, height, queries, query_width, scores = given
 
         def emit(rows: int, start: ir.Value, width: int) -> None:
             numbers = [builder.add(start, index(column)) for column in range(width)]
@@ -119,9 +101,6 @@ def _score(cache: Any, scratch: Any, is_widened: bool) -> Any:
             next_values = [builder.gep(values, [member_of(builder, places, number, 1)]) for number in numbers]
             lines = [builder.gep(queries, [builder.mul(query_width, index(row))]) for row in range(rows)]
             sums = variables(builder, [constant(FLOATS, 0.0)] * (rows * width))
-            for number in numbers if scaled and not is_widened else ():
-                for array in (scales, value_scales):
-                    prefetch(builder, builder.gep(array, [member_of(builder, places, number, 2)]))
             with counted(builder, index(0), head_dim, 2) as (even, _):
                 for dim in (even, builder.add(even, index(1))):
                     offset = builder.mul(dim, stride)
@@ -136,14 +115,9 @@ def _score(cache: Any, scratch: Any, is_widened: bool) -> Any:
                             total = sums[row * width + column]
                             builder.store(multiply_add(builder, query, lane, builder.load(total)), total)
             for column, number in enumerate(numbers):
-                scale = builder.gep(scales, [member_of(builder, places, number, 2)])
-                scale = widen(builder, types.float32, scale) if scaled else None
                 for row in range(rows):
-                    result = builder.load(sums[row * width + column])
-                    if scale is not None:
-                        result = builder.fmul(result, scale)
                     at = builder.add(builder.mul(number, index(LANES)), index(row * CHUNK))
-                    builder.store(result, vector_at(builder, scores, at), align=4)
+                    builder.store(builder.load(sums[row * width + column]), vector_at(builder, scores, at), align=4)
 
         def narrow(rows: int) -> None:
             with counted(builder, first, last) as (number, _):

@@ -38,8 +38,6 @@ positions it has. The range of a row: its first lane and the one after its last,
 offset of its result.
 """
 
-SCALES = ("key_scales", "value_scales")
-
 
 def wide_vectors() -> int:
     """Vectors side by side in a tile: others than AVX-512 lack the registers for more than one."""

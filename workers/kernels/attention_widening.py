@@ -1,7 +1,7 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 """A chunk's keys or values as float32 in scratch memory, for tiles of many rows: they are widened once for all.
 
-Widening is exact, so that no result depends on it. Scales are applied to scores and weights, as they are without it.
+Widening is exact, so that no result depends on it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from numba import types
 
 from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
-    SCALES,
     CacheArrays,
     call_shared,
     dtype_of,
@@ -38,7 +37,6 @@ def widen_keys(
 ) -> Any:
     """Write the keys of a chunk as float32, while its values are fetched."""
     dtype = dtype_of(cache, "keys")
-    scales = SCALES if "key_scales" in cache.fields else ()
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         cache_value, scratch_value, places, first, last, head_dim, widened = given
@@ -52,19 +50,16 @@ def widen_keys(
             last,
             head_dim,
             address(context, builder, scratch, scratch_value, widened, F32),
-            *(arrays.data(name) for name in scales),
         ]
         call_shared(builder, f"cactus_attention_widen_keys_{dtype}", operands, write)
         return context.get_dummy_value()
 
     def write(builder: ir.IRBuilder, *given: ir.Value) -> None:
-        keys, values, stride, places, first, last, head_dim, widened, *scales = given
+        keys, values, stride, places, first, last, head_dim, widened = given
         with counted(builder, first, last) as (number, _):
             block = builder.gep(keys, [member_of(builder, places, number, 0)])
             ahead = builder.gep(values, [member_of(builder, places, number, 1)])
             target = builder.gep(widened, [builder.mul(number, index(LANES))])
-            for scale in scales:
-                prefetch(builder, builder.gep(scale, [member_of(builder, places, number, 2)]))
             with counted(builder, index(0), head_dim) as (dim, _):
                 # Values of a block of sixteen positions are one run of memory, as long as its keys.
                 prefetch(builder, builder.gep(ahead, [builder.mul(dim, index(LANES))]))

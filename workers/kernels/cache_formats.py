@@ -1,45 +1,33 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 """The paged KV cache in compiled code: one named tuple of arrays per number format.
 
-Kernels read and write sixteen elements as float32 in every format, which follows from the dtype of the array.
-float16 is stored as uint16, because numba has no float16.
+Kernels of floats read sixteen elements as float32, whichever float they are stored as. float16 is stored as uint16,
+because numba has no float16. Those of int8 multiply integers, by the instruction set that the type of the cache names.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import round_up
-from cactus_actors.workers.kernels.instruction_sets import cpu_features
-from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.kernels.simd import (
-    F32,
-    FLOATS,
-    I8,
-    I32,
-    INTEGERS,
-    LANES,
-    absolute,
-    address,
-    broadcast,
-    index,
-    load_first,
-    max_of_lanes,
-    maximum,
-    nearest_integers,
-    primitive,
-    vector,
-)
+from cactus_actors.workers.kernels.instruction_sets import TABLE, InstructionSet, cpu_features
+from cactus_actors.workers.kernels.internal import INTERNAL, internal
+from cactus_actors.workers.kernels.simd import F32, FLOATS, LANES
 
-I16, HALF = ir.IntType(16), ir.HalfType()
+HALF = ir.HalfType()
 LARGEST_INT8 = 127
+TOGETHER = 4
+"""Dimensions of a key, or positions of values, that an integer product adds up: they are side by side."""
+SCALES_BYTES = 8
+"""Of a position and head in int8: a float32 for its keys, and one for its values."""
 
 
 class CachedLayer(NamedTuple):
@@ -87,14 +75,51 @@ class Float16Cache(NamedTuple):
 
 
 class Int8Cache(NamedTuple):
-    """Keys and values in steps of 1/127 of the largest of their position and head."""
+    """Keys and values in steps of 1/127 of the largest of their position and head, for products of integers.
 
-    keys: NDArray[np.int8]
-    values: NDArray[np.int8]
-    key_scales: NDArray[np.float32]  # (heads of all layers, blocks, padded block_size)
-    value_scales: NDArray[np.float32]
+    What a head has in a block is one run of memory: a float32 scale for the keys of each position, those of values,
+    the keys as (head_dim / 4, positions, 4), with 128 added, and the values as (positions / 4, head_dim, 4). All
+    positions and dimensions are padded to whole vectors.
+    """
+
+    keys: NDArray[np.uint8]  # (bytes for a position over all heads and layers, blocks, padded block_size): all of it
     states: NDArray[np.float32]
     slots: NDArray[np.float32]
+
+
+def _make_int8_cache(instructions: InstructionSet) -> type[Int8Cache]:
+    """Int8Cache for an instruction set: numba selects the kernels by the type."""
+    name = f"Int8Cache_{instructions.name}".replace("-", "_")
+    # numba's cache finds the type again by its name in this module.
+    made: type[Int8Cache] = type(name, (Int8Cache,), {"__slots__": (), "__module__": __name__})
+    globals()[name] = made
+    return made
+
+
+INT8_CACHES = {instructions: _make_int8_cache(instructions) for instructions in TABLE}
+_INSTRUCTIONS = {made: instructions for instructions, made in INT8_CACHES.items()}
+
+
+def is_int8(cache_type: Any) -> bool:
+    """True for the type of a cache of int8, false for one of floats."""
+    return cache_type.instance_class in _INSTRUCTIONS
+
+
+def instructions_of(cache_type: Any) -> InstructionSet:
+    """The instruction set that the integers of a cache of int8 are multiplied with."""
+    return _INSTRUCTIONS[cache_type.instance_class]
+
+
+def by_format(function: Callable[..., Any], of_floats: Callable[..., Any], of_int8: Callable[..., Any]) -> None:
+    """Let compiled code that calls `function`, whose first argument is the cache, run the one for its format.
+
+    It is part of its callers: a call copies all fields of all arrays.
+    """
+
+    def chosen(cache: Any, *_: Any) -> Callable[..., Any]:
+        return of_int8 if is_int8(cache) else of_floats
+
+    overload(function, jit_options={"error_model": "numpy", "forceinline": True, **INTERNAL}, strict=False)(chosen)
 
 
 def field(context: Any, builder: ir.IRBuilder, cache_type: Any, cache: ir.Value, name: str) -> Any:
@@ -104,15 +129,11 @@ def field(context: Any, builder: ir.IRBuilder, cache_type: Any, cache: ir.Value,
 
 
 def widen(builder: ir.IRBuilder, dtype: Any, pointer: ir.Value) -> ir.Value:
-    """Sixteen elements of an array of that dtype as float32; int8 without its scale."""
-    stored = {types.float32: F32, types.uint16: HALF, types.int8: I8}[dtype]
+    """Sixteen elements of an array of floats of that dtype as float32."""
+    stored = {types.float32: F32, types.uint16: HALF}[dtype]
     pointer = builder.bitcast(pointer, ir.VectorType(stored, LANES).as_pointer())
     elements = builder.load(pointer, align=stored_bytes(dtype))
-    if stored is F32:
-        return elements
-    if stored is HALF:
-        return builder.fpext(elements, FLOATS)
-    return builder.sitofp(builder.sext(elements, INTEGERS), FLOATS)
+    return elements if stored is F32 else builder.fpext(elements, FLOATS)
 
 
 def converts_half_floats() -> bool:
@@ -125,123 +146,7 @@ def stored_bytes(dtype: Any) -> int:
     return int(dtype.bitwidth) // 8
 
 
-def _narrow(builder: ir.IRBuilder, dtype: Any, value: ir.Value) -> ir.Value:
-    if dtype == types.float32:
-        return value
-    if dtype == types.uint16:
-        halves = builder.fptrunc(value, ir.VectorType(HALF, LANES))
-        return builder.bitcast(halves, ir.VectorType(I16, LANES))
-    return builder.trunc(nearest_integers(builder, value), ir.VectorType(I8, LANES))
-
-
-@primitive
-def scatter(typing: Any, array: Any, offset: Any, stride: Any, value: Any, count: Any) -> Any:
-    """The first `count` lanes in the array's format, `stride` elements apart."""
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        array_value, offset, stride, value, count = values
-        lanes = _narrow(builder, array.dtype, value)
-        start = address(context, builder, array, array_value, offset, lanes.type.element)
-
-        def write(lane: int) -> None:
-            target = builder.gep(start, [builder.mul(stride, index(lane))])
-            builder.store(builder.extract_element(lanes, I32(lane)), target)
-
-        with builder.if_else(builder.icmp_signed(">=", count, index(LANES))) as (whole, partial):
-            with whole:
-                for lane in range(LANES):
-                    write(lane)
-            with partial:
-                for lane in range(LANES - 1):
-                    with builder.if_then(builder.icmp_signed(">", count, index(lane))):
-                        write(lane)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, types.intp, vector, types.intp), generate
-
-
-@primitive
-def store_narrow(typing: Any, array: Any, offset: Any, value: Any) -> Any:
-    """All lanes in the array's format, side by side."""
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        array_value, offset, value = values
-        lanes = _narrow(builder, array.dtype, value)
-        target = address(context, builder, array, array_value, offset, lanes.type)
-        builder.store(lanes, target, align=stored_bytes(array.dtype))
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, vector), generate
-
-
-def _scale_writer(name: str) -> Any:
-    @primitive
-    def write_scale(typing: Any, cache: Any, offset: Any, largest: Any) -> Any:
-        """Write the scale of values up to `largest`; returns their factor, 1 where there are no scales."""
-
-        def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-            cache_value, offset, largest = values
-            if name not in cache.fields:
-                return ir.Constant(F32, 1.0)
-            limit = ir.Constant(F32, LARGEST_INT8)
-            scales, scales_value = field(context, builder, cache, cache_value, name)
-            scale = builder.fdiv(largest, limit)
-            builder.store(scale, address(context, builder, scales, scales_value, offset, F32))
-            # 127 / x is infinite for the smallest of floats: they become zero.
-            vanishing = builder.fcmp_ordered("<", largest, ir.Constant(F32, 2.0**-100))
-            return builder.select(vanishing, ir.Constant(F32, 0.0), builder.fdiv(limit, largest))
-
-        return types.float32(cache, types.intp, types.float32), generate
-
-    return write_scale
-
-
-_write_key_scale, _write_value_scale = _scale_writer("key_scales"), _scale_writer("value_scales")
-
-
-@internal(error_model="numpy")
-def store_keys_values(
-    cache: Any,
-    layer: CachedLayer,
-    block: int,
-    slot: int,
-    source: Any,
-    key_start: int,
-    value_start: int,
-    first_head: int,
-    last_head: int,
-) -> None:
-    """Store one token's keys and values, (kv_heads, head_dim) each, in one slot of a block.
-
-    Only those of key-value heads first_head..last_head-1.
-    """
-    num_blocks, lanes = cache.keys.shape[1:]
-    block_size, head_dim, width = cache.values.shape[2], layer.head_dim, padded(layer.head_dim)
-    for kv_head in range(first_head, last_head):
-        head = block * layer.num_heads + kv_head
-        read_key, read_value = key_start + kv_head * head_dim, value_start + kv_head * head_dim
-        scale = (layer.heads_before * num_blocks + head) * lanes + slot
-        by_key = broadcast(_write_key_scale(cache, scale, _largest(source, read_key, head_dim)))
-        by_value = broadcast(_write_value_scale(cache, scale, _largest(source, read_value, head_dim)))
-        key = (layer.dims_before * num_blocks + head * head_dim) * lanes + slot
-        value = (layer.columns_before * num_blocks + head * width) * block_size + slot * width
-        for dim in range(0, head_dim, LANES):
-            count = head_dim - dim
-            keys = load_first(source, read_key + dim, count) * by_key
-            values = load_first(source, read_value + dim, count) * by_value
-            scatter(cache.keys, key + dim * lanes, lanes, keys, count)
-            store_narrow(cache.values, value + dim, values)
-
-
 @internal(error_model="numpy")
 def padded(head_dim: int) -> int:
     """Columns of a position's values of one head: whole vectors."""
     return (head_dim + LANES - 1) // LANES * LANES
-
-
-@internal(error_model="numpy")
-def _largest(source: Any, start: int, count: int) -> Any:
-    largest = broadcast(np.float32(0))
-    for dim in range(0, count, LANES):
-        largest = maximum(largest, absolute(load_first(source, start + dim, count - dim)))
-    return max_of_lanes(largest)

@@ -22,6 +22,9 @@ ENVIRONMENT_VARIABLE = "CACTUS_KERNELS"
 Dot = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], ir.Value]
 """(builder, sums <16 x i32>, four int8 in one i32, sixteen times four weights <64 x i8>) -> the new sums."""
 
+SignedDot = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], ir.Value]
+"""(builder, sums <16 x i32>, four of 0 to 127 in one i32, sixteen times four int8 <64 x i8>) -> the new sums."""
+
 PairDot = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], ir.Value]
 """(builder, sums <32 x i32>, eight int8 of two rows <16 x i8>, sixteen times eight weights <128 x i8>) -> the new sums.
 
@@ -39,6 +42,7 @@ class InstructionSet:
     name: str
     any_features: tuple[frozenset[str], ...]  # required CPU features, in LLVM's names: one of these sets
     dot: Dot
+    signed_dot: SignedDot
     look_up: LookUp
     zero_point: int = 128  # added to weights: 128 if dots take them unsigned, 0 if signed
     pair_dot: PairDot | None = None  # only of signed weights
@@ -53,11 +57,25 @@ def _dot_512(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: i
     return call(builder, "llvm.x86.avx512.vpdpbusd.512", sums.type, sums, weights, repeated)
 
 
+def _signed_dot_512(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
+    repeated = builder.bitcast(splat(builder, inputs, 16), weights.type)
+    return call(builder, "llvm.x86.avx512.vpdpbusd.512", sums.type, sums, repeated, weights)
+
+
 def _dot_256(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
     repeated = builder.bitcast(splat(builder, inputs, 8), ir.VectorType(I8, 32))
 
     def multiply(total: ir.Value, half: ir.Value) -> ir.Value:
         return call(builder, "llvm.x86.avx512.vpdpbusd.256", total.type, total, half, repeated)
+
+    return by_parts(builder, 2, multiply, sums, weights)
+
+
+def _signed_dot_256(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
+    repeated = builder.bitcast(splat(builder, inputs, 8), ir.VectorType(I8, 32))
+
+    def multiply(total: ir.Value, half: ir.Value) -> ir.Value:
+        return call(builder, "llvm.x86.avx512.vpdpbusd.256", total.type, total, repeated, half)
 
     return by_parts(builder, 2, multiply, sums, weights)
 
@@ -78,12 +96,34 @@ def _dot_avx2(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: 
     return by_parts(builder, 2, multiply, sums, weights)
 
 
+def _signed_dot_avx2(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
+    half_type, pairs_type = ir.VectorType(I8, 32), ir.VectorType(ir.IntType(16), 16)
+    repeated = builder.bitcast(splat(builder, inputs, 8), half_type)
+
+    def multiply(total: ir.Value, half: ir.Value) -> ir.Value:
+        # Two products are at most 2 * 127 * 128 < 2^15.
+        pairs = call(builder, "llvm.x86.avx2.pmadd.ub.sw", pairs_type, repeated, half)
+        fours = call(builder, "llvm.x86.avx2.pmadd.wd", total.type, pairs, constant(pairs_type, 1))
+        return builder.add(total, fours)
+
+    return by_parts(builder, 2, multiply, sums, weights)
+
+
 def _dot_portable(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
     lanes = builder.bitcast(weights, sums.type)
     for byte in range(4):
         unsigned = builder.and_(builder.lshr(lanes, constant(sums.type, 8 * byte)), constant(sums.type, 255))
         signed = builder.ashr(builder.shl(inputs, ir.Constant(I32, 24 - 8 * byte)), ir.Constant(I32, 24))
         sums = builder.add(sums, builder.mul(unsigned, splat(builder, signed, 16)))
+    return sums
+
+
+def _signed_dot_portable(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
+    lanes = builder.bitcast(weights, sums.type)
+    for byte in range(4):
+        signed = builder.ashr(builder.shl(lanes, constant(sums.type, 24 - 8 * byte)), constant(sums.type, 24))
+        unsigned = builder.and_(builder.lshr(inputs, ir.Constant(I32, 8 * byte)), ir.Constant(I32, 255))
+        sums = builder.add(sums, builder.mul(signed, splat(builder, unsigned, 16)))
     return sums
 
 
@@ -117,6 +157,7 @@ AVX512_VNNI = InstructionSet(
     name="avx512-vnni",
     any_features=(frozenset({"avx512f", "avx512bw", "avx512vnni"}),),
     dot=_dot_512,
+    signed_dot=_signed_dot_512,
     look_up=_look_up_512,
     max_height=8,
     max_width=2,
@@ -132,6 +173,7 @@ AVX_VNNI = InstructionSet(
     name="avx-vnni",
     any_features=(frozenset({"avx2", "avxvnni"}), frozenset({"avx512vl", "avx512vnni"})),
     dot=_dot_256,
+    signed_dot=_signed_dot_256,
     look_up=_look_up_256,
     unroll=4,
 )
@@ -139,6 +181,7 @@ AVX2 = InstructionSet(
     name="avx2",
     any_features=(frozenset({"avx2"}),),
     dot=_dot_avx2,
+    signed_dot=_signed_dot_avx2,
     look_up=_look_up_256,
     zero_point=0,
 )
@@ -146,6 +189,7 @@ NEON_I8MM = InstructionSet(
     name="neon-i8mm",
     any_features=(frozenset({"dotprod", "i8mm"}),),
     dot=neon.dot,
+    signed_dot=neon.dot,
     look_up=neon.look_up,
     zero_point=0,
     pair_dot=neon.pair_dot,
@@ -155,6 +199,7 @@ PORTABLE = InstructionSet(
     name="portable",
     any_features=(frozenset(),),
     dot=_dot_portable,
+    signed_dot=_signed_dot_portable,
     look_up=_look_up_portable,
 )
 TABLE = (AMX, AVX512_VNNI, AVX_VNNI, AVX2, NEON_I8MM, NEON_DOTPROD, PORTABLE)

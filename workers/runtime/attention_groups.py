@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.step_batch import Batch
-from cactus_actors.workers.kernels.attention import GROUP
+from cactus_actors.workers.kernels.attention_items import GROUP
 from cactus_actors.workers.spec.model_config import ModelConfig
 
 TOKENS_PER_TILE = 8

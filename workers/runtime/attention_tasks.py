@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cactus_actors.workers.kernels.attention import (
-    Items,
-    advance,
-    attend,
-    begin,
-    common_range_of,
-    finish,
-    items_at,
-    range_of,
-)
-from cactus_actors.workers.kernels.attention_places import fetch_first_keys
+from cactus_actors.workers.kernels.attention import advance, attend, begin, finish
+from cactus_actors.workers.kernels.attention_items import Items, common_range_of, items_at, range_of
+from cactus_actors.workers.kernels.attention_places import fetch_first_chunk
 from cactus_actors.workers.kernels.attention_tiles import CHUNK
 from cactus_actors.workers.kernels.barrier import next_task
 from cactus_actors.workers.kernels.cache_formats import CachedLayer
@@ -40,7 +32,7 @@ def attend_in_tasks(
         if task >= num_tasks:
             return
         group, kv_head = task // op.num_kv_heads, task % op.num_kv_heads
-        _fetch_keys(op, layer, min(task + size, num_tasks - 1), step, cache)
+        _fetch_chunk(op, layer, min(task + size, num_tasks - 1), step, cache)
         if op.rows == LOGITS:
             _attend_alone(op, layer, kv_head, group, group + 1, vectors, step, cache, work, rank)
         elif step.groups[group, 1] - step.groups[group, 0] == 1:
@@ -239,10 +231,10 @@ def _clear_padding(op: Any, kv_head: int, row: int, end: int, work: Workspace) -
 
 
 @internal(error_model="numpy", inline="always")
-def _fetch_keys(op: Any, layer: CachedLayer, task: int, step: StepInputs, cache: Any) -> None:
-    """Prefetch the first keys of a thread's next task while it works on another.
+def _fetch_chunk(op: Any, layer: CachedLayer, task: int, step: StepInputs, cache: Any) -> None:
+    """Prefetch the first chunk of a thread's next task while it works on another.
 
-    Successive tiles of several tokens read the same keys.
+    Successive tiles of several tokens read the same one.
     """
     group, kv_head = task // op.num_kv_heads, task % op.num_kv_heads
     row, end = group, group + 1
@@ -251,4 +243,4 @@ def _fetch_keys(op: Any, layer: CachedLayer, task: int, step: StepInputs, cache:
     if end - row == 1:
         token = token_of_row(op, row, step)
         sequence, position = step.sequence_of_token[token], step.positions[token]
-        fetch_first_keys(cache, layer, kv_head, step.block_tables, sequence, position, op.window)
+        fetch_first_chunk(cache, layer, kv_head, step.block_tables, sequence, position, op.window)

@@ -12,7 +12,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.pictures import PictureTile
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
-from cactus_actors.workers.kernels.attention import GROUP, attention_scratch
+from cactus_actors.workers.kernels.attention_items import GROUP, attention_scratch
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.attention_groups import groups_of_one
 from cactus_actors.workers.runtime.cache_shape import cache_shape_of

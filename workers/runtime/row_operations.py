@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cactus_actors.workers.kernels.cache_formats import store_keys_values
+from cactus_actors.workers.kernels.cache_stores import store_keys_values
 from cactus_actors.workers.kernels.encoder_kernels import (
     activate_gelu,
     activate_tanh_gelu,
@@ -139,7 +139,7 @@ def work_on_row(
         for head in range(op.num_heads + first_head, last_key):
             rotate(floats, lanes + head * op.head_dim, rotary_dim, rotary.cosines, rotary.sines, table)
     elif code == STORE:
-        block_size = cache.values.shape[2]
+        block_size = cache.states.shape[2]
         position = step.positions[row]
         block = step.block_tables[step.sequence_of_token[row], position // block_size]
         keys = source + op.column

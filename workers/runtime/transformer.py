@@ -12,7 +12,7 @@ from cactus_actors.workers.engine.cache_cost import CacheCost
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, round_up
-from cactus_actors.workers.kernels.attention import attention_scratch
+from cactus_actors.workers.kernels.attention_items import attention_scratch
 from cactus_actors.workers.kernels.barrier import new_barrier
 from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width

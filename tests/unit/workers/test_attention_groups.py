@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cactus_actors.workers.engine.step_batch import Batch
-from cactus_actors.workers.kernels.attention import GROUP
+from cactus_actors.workers.kernels.attention_items import GROUP
 from cactus_actors.workers.runtime.attention_groups import AttentionGroups, groups_of_one
 from tests.support.models.exactness_configs import LLAMA
 
