@@ -247,7 +247,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = []
     weights: Annotated[WeightFormat, about("Format of the weights in memory.")] = "int8"
     kv_cache: Annotated[
-        CacheFormat, about("Format of the KV cache; auto is float32 for float32 weights, else float16.")
+        CacheFormat,
+        about("Format of the KV cache; auto is float32 for float32 weights, float16 for bfloat16, else int8."),
     ] = "auto"
     workers: Annotated[
         WorkerCount, about("Number of model workers; of LEAST:MOST, such as 1:16, the load decides between the two.")

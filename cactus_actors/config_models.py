@@ -16,7 +16,8 @@ from cactus_actors.setting_types import DayOrLess, Positive, TokenCount, about
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
-"""The format of keys and values; auto is float32 with float32 weights, float16 otherwise."""
+"""The format of keys and values; auto is float32 or float16 beside float32 or bfloat16 weights, else int8."""
+_CACHE_BESIDE = {"float32": "float32", "bfloat16": "float16", "int8": "int8", "int4": "int8"}
 
 Drafts = Annotated[int, Meta(ge=0, le=64)] | Literal["mtp", "mtp:1", "mtp:2", "mtp:3", "mtp:4", "mtp:5", "mtp:6"]
 DEFAULT_MODEL = "cactus-sprout"
@@ -26,9 +27,7 @@ CLOUD = "cloud"
 
 def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
     """The format of keys and values with weights of that format."""
-    if chosen != "auto":
-        return chosen
-    return "float32" if weights == "float32" else "float16"
+    return _CACHE_BESIDE[weights] if chosen == "auto" else chosen
 
 
 OF_ONE_MODEL = ("model", "mmproj", "lora", "chat_template", "tool_format", "alias")

@@ -34,7 +34,7 @@ A prefix in the prefix cache takes blocks of 16 tokens, and for models with recu
 So a prefix of n tokens takes n / 16 blocks and n / 256 checkpoints, with the default of `checkpoint_tokens`. Each
 running sequence takes a state of the size of a checkpoint, too.
 
-The sizes of some models, with keys and values in float16, as the code computes them (`workers/runtime/cache_shape.py`).
+The sizes of some models, with keys and values in int8, as the code computes them (`workers/runtime/cache_shape.py`).
 The shape is the number of layers with attention x key-value heads x head size, and that of the others:"""
 
 
@@ -143,7 +143,7 @@ def memory_rows() -> Iterator[tuple[str, ...]]:
         family = family_of_architectures(path, [model.architecture])
         graph = build_graph(family, family.read_json(ConfigKeys(path, model.keys)))
         block_size = _SETTINGS.block_size
-        cost = cache_shape_of(graph).cost(block_size, "float16")
+        cost = cache_shape_of(graph).cost(block_size, "int8")
         whole = cost.bytes_of(_PREFIX // block_size, _PREFIX // _SETTINGS.checkpoint_tokens)
         state = f"{cost.state_bytes / _MIB:.1f} MiB" if cost.state_bytes else "-"
         yield model.name, model.shape, f"{cost.block_bytes / _KIB:.0f} KiB", state, f"{whole / _MIB:.0f} MiB"

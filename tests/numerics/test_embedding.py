@@ -75,7 +75,7 @@ def test_an_embedding_is_the_normalised_pooled_hidden_state(model: Model, poolin
     embedding = np.array(embedding_of(make_engine(model, token_budget=token_budget, pooling=pooling)))
     assert np.linalg.norm(embedding) == pytest.approx(1.0, abs=1e-12)
     error = np.abs(embedding - expected / np.linalg.norm(expected)).max()
-    assert error < (1e-5 if model.weights_format == "float32" else 0.02)  # type: ignore[attr-defined]
+    assert error < (1e-5 if model.weights_format == "float32" else 0.03)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("token_budget", [1, 7, 31])

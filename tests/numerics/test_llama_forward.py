@@ -157,7 +157,9 @@ def test_larger_blocks_give_the_same_bits(odd, block_size):
 
 def test_smaller_blocks_give_nearly_the_same_logits(odd):
     token_ids = prompt(odd.config, 30)
-    np.testing.assert_allclose(whole(odd, token_ids, 4), whole(odd, token_ids), rtol=0, atol=1e-4)
+    # A chunk has fewer positions: its weights are integers in other steps, and activations are rounded elsewhere.
+    bound = 1e-4 if odd.weights_format == "float32" else 0.1
+    np.testing.assert_allclose(whole(odd, token_ids, 4), whole(odd, token_ids), rtol=0, atol=bound)
 
 
 @pytest.mark.parametrize("threads", [2, 3])

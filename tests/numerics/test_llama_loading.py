@@ -101,7 +101,8 @@ def test_an_unsupported_shape_is_refused(spec, threads, error):
     ("weights", "kv_cache", "cache_format"),
     [
         ("float32", "auto", "float32"),
-        ("int8", "auto", "float16"),
+        ("bfloat16", "auto", "float16"),
+        ("int8", "auto", "int8"),
         pytest.param("float32", "int8", "int8", marks=pytest.mark.slow),
         pytest.param("int8", "float32", "float32", marks=pytest.mark.slow),
     ],

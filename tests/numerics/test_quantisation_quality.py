@@ -13,11 +13,12 @@ from cactus_actors.text import load_text_model
 # (least and largest mean KL divergence in nats, largest ratio of perplexities): a format without any
 # divergence would not be the format of its name.
 BARS: dict[Formats, tuple[float, float, float]] = {
-    ("int8", "float16"): (1e-5, 1e-3, 1.005),
-    ("int4", "float16"): (1e-3, 1.5e-2, 1.04),
+    ("int8", "int8"): (1e-5, 1e-3, 1.005),
+    ("int4", "int8"): (1e-3, 1.5e-2, 1.04),
 }
 RARER_BARS: dict[Formats, tuple[float, float, float]] = {
     ("float32", "int8"): (1e-6, 1e-4, 1.005),
+    ("int8", "float16"): (1e-5, 1e-3, 1.005),
     ("bfloat16", "float16"): (1e-9, 1e-6, 1.0001),
 }
 

@@ -72,7 +72,7 @@ def test_hello_describes_the_worker(router: FakeRouter) -> None:
     assert (hello.worker_id, hello.kind, hello.model) == ("w", "local", "random")
     assert (hello.num_slots, hello.num_blocks, hello.block_size) == (2, 256, 16)
     assert hello.max_context == 4096  # the cache holds less than the model could
-    assert (hello.threads, hello.weights, hello.kv_cache) == (1, "int8", "float16")
+    assert (hello.threads, hello.weights, hello.kv_cache) == (1, "int8", "int8")
     assert hello.kernels
 
 

@@ -34,7 +34,7 @@ from tests.support.models.exactness_configs import (
 )
 
 END_IDS = {
-    "Llama": 160,
+    "Llama": 95,
     "LFM2": 100,
     "Qwen3 MoE": 95,
     "LFM3": 100,

@@ -30,7 +30,7 @@ def test_weights_are_packed_once_for_each_format(
     cactus("warm", "cactus-sprout")  # the kernels may be compiled by this
     (tmp_path / "cache" / "packed").rename(tmp_path / "former")
     packed = cactus("warm", "cactus-sprout")
-    assert packed.stdout.startswith("cactus-sprout: int8 weights, float16 KV cache, ")
+    assert packed.stdout.startswith("cactus-sprout: int8 weights, int8 KV cache, ")
     assert "packed and compiled already in " in packed.stdout
     assert "cactus-sprout: packing the weights" in packed.stderr
     again = cactus("warm", "--json")
