@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import tempfile
@@ -35,6 +36,8 @@ class PartActor:
             from cactus_actors.ray_data.engine_client import EngineClient
 
             self._engine = EngineClient(place.choice)
+            gc.collect()
+            gc.freeze()  # objects of the model live as long as the process
 
     def __call__(self, parts: dict[str, Any]) -> dict[str, list[bytes]]:
         """The outcomes of parts."""
