@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
 from tests.differential.configurations import Configuration
 from tests.differential.fields import FIELDS
+from tests.differential.long_prompts import continued
 from tests.differential.reference import (
     Incomplete,
     NoReference,
@@ -25,6 +26,7 @@ from tests.differential.reference import (
     picture_inputs,
     write_checkpoint,
 )
+from tests.goldens.picture_inputs import Inputs
 from tests.support.models.golden_runs import alone
 from tests.support.models.picture_runs import logits_with
 
@@ -36,6 +38,9 @@ MAX_DOUBT = 5e-5
 two experts may be equally good, or a model may amplify its rounding errors.
 """
 
+MAX_TIE = 1e-4
+"""The largest difference of log-probabilities of two greedy choices that are equally good."""
+
 MAX_WEIGHTS = 5
 
 Verdict = Literal["right", "refused", "no reference", "wrong"]
@@ -43,15 +48,19 @@ Verdict = Literal["right", "refused", "no reference", "wrong"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one configuration; `error` is the largest one of its log-probabilities."""
+    """The outcome of one configuration; `error` is the largest one of its log-probabilities.
+
+    `ties` are greedy ids that are not those of the reference, and as good.
+    """
 
     verdict: Verdict
     reason: str = ""
     error: float = 0.0
+    ties: int = 0
 
 
-def judged(configuration: Configuration) -> Outcome:
-    """Compare the log-probabilities of a prompt; both sides read the same files."""
+def judged(configuration: Configuration, num_greedy: int = 0) -> Outcome:
+    """Compare the log-probabilities of a prompt, and its greedy ids; both sides read the same files."""
     prompt_ids = list(configuration.prompt_ids)
     with tempfile.TemporaryDirectory(prefix="differential-") as name:
         directory = Path(name)
@@ -74,31 +83,57 @@ def judged(configuration: Configuration) -> Outcome:
             return Outcome("wrong", f"read, though {absence}")
         except NoReference as absence:
             return Outcome("no reference", str(absence))
+        num_greedy = min(num_greedy, files.config.max_context - len(prompt_ids))
         try:
-            error = float(np.abs(computed(files, prompt_ids, configuration.pictures) - expected).max())
+            found, greedy_ids = computed(files, prompt_ids, configuration.pictures, num_greedy)
         except ModelFileInvalid as refusal:
             return Outcome("wrong", f"refused after its files were read: {refusal.message}")
-        return Outcome("right" if error <= BOUND else "wrong", error=error)
+        error = float(np.abs(found - expected).max())
+        if error > BOUND:
+            return Outcome("wrong", error=error)
+        if not greedy_ids:
+            return Outcome("right", error=error)
+        return _continued(directory, prompt_ids, greedy_ids, inputs, error)
 
 
-def computed(files: ModelFiles, prompt_ids: list[int], pictures: Sequence[PreparedPicture]) -> NDArray[np.float64]:
-    """The log-probabilities (tokens, vocab) that the model's own kernels compute."""
+def _continued(directory: Path, prompt_ids: list[int], greedy_ids: list[int], inputs: Inputs, error: float) -> Outcome:
+    """The outcome of a model whose log-probabilities are right: each greedy id must be as likely as the likeliest."""
+    try:
+        after = log_probabilities(directory, [*prompt_ids, *greedy_ids[:-1]], inputs)[len(prompt_ids) - 1 :]
+    except NoReference as absence:
+        return Outcome("no reference", f"of greedy ids: {absence}")
+    gaps = after.max(axis=1) - after[np.arange(len(greedy_ids)), greedy_ids]
+    if gaps.max() > MAX_TIE:
+        place = int(np.argmax(gaps > MAX_TIE))
+        return Outcome("wrong", f"greedy id {place} is {greedy_ids[place]}, not {after[place].argmax()}", error)
+    return Outcome("right", error=error, ties=int((gaps > 0).sum()))
+
+
+def computed(
+    files: ModelFiles, prompt_ids: list[int], pictures: Sequence[PreparedPicture], num_greedy: int
+) -> tuple[NDArray[np.float64], list[int]]:
+    """The log-probabilities (tokens, vocab) that the model's own kernels compute, and the greedy ids after them."""
     model = model_from_tensors(files.config, files.tensors, weights="float32", threads=1)
     try:
         found_by = logits_with(model, prompt_ids, list(pictures)) if pictures else alone(model, prompt_ids)
         logits = found_by.astype(np.float64)
+        greedy_ids = continued(model, prompt_ids, pictures, num_greedy)
     finally:
         model.close()
     shifted = logits - logits.max(axis=1, keepdims=True)
     found: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return found
+    return found, greedy_ids
 
 
 def _refused(configuration: Configuration, message: str) -> Outcome:
     """A refusal, which must name a key of the config or a tensor."""
-    config = configuration.config
-    keys = {*config, *FIELDS, "tensor"}
-    for section in (config, config.get("text_config", {})):
-        keys |= {key for value in section.values() if isinstance(value, dict) for key in value}
-    names_it = any(key in message for key in keys)
-    return Outcome("refused" if names_it else "wrong", message)
+    keys = {*_keys_of(configuration.config), *FIELDS, "tensor"}
+    return Outcome("refused" if any(key in message for key in keys) else "wrong", message)
+
+
+def _keys_of(config: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of an object and of all objects in it."""
+    for key, value in config.items():
+        yield key
+        if isinstance(value, dict):
+            yield from _keys_of(value)
