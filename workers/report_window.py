@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cactus_actors.protocol.worker_messages import ReportsTaken, SequenceDelta
 
 MAX_HELD_STEPS = 8
@@ -56,15 +58,11 @@ class ReportWindow:
         self._num_held_steps += 1
         for delta in deltas:
             self._holds_end |= delta.finish is not None
-            held = self._held.setdefault(delta.dispatch_id, [])
-            if held and can_merge(held[-1], delta):
-                held[-1] = merged(held[-1], delta)
-            else:
-                held.append(delta)
+            self._held.setdefault(delta.dispatch_id, []).append(delta)
 
     def take(self) -> list[SequenceDelta]:
-        """Remove and return the held deltas, for a report."""
-        deltas = [delta for held in self._held.values() for delta in held]
+        """Remove and return the held deltas, for a report; consecutive tokens of one answer are one delta."""
+        deltas = [delta for held in self._held.values() for delta in joined(held)]
         self._held.clear()
         self._num_held_steps, self._holds_end = 0, False
         return deltas
@@ -78,6 +76,19 @@ class ReportWindow:
         self._num_sent += 1
 
 
+def joined(deltas: Sequence[SequenceDelta]) -> list[SequenceDelta]:
+    """The deltas of one dispatch, in which those with consecutive tokens and nothing else are one."""
+    if len(deltas) == 1:
+        return [*deltas]
+    runs: list[list[SequenceDelta]] = []
+    for delta in deltas:
+        if runs and can_merge(runs[-1][-1], delta):
+            runs[-1].append(delta)
+        else:
+            runs.append([delta])
+    return [run[0] if len(run) == 1 else merged(run) for run in runs]
+
+
 def can_merge(delta: SequenceDelta, following: SequenceDelta) -> bool:
     """True for two deltas with consecutive tokens of an answer and nothing else."""
     return (
@@ -89,22 +100,23 @@ def can_merge(delta: SequenceDelta, following: SequenceDelta) -> bool:
     )
 
 
-def merged(delta: SequenceDelta, following: SequenceDelta) -> SequenceDelta:
-    """One delta for both; each token keeps its own text."""
-    end = len(delta.text)
+def merged(deltas: Sequence[SequenceDelta]) -> SequenceDelta:
+    """One delta for consecutive ones; each token keeps its own text."""
+    end, cuts = 0, []
+    for delta in deltas:
+        # Without cuts all text is that of the last token.
+        cuts += [end + cut for cut in delta.cuts or [0] * (len(delta.token_ids) - 1)]
+        end += len(delta.text)
+        cuts.append(end)
+    last = deltas[-1]
     return SequenceDelta(
-        dispatch_id=delta.dispatch_id,
-        position=delta.position,
-        token_ids=delta.token_ids + following.token_ids,
-        text=delta.text + following.text,
-        entropies=delta.entropies + following.entropies,
-        logprobs=delta.logprobs + following.logprobs,
-        cached_tokens=following.cached_tokens,
-        finish=following.finish,
-        cuts=[*_cuts(delta), end, *(end + cut for cut in _cuts(following))],
+        dispatch_id=last.dispatch_id,
+        position=deltas[0].position,
+        token_ids=[token_id for delta in deltas for token_id in delta.token_ids],
+        text="".join(delta.text for delta in deltas),
+        entropies=[entropy for delta in deltas for entropy in delta.entropies],
+        logprobs=[logprob for delta in deltas for logprob in delta.logprobs],
+        cached_tokens=last.cached_tokens,
+        finish=last.finish,
+        cuts=cuts[:-1],
     )
-
-
-def _cuts(delta: SequenceDelta) -> list[int]:
-    """The ends of the texts of its tokens; without cuts all text is that of the last token."""
-    return delta.cuts or [0] * (len(delta.token_ids) - 1)

@@ -55,7 +55,7 @@ def test_refused_jobs_raise_their_errors_and_others_go_on(engine: EngineClient) 
 
 def test_a_cancelled_wait_ends_the_job(engine: EngineClient) -> None:
     async def cancelled() -> Result:
-        waiting = asyncio.create_task(engine.run(question("Tell me a story.", max_tokens=900)))
+        waiting = asyncio.create_task(engine.run(question("Tell me a story.", max_tokens=900, ignore_eos=True)))
         await asyncio.sleep(0.05)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -67,7 +67,7 @@ def test_a_cancelled_wait_ends_the_job(engine: EngineClient) -> None:
 
 def test_a_job_whose_loop_has_ended_costs_no_other(engine: EngineClient) -> None:
     async def left() -> None:
-        task = asyncio.create_task(engine.run(question("Tell me a story.", max_tokens=900)))
+        task = asyncio.create_task(engine.run(question("Tell me a story.", max_tokens=900, ignore_eos=True)))
         await asyncio.sleep(0.05)
         del task  # asyncio.run cancels it, and closes the loop
 
