@@ -1,13 +1,15 @@
 """Time of a step by kind of operation: `python -m benchmarks.step_profile --help`.
 
 Random weights of a given shape; decode steps at one context, and one prefill step. Waiting at barriers is
-separate from work. Cycles are those of the time stamp counter, shown as microseconds per step.
+separate from work. Cycles are those of the time stamp counter, shown as microseconds per step. With one thread, the
+time of a step is that of its processor, so that other programs change it little.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 
 import numpy as np
 from rich.console import Console
@@ -52,8 +54,8 @@ def prefill_batch(num_sequences: int, length: int) -> Batch:
     )
 
 
-def measure(model: TransformerModel, batch: Batch, num_steps: int) -> Table:
-    """Run `num_steps` equal steps and print the median wall time and the mean of each kind of operation."""
+def measure(model: TransformerModel, batch: Batch, num_steps: int, clock: Callable[[], float]) -> Table:
+    """Run `num_steps` equal steps and print their median time and the mean of each kind of operation."""
     cache = model.new_cache(int(batch.block_tables.max()) + 1, BLOCK_SIZE, len(batch.block_tables))
     for _ in range(3):
         model.forward(batch, cache)
@@ -61,12 +63,12 @@ def measure(model: TransformerModel, batch: Batch, num_steps: int) -> Table:
     model.forward(batch, cache)
     model.start_profile()
     seconds = []
-    started = time.perf_counter()
+    started = clock()
     for _ in range(num_steps):
-        step_started = time.perf_counter()
+        step_started = clock()
         model.forward(batch, cache)
-        seconds.append(time.perf_counter() - step_started)
-    total_us = 1e6 * (time.perf_counter() - started) / num_steps
+        seconds.append(clock() - step_started)
+    total_us = 1e6 * (clock() - started) / num_steps
     profile = model.profile()
     cycles = sum(int(work_and_wait[0].sum()) for work_and_wait in profile.values())
     step_us = 1e6 * float(np.median(seconds))
@@ -99,10 +101,11 @@ def main() -> None:
     model = random_model(spec, weights=given.weights, threads=given.threads)
     assert isinstance(model, TransformerModel)
     console = Console()
+    clock = time.thread_time if given.threads == 1 else time.perf_counter
     try:
         for size in (int(text) for text in given.batches.split(",")):
-            console.print(measure(model, decode_batch(size, given.context, given.shared), given.steps))
-        console.print(measure(model, prefill_batch(given.prefill, 128), max(1, given.steps // 4)))
+            console.print(measure(model, decode_batch(size, given.context, given.shared), given.steps, clock))
+        console.print(measure(model, prefill_batch(given.prefill, 128), max(1, given.steps // 4), clock))
     finally:
         model.close()
 
