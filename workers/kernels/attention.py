@@ -17,13 +17,7 @@ from cactus_actors.workers.kernels.attention_int8 import visit_as_int8
 from cactus_actors.workers.kernels.attention_items import GROUP, LOG2_E, Items, items_at, range_of
 from cactus_actors.workers.kernels.attention_places import PLACES_FLOATS, set_places
 from cactus_actors.workers.kernels.attention_queries import pack_query
-from cactus_actors.workers.kernels.attention_tiles import (
-    CHUNK,
-    CHUNK_VECTORS,
-    RECORD_FLOATS,
-    get_target,
-    set_record,
-)
+from cactus_actors.workers.kernels.attention_tiles import CHUNK, CHUNK_VECTORS, RECORD_FLOATS, get_target, set_record
 from cactus_actors.workers.kernels.cache_formats import CachedLayer, by_format, padded
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import LANES, broadcast, load, store, store_first, sum_of_lanes

@@ -103,7 +103,7 @@ def score_int8(
             with counted(builder, index(0), num_quads) as (quad, _):
                 offset = builder.mul(quad, stride)
                 for block in ahead:
-                    prefetch(builder, builder.gep(block, [offset]))
+                    prefetch(builder, builder.gep(block, [offset]), level=1)
                 loaded = [_load(builder, builder.gep(block, [offset])) for block in blocks]
                 for row, line in enumerate(lines):
                     four = builder.load(builder.bitcast(builder.gep(line, [quad]), I32.as_pointer()), align=4)

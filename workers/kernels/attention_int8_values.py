@@ -102,7 +102,7 @@ def mix_int8(
                         for column in range(count):
                             here = builder.add(offset, index(column * LINE.count))
                             if first_part == 0:
-                                prefetch(builder, builder.gep(ahead, [here]))
+                                prefetch(builder, builder.gep(ahead, [here]), level=1)
                             line = builder.bitcast(builder.gep(block, [here]), LINE.as_pointer())
                             lines.append(builder.load(line, align=64))
                         own = builder.bitcast(builder.gep(parts, [quad]), I32.as_pointer())

@@ -76,11 +76,11 @@ def call(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: ir.Value)
     return builder.call(function, operands)
 
 
-def prefetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
-    """Fetch a line into the second-level cache: misses on the way to the first are few at a time."""
+def prefetch(builder: ir.IRBuilder, pointer: ir.Value, level: int = 2) -> None:
+    """Fetch a line into the cache of a level, 1 or 2: misses on the way to the first are few at a time."""
     pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
     one = ir.IntType(32)
-    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(2), one(1))
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(4 - level), one(1))
 
 
 def prefetch_for_write(builder: ir.IRBuilder, pointer: ir.Value) -> None:
