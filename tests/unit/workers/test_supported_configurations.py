@@ -93,9 +93,10 @@ def test_no_family_takes_code_or_quantised_weights(family) -> None:
 
 def test_the_memory_of_a_prefix_is_that_of_its_blocks_and_checkpoints() -> None:
     rows = {row[0]: row for row in memory_rows()}
-    kib = 16 * (6 * 2 * 8 * 64 * 2 + 10 * 2048 * 4) / 1024
+    scale = 4  # bytes, of a head's int8 numbers at a position
+    kib = 16 * (6 * 2 * 8 * (64 + scale) + 10 * 2048 * 4) / 1024
     assert rows["LFM2 1.2B"][2:] == (f"{kib:.0f} KiB", "-", f"{kib * 256 / 1024:.0f} MiB")
-    block = 16 * 6 * 2 * 2 * 256 * 2
+    block = 16 * 6 * 2 * 2 * (256 + scale)
     state = 4 * 18 * (3 * (2 * 16 * 128 + 16 * 128) + 16 * 128 * 128)
     assert rows["Qwen3.5 0.8B"][2:] == (
         f"{block / 1024:.0f} KiB",
