@@ -115,7 +115,8 @@ def _make_kernels(instructions: InstructionSet) -> Kernels:
     if instructions.amx_rows:
         matmul = make_amx_matmul(weights, SCALES_BYTES, matmul)
     height = max(instructions.max_height, instructions.amx_rows)
-    return Kernels(make_encode_row(LAYOUT, height, make_write_group(1, zero_point)), matmul, _decode_row)
+    encode_row = make_encode_row(LAYOUT, height, make_write_group(1, zero_point), instructions.max_height)
+    return Kernels(encode_row, matmul, _decode_row)
 
 
 INT8 = make_formats("int8", LAYOUT, _pack_int8, _make_kernels, uses_amx=True)

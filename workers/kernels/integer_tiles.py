@@ -112,20 +112,26 @@ class _Sums:
 
     def of_part(self, inputs: ir.Value, groups: list[ir.Value], part: int) -> dict[tuple[int, int], ir.Value]:
         """The sum of each place, <16 x i32>; `inputs` is the rows' group, `groups` are those of the blocks."""
-        if self.instructions.pair_dot is not None and self.height % 2 == 0:
-            return self._of_pairs(self.instructions.pair_dot, inputs, groups, part)
-        return self._of_rows(inputs, groups, part)
+        pair_dot = self.instructions.pair_dot
+        num_paired = self.height // 2 * 2 if pair_dot is not None else 0
+        alone = [place for place in self.places if place[0] >= num_paired]
+        sums = self._of_rows(alone, inputs, groups, part) if alone else {}
+        if pair_dot is not None and num_paired:
+            sums |= self._of_pairs(pair_dot, num_paired, inputs, groups, part)
+        return sums
 
-    def _of_rows(self, inputs: ir.Value, groups: list[ir.Value], part: int) -> dict[tuple[int, int], ir.Value]:
+    def _of_rows(
+        self, places: list[tuple[int, int]], inputs: ir.Value, groups: list[ir.Value], part: int
+    ) -> dict[tuple[int, int], ir.Value]:
         builder, height = self.builder, self.height
-        num_chains = max(1, SUMS // (len(self.places) * self.weights.parts))
-        chains = {place: variables(builder, [constant(INTEGERS, 0)] * num_chains) for place in self.places}
-        for row, block in self.places if self.instructions.zero_point else ():
+        num_chains = -(-SUMS // (len(places) * self.weights.parts))
+        chains = {place: variables(builder, [constant(INTEGERS, 0)] * num_chains) for place in places}
+        for row, block in places if self.instructions.zero_point else ():
             correction = builder.load(at(builder, inputs, 4 * ((1 + part) * height + row), I32), align=4)
             builder.store(splat(builder, correction, LANES), chains[row, block][0])
         with self._quads_of_part(inputs, groups, part) as (fours, quads):
             for step in range(len(quads[0])):
-                for row, block in self.places:
+                for row, block in places:
                     four = builder.load(at(builder, fours, self._start_of(row) + 4 * step, I32), align=4)
                     chain = chains[row, block][step % num_chains]
                     total = self.instructions.dot(builder, builder.load(chain), four, quads[block][step])
@@ -138,11 +144,11 @@ class _Sums:
         return sums
 
     def _of_pairs(
-        self, pair_dot: PairDot, inputs: ir.Value, groups: list[ir.Value], part: int
+        self, pair_dot: PairDot, num_rows: int, inputs: ir.Value, groups: list[ir.Value], part: int
     ) -> dict[tuple[int, int], ir.Value]:
-        """Two rows at a time; there are no corrections, as the weights are signed."""
+        """The first rows, two at a time; there are no corrections, as the weights are signed."""
         builder = self.builder
-        pairs = [(row, block) for row, block in self.places if row % 2 == 0]
+        pairs = [(row, block) for row, block in self.places if row % 2 == 0 and row < num_rows]
         zeros = constant(ir.VectorType(I32, 2 * LANES), 0)
         chains = dict(zip(pairs, variables(builder, [zeros] * len(pairs)), strict=True))
         with self._quads_of_part(inputs, groups, part) as (fours, quads):

@@ -14,9 +14,14 @@ WriteGroup = Callable[[Any, int, int, int, Any, int], None]
 """(rows, start of the tile's group, index in the tile, height of the tile, source, start of `layout.inputs` floats)."""
 
 
-def make_encode_row(layout: BlockLayout, max_height: int, write_group: WriteGroup) -> Callable[..., None]:
-    """An implementation of `encode_row` whose groups are written by `write_group`, a compiled function."""
-    find_tile = _make_find_tile(max_height)
+def make_encode_row(
+    layout: BlockLayout, max_height: int, write_group: WriteGroup, least_whole: int = 0
+) -> Callable[..., None]:
+    """An implementation of `encode_row` whose groups are written by `write_group`, a compiled function.
+
+    `least_whole`, if it is given, is the height of the lowest tile that the rest of the rows is not part of.
+    """
+    find_tile = _make_find_tile(max_height, least_whole or max_height)
     inputs, row_group_bytes = layout.inputs, layout.row_group_bytes
 
     def encode_row(
@@ -41,19 +46,20 @@ def make_encode_row(layout: BlockLayout, max_height: int, write_group: WriteGrou
     return encode_row
 
 
-def _make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
+def _make_find_tile(max_height: int, least_whole: int) -> Callable[[int, int], tuple[int, int]]:
     """(row, number of rows) -> first row and height of its tile.
 
-    As many tiles of the greatest height as fit, then at most one of each lower power of two.
+    As many tiles of the greatest height as fit, at most one of each lower power of two down to `least_whole`, and one
+    of the rest of the rows.
     """
 
     @register_jitable
     def find_tile(row: int, num_rows: int) -> tuple[int, int]:
         first, height = row // max_height * max_height, max_height
-        while first + height > num_rows:
+        while height > least_whole and first + height > num_rows:
             height //= 2
             if first + height <= num_rows and row >= first + height:
                 first += height
-        return first, height
+        return first, min(height, num_rows - first)
 
     return find_tile  # type: ignore[no-any-return]  # numba is untyped

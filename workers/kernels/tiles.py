@@ -7,7 +7,7 @@ Rows that share a tile are interleaved group by group, so that a tile reads them
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from llvmlite import ir
@@ -55,9 +55,11 @@ def make_matmul(
     max_width: int = 2,
     ahead_of_lone_row: int = 0,
 ) -> Callable[..., None]:
-    """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block.
+    """An implementation of `matmul`: the highest tiles are the widest; the rest of the rows is one tile of one block.
 
-    A single row prefetches weights `ahead_of_lone_row` bytes ahead; other low tiles rely on hardware prefetch.
+    So the rest reads each weight once. Beside one whole tile it prefetches the next block. Without one, a single row
+    prefetches weights `ahead_of_lone_row` bytes ahead, and two rows those that they read next; for more rows hardware
+    prefetch is as fast.
     """
     max_height, width = instructions.max_height, min(instructions.max_width, max_width)
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
@@ -65,8 +67,8 @@ def make_matmul(
     whole_wide, whole_narrow = (
         make_tile(reduce, layout, max_height, blocks, fetches_ahead=True) for blocks in (width, 1)
     )
-    rest_4, rest_2 = (make_tile(reduce, layout, height, 1, fetches_ahead=False) for height in (4, 2))
-    rest_1 = make_tile(reduce, layout, 1, 1, fetches_ahead=ahead_of_lone_row > 0)
+    low = make_low_tile(reduce, layout, max_height, {1, 2} if ahead_of_lone_row else {2})
+    low_beside_tile = make_low_tile(reduce, layout, max_height, range(1, max_height))
 
     def matmul(
         weights: Any,
@@ -101,19 +103,15 @@ def make_matmul(
                 else:
                     whole_narrow(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
             for _ in range(num_blocks if last_whole < last_row else 0):
-                row = last_whole
-                if last_row - row >= 4:
-                    read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
-                    row += 4
-                if last_row - row >= 2:
-                    read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
-                    row += 2
-                if last_row > row:
-                    read, write = rows_start + row * row_bytes, column + row * out_width
+                read, write = rows_start + last_whole * row_bytes, column + last_whole * out_width
+                height = last_row - last_whole
+                if last_whole - first_row == max_height:
+                    low_beside_tile(
+                        data, packed, num_groups, rows, read, out, write, out_width, accumulate, block_bytes, height
+                    )
+                else:
                     ahead = ahead_of_lone_row if num_rows == 1 else 0
-                    rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
+                    low(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead, height)
                 packed += block_bytes
                 column += outputs
             block += num_blocks
@@ -143,30 +141,92 @@ def make_tile(
         """Write (or `add`) `height` rows of `width` blocks of the product at a flat offset of `out`."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
-            data_value, start, num_groups, rows_value, row, out_value, first, stride, add, ahead = given
+            data_value, start, num_groups, rows_value, row, out_value, first, *others = given
             weights = address(context, builder, data, data_value, start, I8)
-            block_bytes = builder.mul(num_groups, index(layout.group_bytes))
-            block_bytes = builder.add(block_bytes, index(layout.header_bytes))
-            blocks = [weights]
-            while len(blocks) < width:
-                blocks.append(builder.gep(blocks[-1], [block_bytes]))
             inputs = address(context, builder, rows, rows_value, row, I8)
             target = address(context, builder, out, out_value, first, F32)
-            lines = [builder.gep(target, [builder.mul(stride, index(below))]) for below in range(height)]
-            for line in lines if fetches_ahead else ():
-                for block in range(width):
-                    prefetch_for_write(builder, builder.gep(line, [index(block * layout.outputs)]))
-            results = reduce(builder, height, blocks, inputs, num_groups, ahead if fetches_ahead else None)
-            for line, vectors in zip(lines, results, strict=True):
-                for block, result in enumerate(vectors):
-                    here = builder.gep(line, [index(block * layout.outputs)])
-                    here = builder.bitcast(here, result.type.as_pointer())
-                    before = builder.select(add, builder.load(here, align=4), constant(result.type, 0.0))
-                    builder.store(builder.fadd(before, result), here, align=4)
+            _emit_tile(
+                builder, reduce, layout, (height, width), fetches_ahead, weights, num_groups, inputs, target, others
+            )
             return context.get_dummy_value()
 
         places = (data, types.intp, types.intp, rows, types.intp, out, types.intp, types.intp)
-        signature = types.void(*places, types.boolean, types.intp)
-        return signature, generate
+        return types.void(*places, types.boolean, types.intp), generate
 
     return tile
+
+
+def make_low_tile(
+    reduce: Reduce, layout: BlockLayout, max_height: int, fetching: Container[int]
+) -> Callable[..., None]:
+    """A tile of one block and fewer than `max_height` rows, the last argument, for `matmul`.
+
+    Those heights that are in `fetching` prefetch.
+    """
+
+    @primitive
+    def tile(
+        typing: Any,
+        data: Any,
+        start: Any,
+        num_groups: Any,
+        rows: Any,
+        row: Any,
+        out: Any,
+        first: Any,
+        stride: Any,
+        add: Any,
+        ahead: Any,
+        height: Any,
+    ) -> Any:
+        """Write (or `add`) `height` rows of a block of the product at a flat offset of `out`."""
+
+        def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+            data_value, start, num_groups, rows_value, row, out_value, first, *others, height = given
+            weights = address(context, builder, data, data_value, start, I8)
+            inputs = address(context, builder, rows, rows_value, row, I8)
+            target = address(context, builder, out, out_value, first, F32)
+            for n in range(1, max_height):
+                with builder.if_then(builder.icmp_signed("==", height, index(n))):
+                    _emit_tile(
+                        builder, reduce, layout, (n, 1), n in fetching, weights, num_groups, inputs, target, others
+                    )
+            return context.get_dummy_value()
+
+        places = (data, types.intp, types.intp, rows, types.intp, out, types.intp, types.intp)
+        return types.void(*places, types.boolean, types.intp, types.intp), generate
+
+    return tile
+
+
+def _emit_tile(
+    builder: ir.IRBuilder,
+    reduce: Reduce,
+    layout: BlockLayout,
+    shape: tuple[int, int],
+    fetches_ahead: bool,
+    weights: ir.Value,
+    num_groups: ir.Value,
+    inputs: ir.Value,
+    target: ir.Value,
+    others: list[ir.Value],
+) -> None:
+    """A tile of a shape, (rows, blocks); `others` are the product's stride, whether to add to it, and `ahead`."""
+    height, width = shape
+    stride, add, ahead = others
+    block_bytes = builder.mul(num_groups, index(layout.group_bytes))
+    block_bytes = builder.add(block_bytes, index(layout.header_bytes))
+    blocks = [weights]
+    while len(blocks) < width:
+        blocks.append(builder.gep(blocks[-1], [block_bytes]))
+    lines = [builder.gep(target, [builder.mul(stride, index(below))]) for below in range(height)]
+    for line in lines if fetches_ahead else ():
+        for block in range(width):
+            prefetch_for_write(builder, builder.gep(line, [index(block * layout.outputs)]))
+    results = reduce(builder, height, blocks, inputs, num_groups, ahead if fetches_ahead else None)
+    for line, vectors in zip(lines, results, strict=True):
+        for block, result in enumerate(vectors):
+            here = builder.gep(line, [index(block * layout.outputs)])
+            here = builder.bitcast(here, result.type.as_pointer())
+            before = builder.select(add, builder.load(here, align=4), constant(result.type, 0.0))
+            builder.store(builder.fadd(before, result), here, align=4)

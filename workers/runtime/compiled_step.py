@@ -20,6 +20,7 @@ from cactus_actors.workers.runtime.attention_tasks import attend_in_tasks
 from cactus_actors.workers.runtime.expert_operations import run_experts
 from cactus_actors.workers.runtime.matmul_tasks import multiply
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
+from cactus_actors.workers.runtime.program import ROWS_TOGETHER
 from cactus_actors.workers.runtime.recurrence_tasks import recur_in_tasks
 from cactus_actors.workers.runtime.row_operations import work_on_row
 from cactus_actors.workers.runtime.step_arguments import (
@@ -39,9 +40,6 @@ SHIFT = int(OpCode.SHIFT)
 MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS, OpCode.GROUP))
 ADAPTER_DOWN = int(OpCode.ADAPTER_DOWN)
 LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
-
-ROWS_TOGETHER = 8
-"""Encoded rows are interleaved by at most eight: two threads never write to the same group."""
 
 ROWS_OF_TASK = 32
 """Rows that go through a run together. Half of it is a multiple of the rows that any format interleaves."""
@@ -113,11 +111,11 @@ def step_of_rank(
                         run_experts(op, weights, step, choices, work, rank, size)
                     else:
                         top, bottom, part, parts = first, last, 0, 1
-                        if not is_dealt and op.is_sliced and num_rows < size * ROWS_TOGETHER:
+                        if not is_dealt and op.is_sliced and num_rows < size * op.rows_together:
                             part, parts = rank, size
                         elif not is_dealt:
-                            top = _first_row(num_rows, rank, size)
-                            bottom = _first_row(num_rows, rank + 1, size)
+                            top = _first_row(num_rows, op.rows_together, rank, size)
+                            bottom = _first_row(num_rows, op.rows_together, rank + 1, size)
                         for row in range(top, bottom):
                             work_on_row(
                                 op,
@@ -168,9 +166,9 @@ def _num_rows(op: Any, step: StepInputs, choices: ExpertChoices) -> Any:
 
 
 @internal(error_model="numpy", inline="always")
-def _first_row(num_rows: int, rank: int, size: int) -> int:
+def _first_row(num_rows: int, rows_together: int, rank: int, size: int) -> int:
     """The first row of a rank's share."""
-    share = -(-num_rows * rank // (size * ROWS_TOGETHER)) * ROWS_TOGETHER
+    share = -(-num_rows * rank // (size * rows_together)) * rows_together
     return min(num_rows, share)
 
 

@@ -22,6 +22,7 @@ OPERATION = np.dtype(
         ("rows", np.int64),  # how many rows it goes over, a `RowKind`
         ("source_rows", np.int64),
         ("is_sliced", np.int64),  # whether threads share its rows when these are few
+        ("rows_together", np.int64),  # that are one thread's at least, if they are not sliced
         ("slice_width", np.int64),  # what is shared, for operations that go over columns
         ("run_end", np.int64),  # end of the run that begins with it, or 0; rows of a run are independent
         ("barrier", np.int64),  # whether all threads must have finished it before the next one
@@ -65,6 +66,9 @@ OPERATION = np.dtype(
     ],
     align=True,
 )
+
+ROWS_TOGETHER = 8
+"""Encoded rows are interleaved by at most eight: two threads never write to the same group."""
 
 _WHOLE_PHASE = RECURRENCES | {
     *(OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS),
@@ -179,6 +183,7 @@ def records_of(graph: Graph, layout: WeightLayout) -> tuple[NDArray[Any], tuple[
         after = graph.operations[index + 1] if index + 1 < len(records) else None
         record["code"], record["rows"] = op.code, _rows_of(op)
         record["is_sliced"] = op.code in _BY_COLUMNS | _BY_HEADS | _BY_OWN_HEADS
+        record["rows_together"] = ROWS_TOGETHER if op.code in _BY_COLUMNS else 1
         record["barrier"] = after is None or _needs_barrier(op, after)
         for name, value in (("source", op.source), ("target", op.target)):
             if value is not None:
