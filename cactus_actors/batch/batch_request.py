@@ -50,13 +50,13 @@ class BatchRequest:
     """The files and options of a run.
 
     The `source` is a prompt file or other lines. `options` fill in missing options of lines; `form` None is detected;
-    `raw` bypasses the chat template for plain lines; `system` precedes conversations without a system message. `resume`
-    continues a run, `retry_failed` runs its failed lines again. Before a `second_pass` no line is handed off, and a
-    finished run is left as it is; it is by the cloud, or by `second_pass_model`, a model of the service. A line with a
-    `misfit` fails, and its line of the error file has the answer; that of a second pass is not taken. Without
-    `one_model` a resumed run may use another model. `account` is that of its jobs. Runs of one
-    `run_id`, by default a random one, have the same jobs, seeds and tokens. Relative paths of pictures are below
-    the directory `pictures` of this machine; without it the service reads them.
+    `raw` bypasses the chat template for plain lines; `system` precedes conversations without a system message; `model`
+    is asked the lines that name none. `resume` continues a run, `retry_failed` runs its failed lines again. Before a
+    `second_pass` no line is handed off, and a finished run is left as it is; it is by the cloud, or by
+    `second_pass_model`, a model of the service. A line with a `misfit` fails, and its line of the error file has the
+    answer; that of a second pass is not taken. Without `one_model` a resumed run may use another model. `account` is
+    that of its jobs. Runs of one `run_id`, by default a random one, have the same jobs, seeds and tokens. Relative
+    paths of pictures are below the directory `pictures` of this machine; without it the service reads them.
     """
 
     source: Path | LineSource
@@ -65,6 +65,7 @@ class BatchRequest:
     form: Format | None = None
     raw: bool = False
     system: str | None = None
+    model: str | None = None
     max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
     resume: bool = False
     retry_failed: bool = False
@@ -92,7 +93,8 @@ class BatchRequest:
         parameters = {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
         if not isinstance(self.source, Path):
             parameters["rows"] = dict(self.source.parameters)
-        return parameters if self.system is None else {**parameters, "system": self.system}
+        given = {"system": self.system, "model": self.model}
+        return parameters | {name: value for name, value in given.items() if value is not None}
 
 
 def check_for_all(options: Options, system: str | None) -> None:

@@ -43,6 +43,7 @@ class LineRunner:
         self._client = client
         self._run = run
         self._system = request.system
+        self._default_model = request.model
         self._pictures = request.pictures
         self._model = model
         self._jobs = LineJobs(client, request.limits, request.account, round_)
@@ -71,6 +72,7 @@ class LineRunner:
                 self._model,
                 as_chat=as_chat,
                 system=self._system,
+                model=self._default_model,
                 pictures=self._pictures,
             )
             with errors_name_fields_as_given(request.field_names):

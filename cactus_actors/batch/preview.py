@@ -63,6 +63,7 @@ def _as_sent(line: PromptLine, request: BatchRequest) -> dict[str, Any]:
             None,
             as_chat=line.is_plain and not request.raw,
             system=request.system,
+            model=request.model,
             pictures=request.pictures,
         )
     except InvalidRequest as error:

@@ -88,13 +88,14 @@ def request_of_line(
     *,
     as_chat: bool = False,
     system: str | None = None,
+    model: str | None = None,
     pictures: Path | None = None,
 ) -> BodyRequest:
     """The jobs of a line, one per choice; raises InvalidRequest.
 
     `defaults` fill in missing options. A plain line is a user message with `as_chat`, otherwise a prompt. `system`
-    precedes conversations without a system message. Paths of pictures are of files on this machine, relative ones below
-    the directory `pictures`; without it they are left to the service.
+    precedes conversations without a system message; `model` is asked a line that names none. Paths of pictures are of
+    files on this machine, relative ones below the directory `pictures`; without it they are left to the service.
     """
     if line.error is not None:
         raise line.error
@@ -112,6 +113,9 @@ def request_of_line(
         submit = _submit_of_native_line(line.value, job_id_of(0), as_chat=as_chat, system=system)
         options = with_defaults(submit.options, defaults)
         request = BodyRequest.of(msgspec.structs.replace(submit, options=options))
+    if request.model is None and model is not None:
+        asked = [msgspec.structs.replace(submit, model=model) for submit in request.submits]
+        request = msgspec.structs.replace(request, submits=asked, model=model)
     seeded = [
         msgspec.structs.replace(submit, options=with_seed(submit.options, submit.job_id)) for submit in request.submits
     ]

@@ -111,6 +111,7 @@ def batch(
     engine_threads: Annotated[
         int, typer.Option(rich_help_panel=ON_RAY, min=1, help="Threads of each engine, which are CPUs of the cluster.")
     ] = 1,
+    model: shared.Model = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Answer the first lines or rows only.")] = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
@@ -132,7 +133,8 @@ def batch(
 
     A plain line (text, or a JSON string) is a question to a chat model. For a model without a chat template,
     and with --raw, it is text to continue. {"prompt": ...} is always text to continue, {"messages": ...} is a
-    chat, and an OpenAI batch line is a request to its url. Options apply to lines that leave them out.
+    chat, and an OpenAI batch line is a request to its url. Options apply to lines that leave them out, --model to
+    lines that name no model.
 
     Rows of a table are prompts by --prompt-template, which has their columns by name, or by their column `messages` or
     `prompt`. OUT then has a row for each of IN, in its order: its columns, those of the answer, and `error`. IN or OUT
@@ -216,6 +218,7 @@ def batch(
         form=None if is_table else rows.line_form,
         raw=raw,
         system=system,
+        model=model,
         max_in_flight=max_in_flight,
         resume=resume,
         retry_failed=retry_failed,
@@ -233,7 +236,7 @@ def batch(
         return
     if report is not None:
         check_report_path(report, request.paths.output, request.paths.errors, Path(output), *map(Path, inputs))
-    check_ray_options(table, ray, engine, estimates=estimate)
+    check_ray_options(table, ray, engine, estimates=estimate, has_model=model is not None)
     run = ShownRun(request, table, Place(endpoint, stream_endpoint, key_file, ray, engine, engine_threads, actors))
     try:
         if estimate:

@@ -40,9 +40,16 @@ class Place(NamedTuple):
 
 
 def check_ray_options(
-    table: TableRequest | PartsRequest | None, ray: str | None, engine: str | None, *, estimates: bool
+    table: TableRequest | PartsRequest | None,
+    ray: str | None,
+    engine: str | None,
+    *,
+    estimates: bool,
+    has_model: bool,
 ) -> None:
     """Raise InvalidRequest for options that do not fit each other, and ConfigurationInvalid if Ray Data is missing."""
+    if engine is not None and has_model:
+        raise InvalidRequest("--model names a model of a service, and --engine has its own", param="model")
     if engine is not None and ray is None:
         raise InvalidRequest("--engine needs --ray; without it the running service is asked", param="engine")
     if ray is None:

@@ -29,6 +29,7 @@ from cactus_actors.protocol.options import Options
 if TYPE_CHECKING:
     from cactus_actors.client import Client
     from cactus_actors.protocol.messages import Status
+    from cactus_actors.protocol.service_status import ModelStatus
 
 HELP = """\
 /system TEXT      open the conversation with this, from its start; alone: show it
@@ -44,6 +45,7 @@ Ctrl-C stops an answer. Several lines that are pasted are one message."""
 
 def chat(
     system: Annotated[str | None, typer.Option(help="A system message that opens the conversation.")] = None,
+    model: shared.Model = None,
     lora: shared.Lora = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,
@@ -59,6 +61,8 @@ def chat(
     """Talk with the model; answers appear while they are generated.
 
     Example: cactus chat --system "Answer briefly." --temperature 0.3
+
+    Example: cactus chat --model qwen
     """
     options = shared.given_options(locals())
     from cactus_actors.client import Client
@@ -68,36 +72,61 @@ def chat(
         raising_interrupted(),
         Client(endpoint, stream_endpoint, timeout=shared.FIRST_ANSWER_S, key_file=key_file) as client,
     ):
-        _print_greeting(client.status(), lora or "")
-        ChatSession(client, system, options, show_reasoning).run(reader())
+        _print_greeting(client.status(), model, lora or "")
+        ChatSession(client, system, options, show_reasoning, model).run(reader())
 
 
-def _print_greeting(status: Status, lora: str) -> None:
+def _print_greeting(status: Status, model: str | None, lora: str) -> None:
     """Print the name of the model and of the adapter at a terminal.
 
-    Raises NotSupported for a model without chat template, and ModelNotFound for an adapter that the service lacks.
+    Raises NotSupported for a model without chat template, and ModelNotFound for an adapter that it lacks. Nothing is
+    known of a cascade.
     """
-    if not status.has_chat_template:
+    from cactus_actors.client.served_model_names import requested_model
+
+    asked = requested_model(model, status)
+    has_template = status.has_chat_template if asked is None else asked.has_chat_template
+    name = status.model if asked is None else asked.name
+    is_known = asked is not None or not status.models
+    if is_known and not has_template:
         raise NotSupported(
-            f"the model {status.model} has no chat template, which a conversation needs: "
+            f"the model {name} has no chat template, which a conversation needs: "
             "`cactus complete --raw` continues text, `cactus serve --chat-template FILE` gives it a template",
             param="messages",
         )
-    names = [adapter.name for adapter in status.adapters]
-    if lora and lora not in names:
-        known = ", ".join(names) or "none"
-        raise ModelNotFound(f"no adapter {lora[:80]!r}; adapters of this service: {known}", param="lora")
+    if lora and is_known:
+        _check_adapter(lora, status, asked)
     if is_conversation():
-        _print_dimmed(f"{':'.join(filter(None, (status.model, lora)))} · /help for commands")
+        shown = model if model is not None and status.models else status.model
+        _print_dimmed(f"{':'.join(filter(None, (shown, lora)))} · /help for commands")
+
+
+def _check_adapter(lora: str, status: Status, model: ModelStatus | None) -> None:
+    """Raise ModelNotFound unless the model, by default the only one, has the adapter."""
+    names = [adapter.name for adapter in status.adapters if model is None or adapter.model == model.name]
+    if lora in names:
+        return
+    owner = "this service" if model is None else model.name
+    other = next((adapter.model for adapter in status.adapters if adapter.name == lora), "")
+    hint = f"; {other} has it: --model {other}" if other else ""
+    raise ModelNotFound(
+        f"no adapter {lora[:80]!r}; adapters of {owner}: {', '.join(names) or 'none'}{hint}", param="lora"
+    )
 
 
 class ChatSession:
     """The conversation so far, and its options."""
 
     def __init__(
-        self, client: Client, system: str | None, options: dict[str, Any], shows_reasoning: bool | None = None
+        self,
+        client: Client,
+        system: str | None,
+        options: dict[str, Any],
+        shows_reasoning: bool | None = None,
+        model: str | None = None,
     ) -> None:
         self._client = client
+        self._model = model
         self._opening: list[dict[str, Any]] = []
         if system is not None:
             self._opening.append({"role": "system", "content": system})
@@ -207,7 +236,7 @@ class ChatSession:
         try:
             with (
                 unechoed(),
-                self._client.stream(messages=asked, **self._options) as stream,
+                self._client.stream(messages=asked, model=self._model, **self._options) as stream,
                 WaitNotice(self._client) as notice,
             ):
                 for delta in stream:
@@ -232,6 +261,8 @@ class ChatSession:
             _print_dimmed(f"{error.message}; /reset starts again")
             return
         except CactusError as error:
+            if isinstance(error, ModelNotFound) and error.param == "model" and self._turns == self._opening:
+                raise
             if answer:
                 writer.end()
             typer.secho(f"error: {error.message}", fg=typer.colors.RED, err=True)

@@ -34,10 +34,7 @@ def complete(
         typer.Option(metavar="FILE", help="A picture to ask about; the option may be repeated."),
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without the chat template.")] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Name of the model, or of a LoRA adapter; a service has one model and accepts any name."),
-    ] = None,
+    model: shared.Model = None,
     lora: shared.Lora = None,
     max_tokens: shared.MaxTokens = None,
     temperature: shared.Temperature = None,

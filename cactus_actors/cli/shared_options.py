@@ -47,6 +47,14 @@ KeyFile = Annotated[
         metavar="FILE",
     ),
 ]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model of several that answers: its name, an alias, a cascade, an adapter, or MODEL:ADAPTER; by "
+        "default the first.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 MaxTokens = Annotated[int | None, _option(SAMPLING, "Largest number of new tokens; -1 is up to the context's end.")]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.service_status import ModelStatus
 from cactus_actors.protocol.similar_name import similar_name
 
 
@@ -14,6 +15,15 @@ class ModelNames(NamedTuple):
 
     name: str
     names: frozenset[str]
+
+
+def requested_model(model: str | None, status: Status) -> ModelStatus | None:
+    """The one of several models that a request's `model` asks; None for a cascade, and for a name that is unknown."""
+    if model is None:
+        return next(iter(status.models), None)
+    adapters = {adapter.name: adapter.model for adapter in status.adapters}
+    wanted = {model, model.rpartition(":")[0], adapters.get(model, "")}
+    return next((it for it in status.models if not wanted.isdisjoint((it.name, *it.aliases))), None)
 
 
 def model_names(name: str, status: Status, option: str) -> ModelNames:

@@ -32,5 +32,6 @@ def first_job(request: BatchRequest, line: PromptLine, left: LeftLine) -> BodyRe
         None,
         as_chat=line.is_plain and left.is_chat,
         system=request.system,
+        model=request.model,
         pictures=request.pictures,
     )

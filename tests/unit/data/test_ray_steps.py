@@ -138,6 +138,7 @@ def test_options_that_do_not_fit_are_refused(
     for arguments, message in (
         (("-o", "out.csv", "--ray", "auto"), "OUT ends with /"),
         (("-o", "out/", "--engine", "cactus-sprout"), "--engine needs --ray"),
+        (("-o", "out/", "--ray", "auto", "--engine", "a", "--model", "b"), "--model names a model of a service"),
         (("-o", "out/", "--ray", "auto", "--engine", "a", "--estimate"), "--estimate asks a service"),
         (("-o", "out/", "--ray", "auto", "--second-pass"), "the cloud's second pass needs"),
         (("-o", "out/", "--ray", "auto", "--engine", "a", "--second-pass-model", "b"), "a second pass asks a service"),
