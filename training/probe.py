@@ -58,7 +58,7 @@ def main() -> None:
         if answer.entropies
     ]
     right = [is_true for _, is_true in judged]
-    features = [probe_features(answer.entropies, answer.log_probabilities) for answer, _ in judged]
+    features = [[probe_features(answer.entropies, answer.log_probabilities)] for answer, _ in judged]  # at the end
     states = [answer.prompt_states for answer, _ in judged]
     fit = PromptFit(model_fingerprint(options.model), has_second=False)
     for name, probe in ((PROBE_FILE, fitted_probe(features, right)), (PROMPT_PROBE_FILE, fit.probe(states, right))):

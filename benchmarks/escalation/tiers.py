@@ -72,7 +72,7 @@ def _probes(model: Path | None, own: Answered) -> list[Signal]:
     """The probe of the model; without one, for each answer a probe that was fitted to others."""
     if model is not None and (shipped := probe_beside(model)) is not None:
         return [shipped] * len(own.answers)
-    features = [probe_features(answer.entropies, answer.log_probabilities) for answer in own.answers]
+    features = [[probe_features(answer.entropies, answer.log_probabilities)] for answer in own.answers]  # at the end
     fitted = cross_validated_probes(features, own.right.tolist())
     if fitted is None:
         raise SystemExit("a probe needs more right or more wrong answers: choose another amount of noise")

@@ -14,7 +14,7 @@ from cactus_actors.calibration.fitting import cross_validated_probes, fitted_pro
 from cactus_actors.calibration.gate_replay import MIN_GAIN, FirstGate, GateReplay, best_gate
 from cactus_actors.calibration.probability_fit import calibration_error, cross_validated_fits, fitted_probability
 from cactus_actors.calibration.prompt_fit import PromptFit
-from cactus_actors.calibration.signal_scores import PROMPT, SIGNALS, features_of_result, gate_inputs_of, scores_of
+from cactus_actors.calibration.signal_scores import PROMPT, SIGNALS, features_at_gates, gate_inputs_of, scores_of
 from cactus_actors.calibration.thresholds import ThresholdTarget
 from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe
 from cactus_actors.protocol.errors import InvalidRequest
@@ -119,12 +119,12 @@ class Calibration:
         results = [result for place in places if (result := outcomes[place].result) is not None]
         right = [outcomes[place].is_right for place in places]
         second_right = None if second is None else [second[place].is_right for place in places]
-        features = [features_of_result(result) for result in results]
+        features = [features_at_gates(result) for result in results]
         replay = GateReplay.of(results)
         scored = [scores_of(result) for result in results]
         scores = {name: [one[name] for one in scored] for name in scored[0]}
         if (probes := cross_validated_probes(features, right)) is not None:
-            at_end = [probe.of_features(own) for probe, own in zip(probes, features, strict=True)]
+            at_end = [probe.of_features(own[-1]) for probe, own in zip(probes, features, strict=True)]
             scores[NEW_PROBE] = at_end if replay is None else replay.add(NEW_PROBE, probes)
         probability = None
         if probability_of:

@@ -72,18 +72,23 @@ def signals_of(fits: SignalFits) -> dict[SignalName, Signal]:
     return {name: signal_named(name, fits) for name in SIGNALS if has_fit.get(name, True)}
 
 
-def features_of_result(result: Result) -> tuple[float, ...]:
-    """The `probe_features` of an answer."""
+def features_at_gates(result: Result) -> list[tuple[float, ...]]:
+    """The `probe_features` at each gate of the service, the last of them of the whole answer.
+
+    Only the latter if the service did not report what its gates saw.
+    """
     if (inputs := gate_inputs_of(result)) is not None:
-        return probe_features(inputs.entropies, inputs.logprobs)
+        judged = gates_of(inputs).judged(len(inputs.entropies))
+        return [probe_features(inputs.entropies[tokens], inputs.logprobs[tokens]) for tokens in judged]
     measures = result.measures or Measures()
-    return features_of(
+    whole = features_of(
         measures.entropy_mean,
         measures.entropy_max,
         measures.mean_logprob,
         math.log(max(measures.min_token_prob, 1e-300)),
         max(1, result.usage.completion_tokens),
     )
+    return [whole]
 
 
 def _at_gates(value: float | None, at_end: float) -> float:

@@ -9,10 +9,17 @@ import typer
 
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.calibrate_cascade import check_served, print_cascade, tiers_of
+from cactus_actors.cli.calibrate_fits import (
+    PROBABILITY,
+    PROBE,
+    PROMPT_PROBE,
+    PROMPT_PROBE_OF_TWO,
+    use_of,
+    write_fit,
+)
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
-from cactus_actors.protocol.confidence import FittedSignalName, Probability, Probe, SignalName
-from cactus_actors.protocol.prompt_probe import PromptProbe
+from cactus_actors.protocol.confidence import FittedSignalName, SignalName
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -132,13 +139,13 @@ def calibrate(
     questions that are drawn as these were. It has a row for each "group" that lines name. With --cascade the
     thresholds of several models are chosen together, for the least mean cost. Use a threshold as
     cloud_handoff_threshold, with the printed settings under [handoff] in the file of cactus serve. A probe
-    written by --probe is used as probe_file; the row "new probe" judges each answer by a probe that was
-    fitted without it. --probability writes the probability_file of the signal probability; the row "new
-    probability" and its calibration error (ECE) come from fits without the answer, too. --prompt-probe
-    writes a prompt_probe_file, which hands off before the answer; so do the values of the row "new prompt",
-    whose threshold is a prompt_threshold. With --second, that probe hands off what is answered wrong here and
-    right there, else all that is answered wrong. A useful estimate
-    takes some hundred lines and some dozen wrong answers.
+    written by --probe is used as probe_file. It is fitted to the tokens that each gate of the service judges;
+    the row "new probe" judges each answer by a probe that was fitted without it. --probability writes the
+    probability_file of the signal probability; the row "new probability" and its calibration error (ECE) come
+    from fits without the answer, too. --prompt-probe writes a prompt_probe_file, which hands off before the
+    answer; so do the values of the row "new prompt", whose threshold is a prompt_threshold. With --second, that
+    probe hands off what is answered wrong here and right there, else all that is answered wrong. A useful
+    estimate takes some hundred lines and some dozen wrong answers.
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
@@ -205,36 +212,16 @@ def calibrate(
         _print(calibration, target, as_json=as_json)
     else:
         _print_bound(calibration, report, bound, as_json=as_json)
+    rows = {signal.name: signal for signal in calibration.signals}
     for file, fit, kind in (
-        (probe, calibration.probe, _PROBE),
-        (probability, calibration.probability, _PROBABILITY),
-        (prompt_probe, calibration.prompt_probe, _PROMPT_PROBE_OF_TWO if second else _PROMPT_PROBE),
+        (probe, calibration.probe, PROBE),
+        (probability, calibration.probability, PROBABILITY),
+        (prompt_probe, calibration.prompt_probe, PROMPT_PROBE_OF_TWO if second else PROMPT_PROBE),
     ):
         if file is not None:
-            _write_fit(kind, fit, file)
-            typer.echo(_use_of(kind, file), err=as_json)
-
-
-class _FitKind(NamedTuple):
-    """A kind of fit, the setting that names its file, the one that uses it, and the two classes that it separates."""
-
-    noun: str
-    setting: str
-    use: str
-    classes: tuple[str, str] = ("right", "wrong answers")
-
-
-_PROBE = _FitKind("probe", "probe_file", 'confidence_signal = "probe"')
-_PROBABILITY = _FitKind("probability", "probability_file", 'confidence_signal = "probability"')
-_PROMPT_PROBE = _FitKind("probe of prompts", "prompt_probe_file", 'gate = "prompt"')
-_PROMPT_PROBE_OF_TWO = _PROMPT_PROBE._replace(
-    classes=("questions that are answered wrong here and right by --second", "others")
-)
-
-
-def _use_of(kind: _FitKind, file: Path) -> str:
-    """That a fit was written, and the settings with which a service uses it."""
-    return f'The new {kind.noun} is in {file}. In cactus.toml:\n  [handoff]\n  {kind.use}\n  {kind.setting} = "{file}"'
+            write_fit(kind, fit, file)
+            row = None if bound is not None else rows.get(kind.row)
+            typer.echo("\n".join(use_of(kind, file, row, model)), err=as_json)
 
 
 class _Asked(NamedTuple):
@@ -304,22 +291,6 @@ def _check_output(path: Path) -> None:
         raise ConfigurationInvalid(f"{path}: Is a directory")
     if not path.parent.is_dir():
         raise ConfigurationInvalid(f"{path}: there is no directory {path.parent}")
-
-
-def _write_fit(kind: _FitKind, fit: Probe | Probability | PromptProbe | None, path: Path) -> None:
-    import msgspec
-
-    from cactus_actors.batch.batch_errors import naming_file
-    from cactus_actors.calibration.fitting import MIN_EACH
-    from cactus_actors.protocol.errors import ConfigurationInvalid
-
-    if fit is None:
-        one, other = kind.classes
-        raise ConfigurationInvalid(
-            f"no {kind.noun} was fitted: at least {MIN_EACH} {one} and {MIN_EACH} {other} are needed"
-        )
-    with naming_file(path, ConfigurationInvalid):
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(fit)) + b"\n")
 
 
 def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) -> None:

@@ -58,11 +58,18 @@ class HandoffGates:
 
     def value_after(self, count: int, signal: Signal, samples: ConfidenceSamples) -> float | None:
         """The value at the gate after the first `count` tokens, None if there is no gate before the end."""
-        window = max(1, min(WINDOW, self.commit_tokens))
-        if not self.first_tokens or count < self.first_tokens or self.first_tokens < count < window:
-            return None
-        recent = slice(max(0, count - WINDOW), count)
-        return signal(samples.entropies[recent], samples.logprobs[recent])
+        judged = self._judged_after(count)
+        return None if judged is None else signal(samples.entropies[judged], samples.logprobs[judged])
+
+    def judged(self, num_tokens: int) -> Iterator[slice]:
+        """The tokens that each gate judges that may hand off, in order, of an answer of `num_tokens`, at least one."""
+        last = min(max(1, self.commit_tokens), num_tokens)
+        later = range(max(self.first_tokens + 1, min(WINDOW, self.commit_tokens)), last + 1)
+        for count in (self.first_tokens, *later) if 0 < self.first_tokens <= last else ():
+            judged = self._judged_after(count)
+            if judged is not None:
+                yield judged
+        yield slice(0, num_tokens)
 
     def values(self, signal: Signal, samples: ConfidenceSamples, prompt: float | None = None) -> Iterator[GateValue]:
         """The values at all gates that may hand off, in order, of an answer of at least one token.
@@ -71,14 +78,8 @@ class HandoffGates:
         """
         if self.fails_at_prompt(prompt):
             yield GateValue(0, HANDED_OFF)
-        num_tokens = len(samples.entropies)
-        last = min(max(1, self.commit_tokens), num_tokens)
-        later = range(max(self.first_tokens + 1, min(WINDOW, self.commit_tokens)), last + 1)
-        for count in (self.first_tokens, *later) if 0 < self.first_tokens <= last else ():
-            value = self.value_after(count, signal, samples)
-            if value is not None:
-                yield GateValue(count, value)
-        yield GateValue(num_tokens, signal(samples.entropies, samples.logprobs))
+        for judged in self.judged(len(samples.entropies)):
+            yield GateValue(judged.stop, signal(samples.entropies[judged], samples.logprobs[judged]))
 
     def lowest(self, signal: Signal, samples: ConfidenceSamples, prompt: float | None = None) -> float:
         """The lowest value at a gate that may hand off: the answer stays if this reaches the threshold."""
@@ -89,6 +90,13 @@ class HandoffGates:
     ) -> int | None:
         """The number of tokens after which the answer is handed off, None if it stays."""
         return next((count for count, value in self.values(signal, samples, prompt) if value < threshold), None)
+
+    def _judged_after(self, count: int) -> slice | None:
+        """The tokens that the gate after the first `count` judges, None if there is no gate before the end."""
+        window = max(1, min(WINDOW, self.commit_tokens))
+        if not self.first_tokens or count < self.first_tokens or self.first_tokens < count < window:
+            return None
+        return slice(max(0, count - WINDOW), count)
 
 
 DEFAULT_GATES = HandoffGates()

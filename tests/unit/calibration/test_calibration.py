@@ -200,13 +200,13 @@ def test_the_precision_of_a_cut_is_not_a_lower_bound() -> None:
 # fitting
 
 
-def doubtful_answers(count: int = 400) -> tuple[list[tuple[float, ...]], list[bool]]:
-    """Features of answers of eight tokens, wrong more often if their worst token is less likely."""
+def doubtful_answers(count: int = 400) -> tuple[list[list[tuple[float, ...]]], list[bool]]:
+    """Features at the end of answers of eight tokens, wrong more often if their worst token is less likely."""
     draw = random.Random(5)
     features, right = [], []
     for _ in range(count):
         worst = draw.uniform(0.05, 3.0)
-        features.append(probe_features([0.1 * draw.random() for _ in range(8)], [-0.01] * 7 + [-worst]))
+        features.append([probe_features([0.1 * draw.random() for _ in range(8)], [-0.01] * 7 + [-worst])])
         right.append(draw.random() > worst / 3)
     return features, right
 
@@ -215,8 +215,8 @@ def test_a_fitted_probe_ranks_answers_like_the_ideal_one() -> None:
     features, right = doubtful_answers()
     probe = fitted_probe(features, right)
     assert probe is not None
-    scores = [probe.of_features(one) for one in features]
-    ideal = [-one[3] for one in features]
+    scores = [probe.of_features(end) for (end,) in features]
+    ideal = [-end[3] for (end,) in features]
     assert area_under_curve(scores, right) > area_under_curve(ideal, right) - 0.02
     assert sum(scores) / len(scores) == pytest.approx(sum(right) / len(right), abs=0.01)
 
@@ -227,7 +227,7 @@ def test_a_probe_is_cross_validated() -> None:
     noise = [draw.random() < 0.5 for _ in features]
     probes = cross_validated_probes(features, noise)
     assert probes is not None
-    scores = [probe.of_features(own) for probe, own in zip(probes, features, strict=True)]
+    scores = [probe.of_features(end) for probe, (end,) in zip(probes, features, strict=True)]
     assert area_under_curve(scores, noise) < 0.65
 
 

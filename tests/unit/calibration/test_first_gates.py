@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import random
+from pathlib import Path
+
 import pytest
 
 from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget
 from cactus_actors.calibration.bound_report import BoundReport, bound_lines
 from cactus_actors.calibration.bound_scores import Bound
 from cactus_actors.calibration.gate_replay import FirstGate, best_gate
+from cactus_actors.calibration.probability_fit import calibration_error
 from cactus_actors.calibration.report import NEW_PROBE, SignalReport
 from cactus_actors.calibration.report_table import report_lines
-from cactus_actors.calibration.signal_scores import scores_of, signals_of
+from cactus_actors.calibration.signal_scores import gate_inputs_of, scores_of, signals_of
 from cactus_actors.calibration.thresholds import Cut
+from cactus_actors.cli.calibrate_fits import PROBE, use_of
 from cactus_actors.config import HandoffSettings
 from cactus_actors.protocol.confidence import DEFAULT_SIGNAL, Probability, Probe, SignalFits
 from cactus_actors.protocol.errors import InvalidRequest
@@ -168,3 +174,34 @@ def test_the_default_signal_needs_no_fit() -> None:
     assert HandoffSettings().confidence_signal == DEFAULT_SIGNAL
     assert DEFAULT_SIGNAL in signals_of(SignalFits())
     assert HandoffSettings().first_gate_tokens == 1
+
+
+def test_a_new_probe_is_calibrated_at_the_early_gates_too() -> None:
+    """Longer answers are right more often: a fit to whole answers takes a first token for a wrong answer."""
+    draw = random.Random(4)
+    answers = []
+    for _ in range(600):
+        is_right = draw.random() < 0.7
+        num_tokens = draw.randint(8, 14) if is_right else draw.randint(5, 9)
+        doubt = draw.gauss(-3.5 if is_right else -2.0, 0.8)
+        answers.append(judged(is_right, [math.exp(doubt + draw.gauss(0.0, 0.5)) for _ in range(num_tokens)]))
+    calibration = Calibration.of(answers, ThresholdTarget(precision=0.9))
+    (row,) = (one for one in calibration.signals if one.name == NEW_PROBE)
+    assert row.ece is not None
+    assert row.ece < 0.1
+    assert calibration.probe is not None
+    inputs = [seen for answer in answers if answer.result is not None and (seen := gate_inputs_of(answer.result))]
+    at_gates = [HandoffGates().lowest(calibration.probe, seen) for seen in inputs]
+    assert calibration_error(at_gates, [answer.is_right for answer in answers]) < 0.1
+    used = list(use_of(PROBE, Path("probe.json"), row, "small"))
+    assert row.best_gate is not None
+    assert row.best_gate.cut is not None
+    assert used == [
+        "The new probe is in probe.json.",
+        f"In cactus.toml, with cloud_handoff_threshold {row.best_gate.cut.threshold:.6g} in requests:",
+        "  [handoff]",
+        '  confidence_signal = "probe"',
+        f"  first_gate_tokens = {row.best_gate.num_tokens}",
+        "  [[models]]  # in the entry of small",
+        '  probe_file = "probe.json"',
+    ]

@@ -85,10 +85,12 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     probability = read_probability(tmp_path / "probability.json")
     assert (probability.signal, probability(0.0) < 0.1, probability(1.0) > 0.9) == ("entropy", True, True)
     assert any(line.startswith("new probability 1.000 ") for line in table)
-    told = (
-        'In cactus.toml:\n  [handoff]\n  confidence_signal = "probability"\n  probability_file = "probability.json"\n'
-    )
-    assert result.stdout.endswith(told)
+    assert table[-4:] == [
+        "In cactus.toml, with cloud_handoff_threshold 0.33 in requests:",
+        "  [handoff]",
+        '  confidence_signal = "probability"',
+        '  probability_file = "probability.json"',
+    ]
     assert table[table.index("Expected calibration error (ECE) of the probabilities:") + 1].startswith("  new prob")
     submits = router.received_of(Submit)
     assert {(submit.options.allow_cloud, submit.options.temperature) for submit in submits} == {(False, 0.0)}
