@@ -32,6 +32,7 @@ from cactus_actors.handoff.answer_reader import (
 )
 from cactus_actors.handoff.circuit_breaker import BreakerOutcome, CircuitBreaker
 from cactus_actors.handoff.cloud_access import check_base_url, is_loopback
+from cactus_actors.handoff.cloud_connections import CloudConnections
 from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
 from cactus_actors.handoff.cloud_key import CLOUD_KEY_VARIABLE, CloudKey, redacted_logs
 from cactus_actors.handoff.metering import Meter
@@ -70,7 +71,7 @@ class _Exchange:
 
 
 class CloudClient:
-    """A pooled client of one OpenAI-compatible endpoint; close it with `aclose`.
+    """A client of one OpenAI-compatible endpoint; close it with `aclose`.
 
     `base_url` comes from the operator's settings and redirects are not followed, so neither a job nor an answer can
     choose the destination of a request.
@@ -90,16 +91,14 @@ class CloudClient:
         self._rest_wait_s = rest_wait_s
         self._url = settings.base_url.rstrip("/") + "/chat/completions"
         self.provider = f"{url.host}/{settings.model}"
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(settings.read_timeout_s, connect=settings.connect_timeout_s),
-            limits=httpx.Limits(max_connections=settings.max_concurrent),
-            follow_redirects=False,
+        self._connections = CloudConnections(
+            httpx.Timeout(settings.read_timeout_s, connect=settings.connect_timeout_s),
             trust_env=not is_loopback(url),  # no proxy for this machine
         )
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._client.aclose()
+        await self._connections.aclose()
 
     async def answer(
         self,
@@ -200,7 +199,10 @@ class CloudClient:
         }
         if exchange.key is not None:
             headers["Authorization"] = f"Bearer {exchange.key.reveal()}"
-        async with self._client.stream("POST", self._url, content=exchange.content, headers=headers) as response:
+        async with (
+            self._connections.lent() as client,
+            client.stream("POST", self._url, content=exchange.content, headers=headers) as response,
+        ):
             if response.status_code != 200:
                 detail = exchange.redact(await _error_message(response))[:MAX_DETAIL_CHARACTERS]
                 received = response.headers

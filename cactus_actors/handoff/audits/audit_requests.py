@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import time
 from collections import deque
@@ -91,7 +92,7 @@ class AuditRequests:
     def start_next(self, access: CloudAccess, *, has_room: bool) -> None:
         """Start the oldest waiting audit if nothing is in its way; end the running one if it has no room."""
         if not has_room:
-            if self._task is not None and not self._task.done():
+            if self._task is not None and not self._task.cancelling():
                 self._task.cancel()
             return
         while self._waiting and self._task is None:
@@ -101,7 +102,8 @@ class AuditRequests:
                 self._skip(ledger)
                 continue
             self._task = asyncio.create_task(self._ask(audit, access.key, ledger))
-            self._task.add_done_callback(self._ended)
+            # a callback, because a task that is cancelled before its first step handles no exception
+            self._task.add_done_callback(functools.partial(self._ended, ledger))
 
     def take_labels(self, now: float) -> None:
         """Take the labels of people, if there are any; once a second."""
@@ -122,9 +124,11 @@ class AuditRequests:
             await asyncio.gather(self._task, return_exceptions=True)
         await self._cloud.aclose()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, ledger: AuditLedger, task: asyncio.Task[None]) -> None:
         self._task = None
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():
+            self._skip(ledger)
+        elif (error := task.exception()) is not None:
             LOG.error("an audit failed unexpectedly: %s", type(error).__name__)
         self._wake()
 
@@ -139,9 +143,6 @@ class AuditRequests:
             answer = await self._cloud.answer(
                 audit.request, audit.params, key=key, job_ends_at=None, forward=take, meter=meter
             )
-        except asyncio.CancelledError:
-            self._skip(ledger)
-            raise
         except CloudFailure:
             self._skip(ledger, has_failed=True)
         else:
