@@ -17,6 +17,7 @@ from cactus_actors.cli.calibrate_fits import (
     use_of,
     write_fit,
 )
+from cactus_actors.cli.calibrate_options import option_lines, options_in_force
 from cactus_actors.cli.terminal import print_json
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.confidence import FittedSignalName, SignalName
@@ -127,7 +128,8 @@ def calibrate(
     A line of DATA.jsonl has "question" (one message), "messages" or "prompt" (text to continue), and may have
     "tools". It says what is right with "answer" (equal except for case, white space and a final full stop),
     "contains" (a text or a list of them), "regex", or "calls" (tool calls, each with name and arguments). All
-    that are given must hold.
+    that are given must hold. Answers are sampled, at temperature 0.6, unless --temperature is given: give the
+    options of your requests, such as --temperature 0 for greedy answers. The output names those in force.
 
     The table has a row for each confidence signal: its AUROC (the chance that a right answer scores above a
     wrong one); the threshold that reaches --precision (by default 0.95) or --cloud-share on these questions;
@@ -190,7 +192,7 @@ def calibrate(
         asyncio.run(check_served(tiers.models, "--cascade", endpoint, stream_endpoint, key_file))
         asked = [_Asked(endpoint, stream_endpoint, model) for model in tiers.models]
         answered = asyncio.run(_ask(asked, key_file, examples, options, max_in_flight))
-        print_cascade(CascadeReport.of(tiers.models, answered, tiers.costs, bound), bound, as_json=as_json)
+        print_cascade(CascadeReport.of(tiers.models, answered, tiers.costs, bound), bound, options, as_json=as_json)
         return
     if model is not None:
         asyncio.run(check_served([model], "--model", endpoint, stream_endpoint, key_file))
@@ -209,9 +211,9 @@ def calibrate(
     if answers is not None:
         write_answers(answers, head_of(calibration, answered[0], target, report), answered[0], bound)
     if bound is None or report is None:
-        _print(calibration, target, as_json=as_json)
+        _print(calibration, target, options, as_json=as_json)
     else:
-        _print_bound(calibration, report, bound, as_json=as_json)
+        _print_bound(calibration, report, bound, options, as_json=as_json)
     rows = {signal.name: signal for signal in calibration.signals}
     for file, fit, kind in (
         (probe, calibration.probe, PROBE),
@@ -293,25 +295,27 @@ def _check_output(path: Path) -> None:
         raise ConfigurationInvalid(f"{path}: there is no directory {path.parent}")
 
 
-def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) -> None:
+def _print(calibration: Calibration, target: ThresholdTarget, options: dict[str, Any], *, as_json: bool) -> None:
     from cactus_actors.calibration.report_table import report_lines
 
     if as_json:
-        print_json(calibration.to_builtins())
+        print_json(calibration.to_builtins() | {"options": options_in_force(options)})
         return
     typer.echo(_summary(calibration))
-    for line in report_lines(calibration, target):
+    for line in (*option_lines(options), *report_lines(calibration, target)):
         typer.echo(line)
 
 
-def _print_bound(calibration: Calibration, report: BoundReport, bound: Bound, *, as_json: bool) -> None:
+def _print_bound(
+    calibration: Calibration, report: BoundReport, bound: Bound, options: dict[str, Any], *, as_json: bool
+) -> None:
     from cactus_actors.calibration.bound_report import bound_lines
 
     if as_json:
-        print_json(report.to_builtins())
+        print_json(report.to_builtins() | {"options": options_in_force(options)})
         return
     typer.echo(_summary(calibration))
-    for line in bound_lines(report, bound):
+    for line in (*option_lines(options), *bound_lines(report, bound)):
         typer.echo(line)
 
 

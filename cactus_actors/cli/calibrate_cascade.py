@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from cactus_actors.cli.calibrate_options import option_lines, options_in_force
 from cactus_actors.cli.shared_options import FIRST_ANSWER_S
 from cactus_actors.cli.terminal import print_json
 
@@ -61,12 +63,12 @@ async def check_served(
         raise InvalidRequest(f"{option}: two of the names are of one model", param=option)
 
 
-def print_cascade(report: CascadeReport, bound: Bound, *, as_json: bool) -> None:
+def print_cascade(report: CascadeReport, bound: Bound, options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the thresholds, or the report as JSON."""
     from cactus_actors.calibration.cascade_report import cascade_lines
 
     if as_json:
-        print_json(report.to_builtins())
+        print_json(report.to_builtins() | {"options": options_in_force(options)})
         return
-    for line in cascade_lines(report, bound):
+    for line in (*option_lines(options), *cascade_lines(report, bound)):
         typer.echo(line)

@@ -70,6 +70,7 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     result = cactus("calibrate", "data.jsonl", "--precision", "0.99", *flags)
     head, *table = result.stdout.splitlines()
     assert head == "60 answers, 66.7% right (second service 66.7%)"
+    assert table[0] == "Greedy answers: temperature 0, max_tokens 512."
     (entropy,) = (line.split() for line in table if line.startswith("entropy "))
     assert " ".join(entropy) == "entropy 1.000 0.26 33.3% 100.0% 91.2-100.0% 40 of 40 66.7%"
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
@@ -96,6 +97,7 @@ def test_calibrate_finds_a_threshold_and_writes_the_requested_files(
     assert {(submit.options.allow_cloud, submit.options.temperature) for submit in submits} == {(False, 0.0)}
     report = json.loads(cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--json").stdout)
     assert (report["num_answers"], report["second_accuracy"]) == (60, None)
+    assert report["options"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0, "max_tokens": 512}
     assert all(signal["cut"]["handed_off"] <= 0.1 for signal in report["signals"] if signal["cut"])
     circular = cactus("calibrate", "data.jsonl", "--signal", "probability", "--probability", "p.json")
     assert (circular.exit_code, "fitted to another signal" in circular.stderr) == (2, True)
@@ -112,8 +114,12 @@ def test_calibrate_grants_a_bound_for_all_or_for_groups(
     flags = ["--max-error", "0.05", "--signal", "min_token_prob"]
     table = cactus("calibrate", "data.jsonl", *flags, "--answers", "answers.jsonl").stdout.splitlines()
     assert table[0] == "120 answers, 100.0% right"
-    assert table[1] == "With 95.0% confidence, at most 5.0% of the answers that stay are wrong,"
-    assert [line.split()[:5] for line in table[4:6]] == [[group, "0", "60", "of", "60"] for group in "ab"]
+    assert table[1:3] == [
+        "Sampled answers: temperature 0.6, top_p 0.95, top_k 20, seed 0, max_tokens 512.",
+        "Calibrate with the options of your requests; --temperature 0 is greedy.",
+    ]
+    assert table[3] == "With 95.0% confidence, at most 5.0% of the answers that stay are wrong,"
+    assert [line.split()[:5] for line in table[6:8]] == [[group, "0", "60", "of", "60"] for group in "ab"]
     head, *rows = answers_of(tmp_path / "answers.jsonl")
     assert (head["max_error"], head["confidence"], head["signal"]) == (0.05, 0.95, "min_token_prob")
     assert [(one["group"], one["signal"], one["threshold"]) for one in head["thresholds"]] == [
@@ -159,13 +165,13 @@ def test_calibrate_chooses_the_thresholds_of_a_cascade_together(
     assert 0.15 < report["handed_off"] < 0.35
     assert {submit.model for submit in router.received_of(Submit)} == {"small", "large"}
     table = cactus("calibrate", "data.jsonl", *flags).stdout.splitlines()
-    assert [line.split()[0] for line in table[2:6]] == ["model", "small", "large", "handed"]
+    assert [line.split()[0] for line in table[4:8]] == ["model", "small", "large", "handed"]
     tiers = tomllib.loads("\n".join(table[table.index("In cactus.toml:") + 1 :]))["cascade"]["tiers"]
     assert [tier["model"] for tier in tiers] == ["small", "large", "cloud"]
     assert [tier["threshold"] for tier in tiers[:2]] == [tier["threshold"] for tier in report["tiers"]]
     (tmp_path / "few.jsonl").write_text("\n".join(map(json.dumps, lines[100::10])))
     none = cactus("calibrate", "few.jsonl", "--max-error", "0.001", *flags[2:]).stdout
-    assert none.startswith("No thresholds have a bound of 0.1%")
+    assert none.splitlines()[2].startswith("No thresholds have a bound of 0.1%")
     assert re.search(r"^the smallest bound of these answers is \d+\.\d%\.$", none, re.MULTILINE)
 
 
