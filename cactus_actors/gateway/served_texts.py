@@ -42,6 +42,10 @@ class ServedTexts:
         """The name of the model that has this name or alias; None if there is none."""
         return model if model in self.by_name else self._names.get(model)
 
+    def aliases_of(self, name: str) -> list[str]:
+        """The other names of a model."""
+        return [alias for alias, model in self._names.items() if model == name != alias]
+
     def of(self, model: str | None, adapters: list[AdapterStatus]) -> TextModel:
         """The text side for a request's `model`: a name, an alias, or one of the adapters; raises ModelNotFound.
 

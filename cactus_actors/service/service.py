@@ -100,7 +100,6 @@ class Service:
             }
         )
         self._nodes = NodeFollower(self._workers, functools.partial(self._router.notify, "follow_nodes"), announce)
-        self._num_workers = sum(size.low for size in sizes.values())
         self._placement_or_none: Placement | None = None
         self._http: str | None = None
         self._endpoints: Endpoints | None = None
@@ -132,8 +131,8 @@ class Service:
 
     @property
     def num_workers(self) -> int:
-        """The workers of all models that the configuration asks for, at least."""
-        return self._num_workers
+        """The workers that all models shall have now: none for a model that waits for a job."""
+        return self._workers.num_wanted
 
     @property
     def _settings(self) -> ActorSettings:

@@ -46,13 +46,15 @@ class ChatSupport:
 
     `tool_markup` names the model's markup of tool calls (`tools/markup_table.py`), `tool_tokens` are id and text of
     the control tokens in it. By its `abilities`, prompt text adds the parts of tool use that the template does not
-    render; some models have a `tool_template` for conversations with tools. `reasoning` is the model's reasoning
-    markup, None if unknown. Without a template every field is empty.
+    render; some models have a `tool_template` for conversations with tools. A model `is_for_tools` if its template does
+    anything with them, or if its `tool_markup` was given; others may be asked with tools, too. `reasoning` is the
+    model's reasoning markup, None if unknown. Without a template every field is empty.
     """
 
     chat_template: ChatTemplate | None = None
     tool_template: ChatTemplate | None = None
     abilities: TemplateAbilities = ALL_ABILITIES
+    is_for_tools: bool = False
     tool_markup: str | None = None
     tool_tokens: tuple[tuple[int, str], ...] = ()
     reasoning: ModelReasoning | None = None
@@ -300,6 +302,7 @@ def _chat_support(
         chat_template=template,
         tool_template=tool_template,
         abilities=abilities,
+        is_for_tools=abilities.has_any or tool_format is not None,
         tool_markup=markup,
         tool_tokens=tool_tokens_of(markup, tokenizer),
         reasoning=reasoning_of(text, template, tokenizer),

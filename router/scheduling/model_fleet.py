@@ -58,7 +58,7 @@ class ModelFleet:
     ) -> None:
         self.served = served
         self.dispatcher = Dispatcher(settings, outbox, counters, queued)
-        self.adapters = AdapterRegistry(epoch, served.names, served.adapters)
+        self.adapters = AdapterRegistry(epoch, served.names, served.adapters, served.name)
         self.counters = ModelCounters()
         self.desired_workers = served.desired_workers
         self.is_size_fixed = served.is_size_fixed
@@ -274,7 +274,8 @@ class ModelFleets:
         fleet = self.first if name is None and len(self) == 1 else self._by_served_name.get(name or "")
         if fleet is None:
             wanted = "name a model" if name is None else f"no model {name[:MAX_SHOWN]!r}"
-            raise ModelNotFound(f"{wanted}; models of this service: {', '.join(self._by_name)}", param=param)
+            known = ", ".join(it.served.names[0] for it in self)
+            raise ModelNotFound(f"{wanted}; models of this service: {known}", param=param)
         return fleet
 
     def has(self, name: str) -> bool:

@@ -18,8 +18,12 @@ class AdapterRegistry:
     the workers while jobs have it.
     """
 
-    def __init__(self, epoch: int, served_names: Iterable[str], adapters: Iterable[AdapterSetting]) -> None:
+    def __init__(
+        self, epoch: int, served_names: Iterable[str], adapters: Iterable[AdapterSetting], model: str = ""
+    ) -> None:
+        """`model` is the name of one of several models, for messages."""
         self._epoch = epoch
+        self._owner = model or "this service"
         self._num_prepared = 0
         self._served_names = frozenset(served_names) - {""}
         self._files: dict[str, AdapterFiles] = {}  # by key
@@ -113,4 +117,4 @@ class AdapterRegistry:
 
     def _unknown(self, name: str, param: str) -> ModelNotFound:
         known = ", ".join(self._key_of_name) or "none"
-        return ModelNotFound(f"no adapter {name[:MAX_SHOWN]!r}; adapters of this service: {known}", param=param)
+        return ModelNotFound(f"no adapter {name[:MAX_SHOWN]!r}; adapters of {self._owner}: {known}", param=param)

@@ -15,12 +15,13 @@ import httpx
 import pytest
 
 from cactus_actors.batch import BatchRequest, SecondPassReport, run_batch, run_second_pass
-from cactus_actors.client import AsyncClient
+from cactus_actors.client import AsyncClient, Client
 from cactus_actors.config import ServeConfig
 from cactus_actors.config_models import CascadeSettings, CascadeTier, ModelEntry
 from cactus_actors.config_scaling import ScalingSettings
 from cactus_actors.protocol.errors import ModelFailure, ModelNotFound
 from cactus_actors.protocol.messages import Status
+from cactus_actors.service.service import Service
 from tests.support.models.letter_tokenizer import write_letter_tokenizer
 from tests.support.processes.open_sockets import pid_of_router
 from tests.support.services.running_service import Running, running_service, wait_until
@@ -91,6 +92,7 @@ def test_http_lists_the_models_and_uses_the_tokenizer_of_each(running: Running) 
     with httpx.Client(base_url=f"http://{running.http}", timeout=60) as http:
         cards = http.get("/v1/models").json()["data"]
         assert [card["id"] for card in cards] == ["cactus-sprout", "tiny", "rare", "elastic", "both"]
+        assert [card["aliases"] for card in cards] == [["small"], ["big"], [], [], []]
         assert http.get("/v1/models/big").json()["id"] == "tiny"
         ids = {
             name: http.post("/tokenize", json={"content": "a story", "model": name}).json()["tokens"]
@@ -269,9 +271,8 @@ def test_jobs_of_both_models_survive_a_killed_router(running: Running) -> None:
     ]
 
 
-@pytest.mark.chaos
-def test_models_take_turns_in_memory_that_holds_one_of_them(tiny: Path, tmp_path: Path) -> None:
-    config = ServeConfig(
+def with_memory_for_one(tiny: Path, tmp_path: Path) -> ServeConfig:
+    return ServeConfig(
         models=[ModelEntry(name=name, path=str(tiny)) for name in ("one", "two")],
         weights="float32",
         cache_bytes=1 << 20,
@@ -281,7 +282,21 @@ def test_models_take_turns_in_memory_that_holds_one_of_them(tiny: Path, tmp_path
         state_dir=tmp_path,
         http="",
     )
-    with running_service(config) as service:
+
+
+def test_a_model_without_memory_has_no_worker_when_the_service_is_ready(tiny: Path, tmp_path: Path) -> None:
+    service = Service(with_memory_for_one(tiny, tmp_path))
+    service.start()
+    try:
+        with Client(service.endpoints.jobs, service.endpoints.stream, timeout=60.0) as client:
+            assert service.num_workers == len(client.status().workers) == 1
+    finally:
+        service.stop()
+
+
+@pytest.mark.chaos
+def test_models_take_turns_in_memory_that_holds_one_of_them(tiny: Path, tmp_path: Path) -> None:
+    with running_service(with_memory_for_one(tiny, tmp_path)) as service:
         client = service.client
         assert client.status().states == {"one": "ready", "two": "idle"}
         jobs = [client.submit(prompt="Once", model=name, **LONG) for name in ("one", "two", "one", "two")]

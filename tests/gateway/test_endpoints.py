@@ -35,6 +35,7 @@ MESSAGES = [{"role": "user", "content": "What is 2+2?"}]
 def test_the_model_is_listed_by_its_name(http: httpx.Client) -> None:
     [card] = http.get("/v1/models").json()["data"]
     assert (card["id"], card["object"], card["meta"]["n_ctx"]) == ("cactus-sprout", "model", 1024)
+    assert card["aliases"] == []
     assert http.get("/v1/models/cactus-sprout").json() == card
     missing = http.get("/v1/models/" + "m" * 1000)
     assert (missing.status_code, missing.json()["error"]["type"]) == (404, "model_not_found")
@@ -44,7 +45,8 @@ def test_the_model_is_listed_by_its_name(http: httpx.Client) -> None:
 def test_the_model_has_an_alias(tmp_path: Path) -> None:
     with fake_worker_service(tmp_path, gateway={"alias": "team/model"}) as service, service.http() as http:
         [card] = http.get("/v1/models").json()["data"]
-        assert card["id"] == "team/model"
+        assert (card["id"], card["aliases"]) == ("team/model", ["cactus-sprout"])
+        assert card["capabilities"]["function_calling"]
         assert http.get("/v1/models/team/model").json() == card
         asked = {"prompt": "a", "input": "a"}
         for path in ("/v1/completions", "/completion", "/v1/embeddings"):
@@ -53,6 +55,16 @@ def test_the_model_has_an_alias(tmp_path: Path) -> None:
             assert answer.json()["model"] == "team/model"
             assert told["choices"][0]["result"]["model"] == "team/model"
         assert 'cactus_info{model="team/model"' in http.get("/metrics").text
+
+
+def test_a_model_whose_template_has_no_tools_does_not_claim_them(tmp_path: Path) -> None:
+    with fake_worker_service(tmp_path, gateway={"model": "cactus-bloom"}) as service, service.http() as http:
+        [card] = http.get("/v1/models").json()["data"]
+        able = {"completion_chat": True, "function_calling": False, "vision": True}
+        assert card["capabilities"] == card["capabilities"] | able
+        shown = http.post("/api/show", json={"model": "cactus-bloom"}).json()
+        assert "vision" in shown["capabilities"]
+        assert "tools" not in shown["capabilities"]
 
 
 def test_answers_name_their_model(tmp_path: Path) -> None:

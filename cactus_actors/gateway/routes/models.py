@@ -50,7 +50,7 @@ def _adapters(status: Status | None) -> list[AdapterStatus]:
 def _adapter_card(gateway: GatewayContext, adapter: AdapterStatus, status: Status | None) -> dict[str, Any]:
     """The card of the model with the fields by which vLLM marks an adapter."""
     parent = _parent(gateway, adapter)
-    return _card(gateway, parent, status) | {"id": adapter.name, "root": adapter.name, "parent": parent}
+    return _card(gateway, parent, status) | {"id": adapter.name, "aliases": [], "root": adapter.name, "parent": parent}
 
 
 def _parent(gateway: GatewayContext, adapter: AdapterStatus) -> str:
@@ -67,6 +67,7 @@ def _card(gateway: GatewayContext, name: str, status: Status | None) -> dict[str
         "object": "model",
         "created": gateway.created,
         "owned_by": "cactus",
+        "aliases": gateway.texts.aliases_of(name),
         "state": states.get(name) if len(states) > 1 else next(iter(states.values()), None),
         "meta": {
             "n_ctx": text.max_context,
@@ -77,7 +78,7 @@ def _card(gateway: GatewayContext, name: str, status: Status | None) -> dict[str
         "type": "base",
         "capabilities": {
             "completion_chat": has_chat_template,
-            "function_calling": text.tool_markup is not None,
+            "function_calling": text.chat.is_for_tools,
             "completion_fim": text.fill_tokens is not None,
             "fine_tuning": False,
             "vision": text.pictures is not None,

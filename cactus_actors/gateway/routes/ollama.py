@@ -212,7 +212,7 @@ def _capabilities(text: TextModel) -> list[str]:
     able = {
         "completion": True,
         "embedding": True,
-        "tools": text.tool_markup is not None,
+        "tools": text.chat.is_for_tools,
         "thinking": text.reasoning is not None,
         "vision": text.pictures is not None,
         "insert": text.fill_tokens is not None,

@@ -12,6 +12,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import AdaptersLoaded, Goodbye
 from cactus_actors.router.state.adapter_registry import AdapterRegistry
 from cactus_actors.router.state.caller import Caller
+from cactus_actors.router.state.served_model import ServedModel
 from tests.support.router.core_harness import STOP, RouterHarness, error_of, job_id
 from tests.support.router.memory_journal import Disk
 from tests.support.router.worker_messages import Worker
@@ -212,6 +213,14 @@ def test_an_unloaded_name_can_be_loaded_from_other_files() -> None:
     submit(router, 2, lora="sql")
     keys = [router.running(number)[1].adapter for number in (1, 2)]
     assert [worker.adapters[key] for key in keys] == ["/a/sql", "/a/better"]
+
+
+def test_an_operator_that_names_another_model_is_told_the_only_one() -> None:
+    router = RouterHarness(models=(ServedModel(own_name="letters"),))
+    router.connect()
+    error = error_of(router.client(LoadAdapter(name="haiku", path="/a/haiku", model="nope", request_id="r"))[0])
+    assert (error.status, error.param) == (404, "model")
+    assert error.message == "no model 'nope'; models of this service: letters"
 
 
 def test_no_adapter_has_a_name_of_its_model() -> None:
