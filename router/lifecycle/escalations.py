@@ -214,6 +214,8 @@ class Escalations:
         elif (worker := self._clouds.free_cloud()) is not None:
             job.cloud.dispatch_id = self._clouds.ask_cloud(job, worker, now)
             job.cloud.log.model = worker.hello.model
+            if job.submission.is_cascade:
+                self._fleets.of(job).counters.num_handed_on += 1
         else:
             return False
         return True

@@ -134,6 +134,7 @@ def test_the_cloud_is_the_last_tier() -> None:
     assert (second.text, second.model, second.handoff.status) == ("bc", "large", "failed")
     assert path(second) == [("small", "first token"), ("large", "first token")]
     assert (third.text, third.handoff.status, third.handoff.reason) == ("bc", "suppressed", "allow_cloud is false")
+    assert [it.handed_on for it in router.core.status(router.now).models] == [3, 2]
     walk(router.core, router.now)
 
 
