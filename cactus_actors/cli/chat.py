@@ -11,7 +11,7 @@ import typer
 from cactus_actors.api.params import resolve_options
 from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.chat_input import ReadLine, is_conversation, reader, unechoed
-from cactus_actors.cli.image_files import pictures_of_files
+from cactus_actors.cli.image_files import pictures_of_files, typed_path
 from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.cli.wait_notice import WaitNotice
@@ -198,7 +198,7 @@ class ChatSession:
             self._images = []
         else:
             try:
-                self._images += pictures_of_files([Path(name)])
+                self._images += pictures_of_files([typed_path(name)])
             except InvalidRequest as error:
                 _print_dimmed(f"/image: {error.message}")
                 return

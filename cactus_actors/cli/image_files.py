@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from pathlib import Path
 
 from cactus_actors.protocol.errors import InvalidRequest
@@ -15,3 +17,16 @@ def pictures_of_files(paths: list[Path]) -> list[bytes]:
         return [picture_of_file(path.expanduser()) for path in paths]
     except InvalidRequest as error:
         raise type(error)(error.message, param="image") from None
+
+
+def typed_path(text: str) -> Path:
+    """The path of a file that a user has typed or dropped at a prompt: as it is, or quoted as for a shell."""
+    path = Path(text)
+    with contextlib.suppress(OSError):  # a name that is too long
+        if path.expanduser().exists():
+            return path
+    try:
+        words = shlex.split(text)
+    except ValueError:  # an apostrophe of the name
+        return path
+    return Path(words[0]) if len(words) == 1 else path

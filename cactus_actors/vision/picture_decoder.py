@@ -17,6 +17,9 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 MAX_SCANS = 100
 """Scans of a progressive JPEG; encoders write about ten. Each takes as long as a whole picture, and few bytes."""
 
+_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a")
+"""The first bytes of files that are damaged if they cannot be opened; those of JPEG-LS are the ones of JPEG."""
+
 _STRIP_ROWS = 64
 _SCAN = b"\xff\xda"
 _Transpose = Image.Transpose
@@ -54,6 +57,8 @@ def _opened(content: bytes, max_pixels: int) -> tuple[Image.Image, Image.Transpo
                 raise MediaInvalid(f"a JPEG of more than {MAX_SCANS} scans")
             return _rgb(picture), _TURNS.get(_orientation(picture))
     except UnidentifiedImageError:
+        if content.startswith(_SIGNATURES):
+            raise MediaInvalid("truncated or damaged") from None
         found = other_type(content)
         raise MediaInvalid(f"{f'{found}, ' if found else ''}not a PNG, JPEG, WebP, GIF or BMP file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from cactus_actors.protocol.errors import MediaInvalid, MediaNotAllowed, MediaTooLarge
 
+_OUTSIDE = "the path is outside of the directory of pictures"
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -39,15 +40,23 @@ class PictureDirectory:
             raise MediaInvalid("there is no such file in the directory of pictures") from None
 
     def _names(self, path: str) -> tuple[str, ...]:
+        """The folders and the file below the root; `..` is the folder before it, as links are not followed."""
         given = PurePosixPath(path)
-        if given.is_absolute():
-            roots = [root for root in (self._root, self._real_root) if given.is_relative_to(root)]
-            if not roots:
-                raise MediaNotAllowed("the path is outside of the directory of pictures")
-            given = given.relative_to(roots[0])
-        if ".." in given.parts:
-            raise MediaNotAllowed("the path is outside of the directory of pictures")
-        return given.parts
+        names: list[str] = []
+        for name in given.relative_to(given.anchor).parts:
+            if name != "..":
+                names.append(name)
+            elif names:
+                names.pop()
+            else:
+                raise MediaNotAllowed(_OUTSIDE)
+        if not given.is_absolute():
+            return tuple(names)
+        whole = PurePosixPath(given.anchor, *names)
+        roots = [root for root in (self._root, self._real_root) if whole.is_relative_to(root)]
+        if not roots:
+            raise MediaNotAllowed(_OUTSIDE)
+        return whole.relative_to(roots[0]).parts
 
     @contextlib.contextmanager
     def _opened(self, names: tuple[str, ...]) -> Iterator[int]:

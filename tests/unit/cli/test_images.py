@@ -53,6 +53,25 @@ def test_a_chat_asks_the_next_question_about_a_file(cactus: Cactus, router: Scri
     assert "pictures of the next question: 0" in result.stderr
 
 
+@pytest.mark.parametrize("typed", ['"a picture.png"', "'a picture.png'", r"a\ picture.png", "a picture.png"])
+def test_a_chat_reads_a_file_whose_name_is_quoted(
+    cactus: Cactus, router: ScriptedRouter, picture: str, typed: str
+) -> None:
+    cactus("chat", input=f"/image {typed}\none\n")
+    assert sent_images(router) == [[[CONTENT]]]
+
+
+def test_a_chat_takes_quotes_and_apostrophes_of_a_name_as_they_are(
+    cactus: Cactus, router: ScriptedRouter, tmp_path: Path
+) -> None:
+    for name in ('"quoted".png', "it's.png"):
+        (tmp_path / name).write_bytes(CONTENT)
+        cactus("chat", input=f"/image {name}\none\n")
+    assert sent_images(router) == [[[CONTENT]]] * 2
+    for name in ("it's gone.png", "n" * 5000):
+        assert f"/image: {name}" in cactus("chat", input=f"/image {name}\n").stderr
+
+
 def test_a_chat_asks_again_about_the_same_file(cactus: Cactus, router: ScriptedRouter, picture: str) -> None:
     cactus("chat", input=f"/image {picture}\none\n/retry\n")
     assert sent_images(router) == [[[CONTENT]], [[CONTENT]]]

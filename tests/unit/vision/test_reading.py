@@ -69,7 +69,18 @@ def test_the_limit_of_bytes_is_exact() -> None:
             PictureReader(max_bytes=size).read(url)
 
 
-@pytest.mark.parametrize("source", ["one.png", "below/two.png", "./below//two.png", "below/a:b.png"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "one.png",
+        "below/two.png",
+        "./below//two.png",
+        "below/a:b.png",
+        "below/../one.png",
+        "below/deep/../../below/two.png",
+        "folder link/../one.png",
+    ],
+)
 def test_paths_below_the_directory_are_read(root: Path, source: str) -> None:
     reader = PictureReader(root)
     assert reader.read(source) == CONTENT
@@ -91,6 +102,10 @@ def test_the_directory_may_be_a_link(root: Path, tmp_path: Path) -> None:
         ("file:///etc/passwd", MediaNotAllowed),
         ("../secret.png", MediaNotAllowed),
         ("below/../../secret.png", MediaNotAllowed),
+        ("below/../../secret.png/../one.png", MediaNotAllowed),
+        ("/../secret.png", MediaNotAllowed),
+        ("folder link/../folder link/secret.png", MediaInvalid),
+        ("below/..", MediaInvalid),
         ("file://host/one.png", MediaNotAllowed),
         ("file://[/one.png", MediaInvalid),
         ("link.png", MediaInvalid),
@@ -111,6 +126,13 @@ def test_other_paths_are_refused(root: Path, source: str, kind: type[InvalidRequ
         PictureReader(root).read(source)
     assert "secret" not in caught.value.message
     assert str(root) not in caught.value.message
+
+
+def test_an_absolute_path_is_compared_when_it_has_no_parents_left(root: Path) -> None:
+    assert PictureReader(root).read(f"{root}/../{root.name}/below/../one.png") == CONTENT
+    for outside in (f"{root}/../secret.png", f"{root}/below/../../secret.png", "/.." + str(root) + "/../secret.png"):
+        with pytest.raises(MediaNotAllowed):
+            PictureReader(root).read(outside)
 
 
 def test_a_path_beside_the_directory_is_outside(root: Path) -> None:

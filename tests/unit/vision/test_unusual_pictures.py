@@ -61,6 +61,16 @@ def with_chunk(kind: bytes, content: bytes) -> bytes:
     return png[:33] + chunk(kind, content) + png[33:]
 
 
+@pytest.mark.parametrize("size", [(0, 0), (0, 4), (4, 0)])
+def test_a_picture_without_pixels_and_a_bare_signature_are_damaged(size: tuple[int, int]) -> None:
+    signature = b"\x89PNG\r\n\x1a\n"
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, 8, 2, 0, 0, 0))
+    empty = signature + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    for content in (empty, signature, b"GIF89a"):
+        with pytest.raises(MediaInvalid, match=r"^truncated or damaged$"):
+            decoded(content)
+
+
 def test_an_interlaced_png_has_the_same_pixels() -> None:
     assert decoded(interlaced(PICTURE)).tobytes() == PICTURE.tobytes()
 
