@@ -21,7 +21,7 @@ from tests.support.services.running_service import OPTIONS, STORY, Running, loca
 pytestmark = pytest.mark.chaos
 
 ANY_PORT = "tcp://127.0.0.1:*"
-LONG = {**OPTIONS, "max_tokens": 500}
+LONG = {**OPTIONS, "max_tokens": 500, "ignore_eos": True}
 NUM_WORKERS = 3
 ROOM = 5
 """Workers that have a CPU on the other nodes when one of the first two is drained."""

@@ -28,7 +28,7 @@ from tests.support.services.running_service import (
     wait_until,
 )
 
-LONG = {**OPTIONS, "max_tokens": 300}
+LONG = {**OPTIONS, "max_tokens": 300, "ignore_eos": True}
 
 
 def test_http_and_zeromq_give_the_same_answer(two_workers: Running) -> None:
