@@ -19,6 +19,7 @@ from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.process.leaving_node import LeavingNode
 from cactus_actors.process.resident_memory import return_large_blocks
+from cactus_actors.process.throttled_log import ThrottledLog
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.protocol.worker_messages import WorkerMessage
@@ -53,7 +54,6 @@ from cactus_actors.router.process.garbage_collection import ShortCollections
 from cactus_actors.router.process.loop_delay import LoopDelay
 from cactus_actors.router.process.loop_mailbox import LoopMailbox
 from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
-from cactus_actors.router.process.throttled_log import ThrottledLog
 from cactus_actors.router.router_state import RouterOptions, plain_cache_salt
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import StoredResult

@@ -197,7 +197,8 @@ def _reported_failure(error: object, redact: Callable[[str], str]) -> CloudFailu
         return status_failure(code, detail)
     return CloudFailure(
         "cloud_server_error",
-        f"the cloud reported an error: {detail}",
+        "the cloud reported an error",
+        detail=detail,
         outcome="failure",
         retriable=True,
     )

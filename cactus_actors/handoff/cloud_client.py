@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -33,14 +34,17 @@ from cactus_actors.handoff.answer_reader import (
 from cactus_actors.handoff.circuit_breaker import BreakerOutcome, CircuitBreaker
 from cactus_actors.handoff.cloud_access import check_base_url, is_loopback
 from cactus_actors.handoff.cloud_connections import CloudConnections
-from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
+from cactus_actors.handoff.cloud_failures import CloudFailure, FailureKind, status_failure
 from cactus_actors.handoff.cloud_key import CLOUD_KEY_VARIABLE, CloudKey, redacted_logs
 from cactus_actors.handoff.metering import Meter
 from cactus_actors.handoff.request_budget import RequestBudget
 from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, LineTooLong, SSEDecoder
+from cactus_actors.process.throttled_log import ThrottledLog
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
+LOG = logging.getLogger(__name__)
+LOG_INTERVAL_S = 60.0
 MAX_BACKOFF_S = 8.0
 MAX_ERROR_BODY_BYTES = 8 * 1024
 REST_WAIT_S = 2.0
@@ -95,6 +99,7 @@ class CloudClient:
             httpx.Timeout(settings.read_timeout_s, connect=settings.connect_timeout_s),
             trust_env=not is_loopback(url),  # no proxy for this machine
         )
+        self._logs: dict[FailureKind, ThrottledLog] = {}
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -168,9 +173,15 @@ class CloudClient:
         except (CloudFailure, TimeoutError, httpx.TransportError) as error:
             failure = _as_failure(error, exchange)
             outcome = failure.outcome
+            self._log(failure)
             raise failure from None
         finally:
             self._breaker.record(permit, outcome, time.monotonic())
+
+    def _log(self, failure: CloudFailure) -> None:
+        """Warn of a failure: once in LOG_INTERVAL_S for each kind."""
+        log = self._logs.setdefault(failure.kind, ThrottledLog(LOG, LOG_INTERVAL_S))
+        log.warning("a request to %s failed: %s", self.provider, failure.summary)
 
     async def _exchange(self, exchange: _Exchange) -> CloudAnswer:
         """The answer to one request; raises TimeoutError and httpx.TransportError.

@@ -27,24 +27,27 @@ _BACKPRESSURE = frozenset({429, 503})
 
 
 class CloudFailure(HandoffFailed):
-    """A failed attempt; its message starts with `kind`.
+    """A failed attempt; its message starts with `kind`, and ends with the cloud's own words, the `detail`.
 
-    `outcome` is recorded by the breaker. `retriable` is true if the request may be repeated, provided no part of
-    the answer was forwarded. With `is_refused` no request was sent.
+    `summary` is the message without both, for logs: the detail may quote the request. `outcome` is recorded by the
+    breaker. `retriable` is true if the request may be repeated, provided no part of the answer was forwarded. With
+    `is_refused` no request was sent.
     """
 
     def __init__(
         self,
         kind: FailureKind,
-        message: str,
+        summary: str,
         *,
+        detail: str = "",
         outcome: BreakerOutcome = "neutral",
         retriable: bool = False,
         retry_after: float | None = None,
         is_refused: bool = False,
     ) -> None:
-        super().__init__(f"{kind}: {message}", retry_after=retry_after)
+        super().__init__(f"{kind}: {summary}" + (f": {detail}" if detail else ""), retry_after=retry_after)
         self.kind = kind
+        self.summary = summary
         self.outcome = outcome
         self.retriable = retriable
         self.is_refused = is_refused
@@ -55,23 +58,24 @@ def status_failure(status: int, detail: str, retry_after: str | None = None, dat
 
     `retry_after` and `date` are headers of the response.
     """
-    message = f"the cloud answered {status}" + (f": {detail}" if detail else "")
+    summary = f"the cloud answered {status}"
     retriable = status in _RETRIED_STATUSES
     if status in _BACKPRESSURE:
         return CloudFailure(
             "cloud_overloaded",
-            message,
+            summary,
+            detail=detail,
             retriable=True,
             retry_after=parse_retry_after(retry_after, date),
         )
     if status >= 500:
-        return CloudFailure("cloud_server_error", message, outcome="failure", retriable=retriable)
+        return CloudFailure("cloud_server_error", summary, detail=detail, outcome="failure", retriable=retriable)
     if status in (401, 403):
         # the details of these may quote keys
         return CloudFailure("cloud_auth", f"the cloud refused the key ({status})")
     if 300 <= status < 400:
-        return CloudFailure("cloud_rejected", f"the cloud answered {status}; redirects are not followed")
-    return CloudFailure("cloud_rejected", message, retriable=retriable)
+        return CloudFailure("cloud_rejected", f"{summary}; redirects are not followed")
+    return CloudFailure("cloud_rejected", summary, detail=detail, retriable=retriable)
 
 
 def parse_retry_after(value: str | None, date: str | None) -> float | None:

@@ -13,12 +13,12 @@ from typing import Any
 import zmq
 from zmq.utils import z85
 
+from cactus_actors.process.throttled_log import ThrottledLog
 from cactus_actors.protocol.wire import JOB_ID_LENGTH
 from cactus_actors.router.auth.accepted_keys import ROLES, AcceptedKeys
 from cactus_actors.router.auth.bound_sockets import MAX_ENCRYPTED_FRAME
 from cactus_actors.router.auth.peer_connections import PeerConnection, PeerConnections
 from cactus_actors.router.auth.rate_limiter import RateLimiter
-from cactus_actors.router.process.throttled_log import ThrottledLog
 from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey, anonymous_connection
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"

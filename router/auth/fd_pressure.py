@@ -16,8 +16,8 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from cactus_actors.process.throttled_log import ThrottledLog
 from cactus_actors.router.auth.open_sockets import borrowed, is_connection_to, ports_of
-from cactus_actors.router.process.throttled_log import ThrottledLog
 
 MIN_MARGIN, MAX_MARGIN = 16, 128
 MAX_SILENCE_S = 0.25

@@ -7,9 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Mapping
 
+from cactus_actors.process.throttled_log import ThrottledLog
 from cactus_actors.router.auth.peer_connections import PeerConnection
 from cactus_actors.router.auth.token_buckets import RateLimit, TokenBuckets
-from cactus_actors.router.process.throttled_log import ThrottledLog
 
 MAX_CLOSED = 8192
 MAX_REFUSED_TOPICS = 1024

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cactus_actors.process.resident_memory import resident_bytes, return_memory
+from cactus_actors.process.throttled_log import ThrottledLog
 from cactus_actors.router.auth.open_sockets import connections_to, ports_of, progress_of
 from cactus_actors.router.auth.peer_connections import PeerConnections
-from cactus_actors.router.process.throttled_log import ThrottledLog
 
 MAX_GROWTH_BYTES = 160 << 20
 """Growth of the process after which connections are examined: room for several requests with pictures."""

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from cactus_actors.router.process.throttled_log import ThrottledLog
+from cactus_actors.process.throttled_log import ThrottledLog
 
 
 def test_a_flood_of_warnings_is_one_line_per_second_with_a_count(caplog: pytest.LogCaptureFixture) -> None:
