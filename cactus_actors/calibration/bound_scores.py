@@ -36,7 +36,7 @@ class BoundScores(NamedTuple):
 
 
 def scores_for_bound(outcomes: Sequence[ExampleOutcome], bound: Bound) -> BoundScores:
-    """Raises InvalidRequest if no example was answered, or if the service does not have the signal.
+    """Raises InvalidRequest if no example was answered, or if the model that was asked does not have the signal.
 
     An example without an answer is one that the service hands off: its score is NaN.
     """
@@ -45,7 +45,7 @@ def scores_for_bound(outcomes: Sequence[ExampleOutcome], bound: Bound) -> BoundS
         raise InvalidRequest("no example was answered", param="examples")
     signal = bound.signal or results[0].handoff.signal
     if signal not in SIGNALS or not any(signal in scores_of(result) for result in results):
-        raise InvalidRequest(f"the service has no signal {signal}", param="signal")
+        raise InvalidRequest(f"the model {results[0].model} has no signal {signal}", param="signal")
     gates = _gates(results, bound)
     return BoundScores(signal, gates, [_score(outcome, signal, gates) for outcome in outcomes])
 

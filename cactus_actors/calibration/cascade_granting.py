@@ -16,7 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cactus_actors.calibration.fitting import NUM_STEPS, RIDGE, logistic_regression
-from cactus_actors.calibration.granting import allowed_errors, check_shares, critical_sizes, smallest_error
+from cactus_actors.calibration.granting import (
+    allowed_errors,
+    check_shares,
+    checked_labels,
+    critical_sizes,
+    is_number,
+    smallest_error,
+)
 
 DESIGN_SHARE = 0.2
 """The share of the questions that orders the combinations."""
@@ -226,12 +233,10 @@ def _checked(
     max_error: float,
     confidence: float,
 ) -> tuple[Floats, Bools]:
-    values, labels = np.asarray(scores, np.float64), np.asarray(correct)
-    if values.ndim != 2 or values.shape != labels.shape or not values.shape[1]:
-        raise ValueError(f"scores and correct must be two tables of one shape, not {values.shape} and {labels.shape}")
-    if not np.isin(labels, (0, 1)).all():
-        raise ValueError("correct must hold true and false, or 1 and 0")
-    if len(costs) != values.shape[1] + 1 or not all(0.0 <= cost < np.inf for cost in costs):
+    values, right = checked_labels(scores, correct)
+    if values.ndim != 2 or not values.shape[1]:
+        raise ValueError(f"scores and correct must be two tables (questions, tiers), not of the shape {values.shape}")
+    if len(costs) != values.shape[1] + 1 or not all(is_number(cost) and 0.0 <= cost < np.inf for cost in costs):
         raise ValueError(f"costs must be {values.shape[1] + 1} numbers that are not negative, not {list(costs)}")
     check_shares(max_error, confidence)
-    return values, labels.astype(bool)
+    return values, right

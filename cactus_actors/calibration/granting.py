@@ -43,8 +43,9 @@ class Grant:
     kept: the share of the labelled answers that is kept, 0 if nothing can be granted.
     error_bound: the probability that a kept answer is wrong is at most this, at `confidence`: `max_error`. If
         nothing can be granted, the smallest `max_error` that these labels would have been granted, an estimate.
-    labels_needed: 0 if granted; else about how many more labels of the same kind would be enough, at least as many as
-        any grant needs; None if no number would.
+    labels_needed: 0 if granted; else about how many more labels of the same kind would be enough; None if no number
+        would. If all labelled answers are right, exactly as many as are enough if all others are right, too; else an
+        estimate from the errors among them, which is rough for few labels.
     """
 
     threshold: float | None
@@ -166,8 +167,26 @@ def smallest_error(is_granted: Callable[[float], bool], refused: float) -> float
 def check_shares(max_error: float, confidence: float) -> None:
     """Raise ValueError unless both are between 0 and 1."""
     for name, share in (("max_error", max_error), ("confidence", confidence)):
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"{name} must be between 0 and 1, and neither: it is {share}")
+        if not (is_number(share) and 0.0 < share < 1.0):
+            raise ValueError(f"{name} must be a number between 0 and 1, and neither: it is {share!r}")
+
+
+def is_number(value: object) -> bool:
+    """True for an int or a float, those of numpy included."""
+    return isinstance(value, int | float | np.number)
+
+
+def checked_labels(scores: Any, correct: Any) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Scores and verdicts as arrays; raise ValueError if they are no numbers, ragged or of different shapes."""
+    try:
+        values, labels = np.asarray(scores, np.float64), np.asarray(correct)
+    except (TypeError, ValueError):
+        raise ValueError("scores must hold numbers, and correct verdicts, with rows of one length") from None
+    if values.shape != labels.shape:
+        raise ValueError(f"scores and correct must be of one shape, not {values.shape} and {labels.shape}")
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("correct must hold true and false, or 1 and 0")
+    return values, labels.astype(bool)
 
 
 def _checked(
@@ -176,13 +195,11 @@ def _checked(
     max_error: float,
     confidence: float,
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    values, labels = np.asarray(scores, np.float64), np.asarray(correct)
-    if values.ndim != 1 or values.shape != labels.shape:
-        raise ValueError(f"scores and correct must be two lists of one length, not {values.shape} and {labels.shape}")
-    if not np.isin(labels, (0, 1)).all():
-        raise ValueError("correct must hold true and false, or 1 and 0")
+    values, right = checked_labels(scores, correct)
+    if values.ndim != 1:
+        raise ValueError(f"scores and correct must be two lists of one length, not of the shape {values.shape}")
     check_shares(max_error, confidence)
-    return values, ~labels.astype(bool)
+    return values, ~right
 
 
 def _regions(values: Floats, wrong: npt.NDArray[np.bool_]) -> tuple[Counts, Counts, Floats]:
@@ -250,18 +267,23 @@ def _labels_needed(sizes: Counts, num_wrong: Counts, num_labels: int, max_error:
     """More labels for which the test of some region is passed with DETECTABLE_POWER; by the normal approximation.
 
     A region's rate of errors is estimated with half an error more than it has, which is not 0, but not above the middle
-    of what it has and what is allowed. Too few labels to estimate any say only how many more any grant needs.
+    of what it has and what is allowed. Without any error there is nothing to estimate: only the least number of labels
+    that any grant needs is missing, as it is where there are too few labels to estimate a rate.
     """
     fewest = math.ceil(math.log(level) / math.log1p(-max_error))
     if not num_labels:
         return fewest
     if not len(sizes):
         return None
+    if not num_wrong[-1]:
+        return max(1, math.ceil(fewest * num_labels / int(sizes[-1])) - num_labels)
     seen, rates = num_wrong / sizes, (num_wrong + 0.5) / (sizes + 1.0)
     usable = rates < max_error
+    if not usable.any() and num_labels < fewest and (not num_wrong[0] or seen[-1] < max_error):
+        return fewest - num_labels
     usable[-1] |= seen[-1] < max_error
     if not usable.any():
-        return fewest - num_labels if num_labels < fewest and not num_wrong[0] else None
+        return None
     rate, share = np.minimum(rates, (seen + max_error) / 2.0)[usable], sizes[usable] / num_labels
     spread_of_null = NormalDist().inv_cdf(1.0 - level) * math.sqrt(max_error * (1.0 - max_error))
     spread = spread_of_null + NormalDist().inv_cdf(DETECTABLE_POWER) * np.sqrt(rate * (1.0 - rate))

@@ -176,7 +176,7 @@ def _best_signal(
 ) -> FittedSignalName:
     known = [name for name in candidates if name in scores]
     if not known:
-        raise InvalidRequest(f"the service has no signal {candidates[0]}", param="signal")
+        raise InvalidRequest(f"the model that was asked has no signal {candidates[0]}", param="signal")
     return max(known, key=lambda name: thresholds.area_under_curve(scores[name], right) or 0.0)
 
 

@@ -112,7 +112,11 @@ def calibrate(
     ] = None,
     second: Annotated[
         str | None,
-        typer.Option(metavar="ENDPOINT", help="A better service in place of the cloud; it is asked all questions."),
+        typer.Option(
+            metavar="ENDPOINT",
+            help="The jobs endpoint, tcp://HOST:PORT, of a better cactus service in place of the cloud; it is asked "
+            "all questions.",
+        ),
     ] = None,
     max_in_flight: Annotated[int, typer.Option(min=1, max=1000, help="Jobs in the service at once.")] = 32,
     max_tokens: shared.MaxTokens = None,

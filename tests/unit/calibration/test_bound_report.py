@@ -55,7 +55,7 @@ def scores_of_result(outcome: ExampleOutcome) -> float:
 def test_another_signal_may_be_named() -> None:
     report = BoundReport.of(outcomes(), Bound(0.05, 0.95, "entropy"))
     assert report.grants[""].threshold is None  # all answers have the same entropy
-    with pytest.raises(InvalidRequest, match="no signal probe"):
+    with pytest.raises(InvalidRequest, match=r"the model .* has no signal probe"):
         BoundReport.of(outcomes(), Bound(0.05, 0.95, "probe"))
 
 

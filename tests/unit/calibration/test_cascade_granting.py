@@ -93,8 +93,10 @@ def test_nothing_is_granted_where_no_tier_is_good_enough() -> None:
 @pytest.mark.parametrize(
     ("scores", "correct", "costs", "message"),
     [
-        ([0.5], [True], (0.0, 1.0), "two tables of one shape"),
-        ([[0.5]], [[True, False]], (0.0, 1.0), "two tables of one shape"),
+        ([0.5], [True], (0.0, 1.0), "two tables"),
+        ([[0.5]], [[True, False]], (0.0, 1.0), "of one shape"),
+        ([[0.5], [0.5, 0.6]], [[True], [True]], (0.0, 1.0), "rows of one length"),
+        ([[0.5]], [[True]], (0.0, "x"), "costs must be"),
         ([[0.5]], [[2]], (0.0, 1.0), "true and false"),
         ([[0.5]], [[True]], (0.0,), "costs must be 2 numbers"),
         ([[0.5]], [[True]], (0.0, -1.0), "not negative"),
@@ -109,7 +111,7 @@ def test_other_shapes_and_values_are_refused(
 
 
 def test_shares_outside_of_0_and_1_are_refused() -> None:
-    with pytest.raises(ValueError, match="max_error must be between 0 and 1"):
+    with pytest.raises(ValueError, match="max_error must be a number between 0 and 1"):
         grant_cascade([[0.5]], [[True]], (0.0, 1.0), max_error=1.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,14 +130,18 @@ def test_no_number_of_labels_helps_against_errors_everywhere() -> None:
     assert grant(draw.random(500), draw.random(500) < 0.5).labels_needed is None
 
 
-@pytest.mark.parametrize(("num", "needed"), [(1, 383), (20, 326), (58, 53)])
-def test_few_answers_that_are_all_right_need_more_of_them(num: int, needed: int) -> None:
-    assert grant([0.5] * num, [True] * num).labels_needed == needed
+@pytest.mark.parametrize(("max_error", "enough"), [(0.05, 59), (0.1, 29), (0.3, 9)])
+def test_answers_that_are_all_right_need_as_many_more_as_are_enough(max_error: float, enough: int) -> None:
+    for num in range(enough):
+        assert grant([0.5] * num, [True] * num, max_error).labels_needed == enough - num
+    assert grant([0.5] * enough, [True] * enough, max_error).labels_needed == 0
+    assert grant([0.5] * 20 + [NAN] * 20, [True] * 40).labels_needed == 2 * 59 - 40
 
 
 def test_too_few_answers_to_estimate_a_rate_need_as_many_as_any_grant() -> None:
     assert grant([0.9, 0.8, 0.7], [True, False, False]).labels_needed == 59 - 3
     assert grant([0.9, 0.8, 0.7], [False, False, False]).labels_needed is None
+    assert grant(list(range(21, 0, -1)), [False] + [True] * 20).labels_needed == 59 - 21
 
 
 def test_early_errors_of_many_answers_do_not_end_the_sequence() -> None:
@@ -188,7 +193,10 @@ def test_groups_are_granted_alone() -> None:
 @pytest.mark.parametrize(
     ("scores", "right", "max_error", "confidence", "words"),
     [
-        ([0.1], [True, False], 0.05, 0.95, "of one length"),
+        ([0.1], [True, False], 0.05, 0.95, "of one shape"),
+        ([0.1, "x"], [True, False], 0.05, 0.95, "must hold numbers"),
+        ([0.1], [True], "x", 0.95, "max_error must be a number"),
+        ([0.1], [True], None, 0.95, "max_error must be a number"),
         ([[0.1]], [[True]], 0.05, 0.95, "of one length"),
         ([0.1], [2], 0.05, 0.95, "true and false"),
         ([0.1], [NAN], 0.05, 0.95, "true and false"),
@@ -198,7 +206,7 @@ def test_groups_are_granted_alone() -> None:
     ],
 )
 def test_input_that_cannot_be_right_is_refused(
-    scores: list[float], right: list[float], max_error: float, confidence: float, words: str
+    scores: list[Any], right: list[Any], max_error: Any, confidence: float, words: str
 ) -> None:
     with pytest.raises(ValueError, match=words):
-        grant(scores, right, max_error, confidence)  # type: ignore[arg-type]
+        grant(scores, right, max_error, confidence)
