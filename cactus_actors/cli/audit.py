@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from cactus_actors.cli.shared_options import AsJson
-from cactus_actors.cli.terminal import counted, print_json, show, wide_console
+from cactus_actors.cli.terminal import counted, print_json, print_page, show
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -40,7 +40,8 @@ def audit(
     With `audit_share` in `[handoff]` the service compares some of the answers that stay with the cloud's. It judges by
     rule only those that are equal, and those that are structured (docs/guide/handoff.md). A verdict is about the
     service's answer, not about the cloud's. A running service takes it within seconds, another one at its start.
-    An answer of a cascade has the name of its model before its number.
+    An answer of a cascade has the name of its model before its number. --json has the counts and the drift of the
+    `audits`, for each `tier` of a cascade, and the `answers` that wait.
 
     Example: cactus audit --label 17 right
 
@@ -68,8 +69,7 @@ def audit(
     elif ask:
         _ask(files, waiting)
     elif as_json:
-        for answer in waiting:
-            print_json(answer)
+        print_json({"audits": _summaries(files.read_state(), waiting), "answers": waiting})
     else:
         state = files.read_state()
         if state is None:
@@ -131,6 +131,23 @@ def _ask(files: AuditFiles, waiting: Sequence[UnjudgedAnswer]) -> None:
     typer.echo("no answer waits for a verdict")
 
 
+def _summaries(state: AuditState | None, waiting: Sequence[UnjudgedAnswer]) -> list[dict[str, Any]]:
+    """The counts of all audits, or of each tier of a cascade, and whether the monitor has seen a drift."""
+    by_tier = {} if state is None else {"": state, **state.tiers}
+    return [
+        {
+            "tier": tier,
+            **{str(outcome): count for outcome, count in one.outcomes.items()},
+            "waiting": sum(answer.tier == tier for answer in waiting),
+            "has_drifted": one.has_drifted,
+            "drifts": one.drifts,
+            "tightened": one.step,
+            "min_threshold": one.min_threshold,
+        }
+        for tier, one in by_tier.items()
+    ]
+
+
 def _print(state: AuditState, waiting: Sequence[UnjudgedAnswer]) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -150,7 +167,7 @@ def _print(state: AuditState, waiting: Sequence[UnjudgedAnswer]) -> None:
             answer_text(answer.cloud_answer, answer.cloud_calls),
         )
         table.add_row(*(Text(_clipped(text)) for text in row))
-    wide_console().print(table)
+    print_page(table)
 
 
 def _print_summary(tier: str, state: AuditState, num_waiting: int) -> None:

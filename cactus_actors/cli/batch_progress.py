@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from cactus_actors.cli.terminal import counted, terminal_console, wide_console
+from cactus_actors.cli.terminal import counted, print_page, terminal_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,12 +80,11 @@ def show_reasons(reasons: Sequence[Reason], noun: Literal["line", "row"] = "line
     from rich.padding import Padding
     from rich.text import Text
 
-    console = wide_console(stderr=True)
     for reason in reasons:
         name = reason.code if reason.param is None else f"{reason.code} ({reason.param})"
         first = "" if reason.first_line is None else f", the first is {noun} {reason.first_line}"
-        console.print(Text(f"{counted(reason.count, 'line')} failed with {name}{first}:"))
-        console.print(Padding(Text(reason.message[:MAX_MESSAGE]), (0, 0, 0, 4)))
+        print_page(Text(f"{counted(reason.count, 'line')} failed with {name}{first}:"), stderr=True)
+        print_page(Padding(Text(reason.message[:MAX_MESSAGE]), (0, 0, 0, 4)), stderr=True)
 
 
 class ProgressLog:

@@ -10,7 +10,7 @@ import typer
 
 from cactus_actors.cli.command import Command, Group
 from cactus_actors.cli.shared_options import AsJson
-from cactus_actors.cli.terminal import print_json, wide_console
+from cactus_actors.cli.terminal import print_json, print_page
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
 from cactus_actors.keys.key_store import KeyStore, KnownKey, keys_dir
@@ -80,7 +80,7 @@ def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
     if not known:
         typer.echo("no keys; make one: cactus keys new NAME")
         return
-    wide_console().print(_table(known))
+    print_page(_table(known))
 
 
 def _table(known: Sequence[KnownKey]) -> Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cactus_actors.cli.shared_options import AsJson
-from cactus_actors.cli.terminal import print_json, wide_console
+from cactus_actors.cli.terminal import print_json, print_page
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,7 +58,7 @@ def models(as_json: AsJson = False) -> None:
     _print_sizes("embedded", embedded)
     _print_sizes("in the cache of the hub", cached)
     typer.echo("families:")
-    wide_console().print(Padding(_family_table(FAMILIES), (0, 0, 0, 2), expand=False))
+    print_page(Padding(_family_table(FAMILIES), (0, 0, 0, 2), expand=False))
     typer.echo("given with --model as:")
     for source in SOURCES:
         typer.echo(f"  {source}")

@@ -11,7 +11,7 @@ import typer
 
 from cactus_actors.cli.shared_options import FIRST_ANSWER_S, AsJson, Endpoint, KeyFile
 from cactus_actors.cli.status_page import num_local, status_page, workers_summary
-from cactus_actors.cli.terminal import counted, print_json, wide_console
+from cactus_actors.cli.terminal import counted, print_json, print_page, wide_console
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.config_scaling import MAX_WORKERS
 from cactus_actors.protocol.errors import Unavailable
@@ -48,7 +48,7 @@ def status(
         elif as_json:
             print_json(client.status())
         else:
-            wide_console().print(status_page(client.status()))
+            print_page(status_page(client.status()))
 
 
 def _watch(client: Client, interval: float, *, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def _display() -> Iterator[Callable[[RenderableType], None]]:
     """Display successive pages: on the terminal's alternate screen, or as lines."""
     console = wide_console()
     if not console.is_terminal:
-        yield console.print
+        yield print_page
         return
     from rich.live import Live
 

@@ -15,7 +15,7 @@ from cactus_actors.cli.word_wrap import WordWrapper
 from cactus_actors.protocol.results import Handoff, Result
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.live import Live
 
 SCRIPT_WIDTH = 200
@@ -40,6 +40,17 @@ def wide_console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     return Console(width=None if stream.isatty() else SCRIPT_WIDTH, highlight=False, stderr=stderr)
+
+
+def print_page(page: RenderableType, *, stderr: bool = False) -> None:
+    """Print to a terminal; for a script, without blanks at the ends of lines."""
+    console = wide_console(stderr=stderr)
+    if console.is_terminal:
+        console.print(page)
+        return
+    with console.capture() as captured:
+        console.print(page)
+    typer.echo("\n".join(line.rstrip(" ") for line in captured.get().split("\n")), err=stderr, nl=False)
 
 
 def terminal_console(stream: TextIO) -> Console | None:

@@ -63,6 +63,7 @@ def test_without_audits_there_is_a_hint_and_nothing_to_reset(tmp_path: Path) -> 
     assert "--state-dir" in told
     with pytest.raises(ConfigurationInvalid, match=f"{tmp_path} has no audits; --state-dir"):
         run(tmp_path, "--reset")
+    assert json.loads(run(tmp_path, "--json").output) == {"audits": [], "answers": []}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,9 +79,25 @@ def test_answers_are_listed(files: AuditFiles, tmp_path: Path) -> None:
     assert [row.split()[0] for row in rows] == ["2", "4", "5"]
     assert "Who is he?" in rows[1]
     assert '"minutes":5' in rows[2]
-    told = [json.loads(line) for line in run(tmp_path, "--json").output.splitlines()]
-    assert [answer["id"] for answer in told] == [2, 4, 5]
-    assert told[1]["question"] == CHAT
+
+
+def test_json_has_the_counts_the_drift_and_the_answers(files: AuditFiles, tmp_path: Path) -> None:
+    def told() -> Any:
+        return json.loads(run(tmp_path, "--json").output)
+
+    assert [answer["id"] for answer in told()["answers"]] == [2, 4, 5]
+    assert told()["answers"][1]["question"] == CHAT
+    counts = {"tier": "", "right": 2, "wrong": 0, "failed": 0, "skipped": 0, "waiting": 3}
+    steady = {"has_drifted": False, "drifts": 0, "tightened": 0, "min_threshold": 0.0}
+    assert told()["audits"] == [counts | steady]
+    state = files.read_state()
+    assert state is not None
+    changed = {"has_drifted": True, "drifts": 2, "step": 3, "min_threshold": 0.75}
+    tier = msgspec.structs.replace(AuditLedger(HandoffSettings(), None, print, "sprout").state, **changed)
+    files.write_state(msgspec.structs.replace(state, tiers={"sprout": tier}))
+    assert [summary["has_drifted"] for summary in told()["audits"]] == [False, True]
+    drifted = {"tier": "sprout", "waiting": 0, "drifts": 2, "tightened": 3, "min_threshold": 0.75}
+    assert told()["audits"][1] == told()["audits"][1] | drifted
 
 
 def test_a_label_is_given_once(files: AuditFiles, tmp_path: Path) -> None:

@@ -128,6 +128,8 @@ def test_reasons_of_failed_lines_are_not_cut_at_80_columns(
     )
     shown = capsys.readouterr().err
     assert max(map(len, shown.splitlines())) <= 80
+    assert shown.splitlines() == [line.rstrip() for line in shown.splitlines()]
+    assert shown.endswith("\n    it broke\n")
     assert " ".join(shown.split()) == (
         "12 lines failed with invalid_request_error (messages[0].content), the first is line 3: "
         f"{message}1 line failed with server_error: it broke"

@@ -42,7 +42,9 @@ def test_output_for_scripts_has_one_row_per_worker(
     router.status = lambda request_id: msgspec.structs.replace(  # type: ignore[method-assign]
         status(request_id), workers=[worker_named("a-worker-with-a-long-name")]
     )
-    heading, row = cactus("status").stdout.splitlines()[-2:]
+    lines = cactus("status").stdout.splitlines()
+    assert lines == [line.rstrip() for line in lines]
+    heading, row = lines[-2:]
     assert " ".join(heading.split()) == HEADINGS
     assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
     told = "4194304 int8 avx512-vnni x2 ready 13 3/16 100/2048 123456 7 (25%) 0 0.2 s"
