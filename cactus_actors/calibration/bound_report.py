@@ -124,7 +124,7 @@ def _row(granted: Grant) -> str:
 
 def _advice(refused: Grant) -> str:
     more = refused.labels_needed
-    needed = "more questions would not be enough" if more is None else f"about {more} more questions are needed"
+    needed = "more questions would not be enough" if more is None else f"more questions are needed, about {more}"
     return f"smallest bound: {refused.error_bound:.1%}; {needed}"
 
 

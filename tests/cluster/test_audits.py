@@ -89,8 +89,7 @@ def test_audits_leave_the_client_s_answer_alone_until_people_find_too_many_wrong
             assert (told.outcomes["right"], told.unjudged, told.monitored) == (1, 1, 1)
             assert [body["messages"] for body in cloud.bodies] == [QUESTION] * 2
 
-            [line] = cactus(tmp_path, "--json").splitlines()
-            answer = json.loads(line)
+            [answer] = json.loads(cactus(tmp_path, "--json"))["answers"]
             assert (answer["answer"], answer["cloud_answer"]) == (plain.text, "the wrong city")
             cactus(tmp_path, "--label", str(answer["id"]), "right")
             wait_until(service.client, lambda _: audits_of(service, 2).unjudged == 0)
