@@ -46,6 +46,7 @@ class OllamaAnswer:
         timings, usage = result.timings, result.usage
         extensions = extensions_of(self._asked, result)
         prompt_ms = max(0.0, timings.time_to_first_token_ms - timings.queue_ms)
+        answer_ms = timings.total_time_ms - timings.time_to_first_token_ms  # 0 if all tokens were told at once
         return {
             "model": model_of(self._asked, result),
             "done": True,
@@ -55,7 +56,7 @@ class OllamaAnswer:
             "prompt_eval_count": usage.prompt_tokens,
             "prompt_eval_duration": round(prompt_ms * _NANOSECONDS),
             "eval_count": usage.completion_tokens,
-            "eval_duration": round((timings.total_time_ms - timings.time_to_first_token_ms) * _NANOSECONDS),
+            "eval_duration": max(1, round(answer_ms * _NANOSECONDS)),  # clients divide by it
             **extensions,
         }
 

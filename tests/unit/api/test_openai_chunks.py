@@ -13,7 +13,7 @@ from cactus_actors.api.ollama import OllamaAnswer, OllamaLines
 from cactus_actors.api.openai import BodyRequest, Chunks, chunks_of, completion_body
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import Handoff, Result, TokenLogprob, ToolCall, Usage
+from cactus_actors.protocol.results import Handoff, Result, Timings, TokenLogprob, ToolCall, Usage
 from cactus_actors.tools.call_splitter import parse_calls
 
 JOB = "0" * 32
@@ -137,6 +137,15 @@ def test_lines_of_ollama_s_format_name_the_model_once_it_is_known() -> None:
     lines = OllamaLines(request := make_request(), OllamaAnswer(request, is_chat=True))
     written = lines.accepted(0, accepted(prompt_text="Once")) + lines.delta(0, delta("Hi", model="small"))
     assert [line["model"] for line in written] == ["m", "small"]
+
+
+def test_clients_of_ollama_s_format_may_divide_by_the_duration_of_any_answer() -> None:
+    answer = OllamaAnswer(make_request(), is_chat=True)
+    durations = [
+        answer.ending(Result(timings=Timings(time_to_first_token_ms=first, total_time_ms=2.0)))["eval_duration"]
+        for first in (0.5, 2.0)
+    ]
+    assert durations == [1_500_000, 1]
 
 
 def test_the_last_chunk_names_the_matched_stop_string() -> None:
