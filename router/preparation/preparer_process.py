@@ -206,7 +206,8 @@ class _Child:
     ) -> list[PreparerReply]:
         """The answers to requests, whose pictures are `frames`.
 
-        Raises EOFError if the child has ended, TimeoutError beyond a limit."""
+        Raises EOFError if the child has ended, TimeoutError beyond a limit.
+        """
         until = time.monotonic() + limit_s
         with self._limited(limit_s):
             num_bytes = send(self._connection, requests, frames)

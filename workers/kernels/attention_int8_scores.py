@@ -11,13 +11,11 @@ from numba import types
 from cactus_actors.workers.kernels.attention_queries import scale_and_correction
 from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
-    CHUNK_VECTORS,
     CacheArrays,
     call_shared,
-    each_height,
+    each_vector,
     member_of,
     vector_at,
-    wide_vectors,
 )
 from cactus_actors.workers.kernels.cache_formats import TOGETHER, instructions_of
 from cactus_actors.workers.kernels.cache_stores import ZERO_POINT
@@ -119,19 +117,7 @@ def score_int8(
                     at = builder.add(builder.mul(number, index(LANES)), index(row * CHUNK))
                     builder.store(result, vector_at(builder, scores, at), align=4)
 
-        def narrow(rows: int) -> None:
-            with counted(builder, first, last) as (number, _):
-                emit(rows, number, 1)
-
-        def whole(rows: int) -> None:
-            full = builder.icmp_signed("==", builder.sub(last, first), index(CHUNK_VECTORS))
-            with builder.if_else(full) as (then, otherwise):
-                with then:
-                    emit(rows, first, CHUNK_VECTORS)
-                with otherwise:
-                    narrow(rows)
-
-        each_height(builder, height, whole if wide_vectors() > 1 else narrow)
+        each_vector(builder, height, first, last, emit)
 
     def _load(builder: ir.IRBuilder, at: ir.Value) -> ir.Value:
         line = builder.load(builder.bitcast(at, LINE.as_pointer()), align=64)

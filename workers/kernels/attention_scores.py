@@ -10,14 +10,12 @@ from numba import types
 
 from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
-    CHUNK_VECTORS,
     CacheArrays,
     call_shared,
     dtype_of,
-    each_height,
+    each_vector,
     member_of,
     vector_at,
-    wide_vectors,
 )
 from cactus_actors.workers.kernels.cache_formats import widen
 from cactus_actors.workers.kernels.llvm_loops import counted, variables
@@ -119,18 +117,6 @@ def _score(cache: Any, scratch: Any, is_widened: bool) -> Any:
                     at = builder.add(builder.mul(number, index(LANES)), index(row * CHUNK))
                     builder.store(builder.load(sums[row * width + column]), vector_at(builder, scores, at), align=4)
 
-        def narrow(rows: int) -> None:
-            with counted(builder, first, last) as (number, _):
-                emit(rows, number, 1)
-
-        def whole(rows: int) -> None:
-            full = builder.icmp_signed("==", builder.sub(last, first), index(CHUNK_VECTORS))
-            with builder.if_else(full) as (then, otherwise):
-                with then:
-                    emit(rows, first, CHUNK_VECTORS)
-                with otherwise:
-                    narrow(rows)
-
-        each_height(builder, height, whole if wide_vectors() > 1 else narrow)
+        each_vector(builder, height, first, last, emit)
 
     return types.void(cache, scratch, *[types.intp] * 9), generate

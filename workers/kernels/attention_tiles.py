@@ -16,6 +16,7 @@ from numba import types
 
 from cactus_actors.workers.kernels.cache_formats import field
 from cactus_actors.workers.kernels.instruction_sets import cpu_features
+from cactus_actors.workers.kernels.llvm_loops import counted
 from cactus_actors.workers.kernels.simd import (
     FLOATS,
     INDEX,
@@ -60,6 +61,33 @@ def each_height(builder: ir.IRBuilder, height: ir.Value, emit: Callable[[int], N
         emit(case)
         builder.branch(done)
     builder.position_at_end(done)
+
+
+def each_vector(
+    builder: ir.IRBuilder,
+    height: ir.Value,
+    first: ir.Value,
+    last: ir.Value,
+    emit: Callable[[int, ir.Value, int], None],
+) -> None:
+    """Emit code for vectors first..last-1 of a chunk: for all at once if they are the whole chunk, else one by one.
+
+    `emit` takes the number of rows, the first vector, and how many there are.
+    """
+
+    def narrow(rows: int) -> None:
+        with counted(builder, first, last) as (number, _):
+            emit(rows, number, 1)
+
+    def whole(rows: int) -> None:
+        full = builder.icmp_signed("==", builder.sub(last, first), index(CHUNK_VECTORS))
+        with builder.if_else(full) as (then, otherwise):
+            with then:
+                emit(rows, first, CHUNK_VECTORS)
+            with otherwise:
+                narrow(rows)
+
+    each_height(builder, height, whole if wide_vectors() > 1 else narrow)
 
 
 def call_shared(builder: ir.IRBuilder, name: str, operands: list[ir.Value], write: Callable[..., None]) -> None:
