@@ -28,6 +28,8 @@ from cactus_actors.workers.loading.load_model import load_model
 
 BLOCK_SIZE = 16
 TOKEN_BUDGET = 256
+FEWEST_PROMPT_TOKENS = 16
+"""Tokens of prompts that a step beside answers has at least (see `prompt_share.py`)."""
 FIRST_ORDINARY_ID = 300
 
 
@@ -65,7 +67,7 @@ class CactusSide:
 
     def decode(self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool) -> dict[str, float]:
         """Time of decode steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
-        while_others_prefill = -(-prompt_tokens * batch // TOKEN_BUDGET)
+        while_others_prefill = -(-prompt_tokens * batch // FEWEST_PROMPT_TOKENS)
         longest = prompt_tokens + decode_tokens + while_others_prefill + 2
         engine = self._sized(batch, longest)
         prompts = self._prompts(seed, batch, prompt_tokens)
@@ -75,10 +77,9 @@ class CactusSide:
             started |= {delta.dispatch_id for delta in timed_step(engine)[1]}
         steps = [timed_step(engine) for _ in range(decode_tokens)]
         engine.abort_all()
-        return {
-            "seconds": sum(seconds for seconds, _ in steps),
-            "tokens": sum(len(delta.token_ids) for _, deltas in steps for delta in deltas),
-        }
+        num_tokens = sum(len(delta.token_ids) for _, deltas in steps for delta in deltas)
+        assert num_tokens == batch * decode_tokens, "a sequence ended before the last step"
+        return {"seconds": sum(seconds for seconds, _ in steps), "tokens": num_tokens}
 
     def first_token(self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool) -> dict[str, float]:
         """Time to the first token of a single prompt: its prefix is in the cache, or it is new."""
