@@ -109,7 +109,7 @@ def attention(cache: KVCache, batch: Batch, *, is_grouped: bool, sinks=None, **f
         scratch=np.full(attention_scratch(HEAD_DIM), np.nan, np.float32),
         scratch_size=attention_scratch(HEAD_DIM),
         barrier=new_barrier(),
-        tasks=np.zeros(2, np.int64),
+        tasks=np.zeros(4, np.int64),
     )
     _attend(operations, np.zeros(1, np.float32) if sinks is None else sinks, step, cache.arrays, work)
     result = buffers[num_tokens * WIDTH : 2 * num_tokens * WIDTH].reshape(num_tokens, WIDTH)

@@ -1,4 +1,4 @@
-"""Synchronisation of the threads of a step: signals, spin barriers, task counters."""
+"""Synchronisation of the threads of a step: signals, spin barriers, counters of tasks."""
 
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 
@@ -23,6 +23,9 @@ IS_LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64
 FUTEX_WAIT, FUTEX_WAKE = 128, 129  # within one process
 SPIN_CYCLES = 1_500_000
 """About half a millisecond: longer than a busy engine takes between two steps."""
+
+GRACE = 32
+"""Spins, of about a microsecond together, in which a thread may come late without losing its share to another one."""
 
 PATIENCE = 200
 """Spins before a waiting thread starts to yield its core, which its partner may need."""
@@ -126,30 +129,44 @@ def cycles(typing: Any) -> Any:
 
 
 @internal(error_model="numpy")
-def wait(barrier: Any, size: int, data: Any, fetch_from: int, fetch_to: int) -> Any:
-    """Return when all `size` threads have called; their earlier writes are visible to all.
-
-    A waiting thread prefetches bytes of `data` (uint8) in that range; returns the end of the fetched range.
-    """
+def wait(barrier: Any, size: int) -> None:
+    """Return when all `size` threads have called; their earlier writes are visible to all."""
     if size == 1:
-        return fetch_from
+        return
     generation = _load(barrier, GENERATION)
     if _fetch_add(barrier, ARRIVED, 1) == size - 1:
         _fetch_add(barrier, ARRIVED, -size)
         _fetch_add(barrier, GENERATION, 1)
-        return fetch_from
+        return
     turns = 0
     while _load(barrier, GENERATION) == generation:
+        turns = _rest(turns)
+
+
+@internal(error_model="numpy")
+def wait_for(counters: Any, index: int, count: int, data: Any, fetch_from: int, fetch_to: int) -> Any:
+    """Return when a counter has reached `count`; what was written before its tasks were counted is visible.
+
+    A waiting thread prefetches bytes of `data` (uint8) in that range; returns the end of the fetched range.
+    """
+    turns = 0
+    while _load(counters, index) < count:
         if fetch_from < fetch_to:
             fetch(data, fetch_from)
             fetch_from += CACHE_LINE
-            continue
-        turns += 1
-        if turns > PATIENCE:
-            _yield_core()
         else:
-            _relax()
+            turns = _rest(turns)
     return fetch_from
+
+
+@internal(error_model="numpy", inline="always")
+def _rest(turns: int) -> Any:
+    """Let a waiting thread spin, and after a while yield its core; returns the number of turns so far."""
+    if turns < PATIENCE:
+        _relax()
+    else:
+        _yield_core()
+    return turns + 1
 
 
 @internal(error_model="numpy")
@@ -199,3 +216,13 @@ def gather(signal: Any) -> Any:
 def next_task(taken: Any, index: int) -> Any:
     """The next number, from 0 on, of the counter `index`: each caller gets another one."""
     return _fetch_add(taken, index, 1)
+
+
+@internal(error_model="numpy")
+def claims_left_share(taken: Any, index: int) -> Any:
+    """Claim a share that its owner has not claimed for a while; False if it has, or another thread has."""
+    for _ in range(GRACE):
+        if _load(taken, index):
+            return False
+        _relax()
+    return _fetch_add(taken, index, 1) == 0

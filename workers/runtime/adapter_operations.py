@@ -36,11 +36,11 @@ def multiply_by_adapters(
     first: int,
     last: int,
     is_shared: bool,
-    rank: int,
+    share: int,
     size: int,
 ) -> None:
-    """Run the operation on the rows from `first` to before `last`, or a rank's share of it."""
-    shares, share = (size, rank) if is_shared else (1, 0)
+    """Run the operation on the rows from `first` to before `last`, or a share of it."""
+    shares, share = (size, share) if is_shared else (1, 0)
     num_tasks = 0
     row = first
     while row < last:

@@ -1,8 +1,9 @@
 """The compiled step: every thread runs the operations of a program over the tokens of a batch.
 
-With few tokens, all threads run one operation after the other, each on its own rows, columns or tasks; a
-barrier separates writes of one thread from reads of another. With many tokens, a thread takes some rows at a
-time through a whole run of operations, so that they stay in its cache.
+Operations between two barriers are a phase, of which each thread has a share: with few tokens, some rows, columns or
+tasks of each operation; with many, a thread takes some rows at a time through a whole run of operations, so that they
+stay in its cache. A phase is complete when all shares are, whoever has computed them: a thread whose core is taken by
+another program leaves its shares to the others, and goes on with them in the phase that they have reached.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cactus_actors.workers.kernels.barrier import cycles, follow, next_task, notify, wait
+from cactus_actors.workers.kernels.barrier import (
+    claims_left_share,
+    cycles,
+    follow,
+    next_task,
+    notify,
+    wait,
+    wait_for,
+)
 from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.logit_chunks import PART
@@ -84,75 +93,98 @@ def step_of_rank(
         while begin < len(operations):
             num_rows = _num_rows(operations[begin], step, choices)
             is_dealt = operations[begin].run_end > 0 and num_rows >= size * ROWS_OF_TASK
-            end = operations[begin].run_end if is_dealt else begin + 1
-            first, last = 0, num_rows
-            while first < num_rows:
-                if is_dealt:
-                    task = next_task(work.tasks, len(operations) * size + begin)
-                    first = _first_row_of_task(num_rows, task, size)
-                    last = _first_row_of_task(num_rows, task + 1, size)
-                for index in range(begin, end if first < num_rows else begin):
-                    op = operations[index]
-                    code = op.code
-                    if profile is not None:
-                        profile[rank, index, 0] -= cycles()
-                    if code == MATMUL:
-                        fetched = 0
-                        multiply(op, index, weights, work, first, last, not is_dealt, rank, size)
-                    elif code == ATTEND:
-                        attend_in_tasks(op, index, weights.vectors, step, cache, work, rank, size)
-                    elif code == LOGIT_STATS:
-                        _compute_logit_stats(op, num_rows, work, rank, size)
-                    elif code in (CAUSAL_CONV, DELTA_RULE, SCAN, SHIFT):
-                        recur_in_tasks(op, index, weights, step, cache.slots, work, rank, size)
-                    elif code >= ADAPTER_DOWN:
-                        multiply_by_adapters(op, adapters, step, work, first, last, not is_dealt, rank, size)
-                    elif code >= GROUP:
-                        run_experts(op, weights, step, choices, work, rank, size)
-                    else:
-                        top, bottom, part, parts = first, last, 0, 1
-                        if not is_dealt and op.is_sliced and num_rows < size * op.rows_together:
-                            part, parts = rank, size
-                        elif not is_dealt:
-                            top = _first_row(num_rows, op.rows_together, rank, size)
-                            bottom = _first_row(num_rows, op.rows_together, rank + 1, size)
-                        for row in range(top, bottom):
-                            work_on_row(
-                                op,
-                                row,
-                                num_rows,
-                                part,
-                                parts,
-                                shape,
-                                weights,
-                                rotary,
-                                step,
-                                cache,
-                                choices,
-                                work,
-                            )
-                    if profile is not None:
-                        profile[rank, index, 0] += cycles()
-                if not is_dealt:
-                    break
-            op = operations[end - 1]
+            end = operations[begin].run_end if is_dealt else _end_of_phase(operations, begin)
+            num_complete = len(operations) * (2 * size + 1) + begin  # the counter of this phase
+            for turn in range(size):
+                share = (rank + turn) % size
+                if not _claims(work, len(operations), begin, share, turn, size):
+                    continue
+                first, last = 0, num_rows
+                while first < num_rows:
+                    if is_dealt:
+                        task = next_task(work.tasks, len(operations) * size + begin)
+                        first = _first_row_of_task(num_rows, task, size)
+                        last = _first_row_of_task(num_rows, task + 1, size)
+                    for index in range(begin, end if first < num_rows else begin):
+                        op = operations[index]
+                        code = op.code
+                        if profile is not None:
+                            profile[rank, index, 0] -= cycles()
+                        if code == MATMUL:
+                            fetched = 0
+                            multiply(op, index, weights, work, first, last, not is_dealt, share, size)
+                        elif code == ATTEND:
+                            attend_in_tasks(op, index, weights.vectors, step, cache, work, rank, size)
+                        elif code == LOGIT_STATS:
+                            _compute_logit_stats(op, num_rows, work, share, size)
+                        elif code in (CAUSAL_CONV, DELTA_RULE, SCAN, SHIFT):
+                            recur_in_tasks(op, index, weights, step, cache.slots, work, rank, size)
+                        elif code >= ADAPTER_DOWN:
+                            multiply_by_adapters(op, adapters, step, work, first, last, not is_dealt, share, size)
+                        elif code >= GROUP:
+                            run_experts(op, weights, step, choices, work, share, size)
+                        else:
+                            top, bottom, part, parts = first, last, 0, 1
+                            if not is_dealt and op.is_sliced and num_rows < size * op.rows_together:
+                                part, parts = share, size
+                            elif not is_dealt:
+                                top = _first_row(num_rows, op.rows_together, share, size)
+                                bottom = _first_row(num_rows, op.rows_together, share + 1, size)
+                            for row in range(top, bottom):
+                                work_on_row(
+                                    op,
+                                    row,
+                                    num_rows,
+                                    part,
+                                    parts,
+                                    shape,
+                                    weights,
+                                    rotary,
+                                    step,
+                                    cache,
+                                    choices,
+                                    work,
+                                )
+                        if profile is not None:
+                            profile[rank, index, 0] += cycles()
+                    if not is_dealt:
+                        break
+                next_task(work.tasks, num_complete)
             if profile is not None:
                 profile[rank, end - 1, 1] -= cycles()
-            if is_dealt or op.barrier:
-                fetched = _meet(op, fetched, weights, work, rank, size)
+            fetched = _meet(operations[end - 1], fetched, weights, work, num_complete, rank, size)
             if profile is not None:
                 profile[rank, end - 1, 1] += cycles()
             begin = end
+        wait(work.barrier, size)
         if rank == 0:
+            for counter in range(len(operations) * (2 * size + 2)):
+                work.tasks[counter] = 0
             return
 
 
 @internal(error_model="numpy", inline="always")
-def _meet(op: Any, fetched: int, weights: PackedWeights, work: Workspace, rank: int, size: int) -> Any:
-    """Wait for the other threads and prefetch the share of the next matrix; returns the bytes fetched so far."""
+def _end_of_phase(operations: Any, begin: int) -> Any:
+    """The operation before which all shares of a phase must be complete."""
+    end = begin + 1
+    while not operations[end - 1].barrier:
+        end += 1
+    return end
+
+
+@internal(error_model="numpy", inline="always")
+def _claims(work: Workspace, num_operations: int, phase: int, share: int, turn: int, size: int) -> Any:
+    """Claim a share of a phase, in its turn: a thread's own comes first; False if another thread has it."""
+    index = num_operations * (size + 1 + share) + phase
+    return claims_left_share(work.tasks, index) if turn else next_task(work.tasks, index) == 0
+
+
+@internal(error_model="numpy", inline="always")
+def _meet(op: Any, fetched: int, weights: PackedWeights, work: Workspace, counter: int, rank: int, size: int) -> Any:
+    """Wait until a phase is complete, and prefetch the share of the next matrix; returns the bytes fetched so far."""
     start = op.next_start + op.next_bytes * rank // size
     data = weights.head.data if op.next_is_head else weights.body.data
-    return wait(work.barrier, size, data, start + fetched, start + FETCHED_BYTES) - start
+    return wait_for(work.tasks, counter, size, data, start + fetched, start + FETCHED_BYTES) - start
 
 
 @internal(error_model="numpy", inline="always")
@@ -166,10 +198,9 @@ def _num_rows(op: Any, step: StepInputs, choices: ExpertChoices) -> Any:
 
 
 @internal(error_model="numpy", inline="always")
-def _first_row(num_rows: int, rows_together: int, rank: int, size: int) -> int:
-    """The first row of a rank's share."""
-    share = -(-num_rows * rank // (size * rows_together)) * rows_together
-    return min(num_rows, share)
+def _first_row(num_rows: int, rows_together: int, share: int, size: int) -> int:
+    """The first row of a share."""
+    return min(num_rows, -(-num_rows * share // (size * rows_together)) * rows_together)
 
 
 @internal(error_model="numpy", inline="always")
@@ -181,16 +212,16 @@ def _first_row_of_task(num_rows: int, task: int, size: int) -> int:
 
 
 @internal(error_model="numpy")
-def _compute_logit_stats(op: Any, num_rows: int, work: Workspace, rank: int, size: int) -> None:
-    """Compute the statistics of a thread's share of the columns, most of which it has just computed."""
+def _compute_logit_stats(op: Any, num_rows: int, work: Workspace, share: int, size: int) -> None:
+    """Compute the statistics of a share of the columns, most of which the thread has just computed."""
     num_parts = -(-op.num_columns // PART)
     for row in range(num_rows):
         compute_logit_stats(
             work.floats,
             work.starts[op.source] + row * op.source_width,
             op.num_columns,
-            num_parts * rank // size,
-            num_parts * (rank + 1) // size,
+            num_parts * share // size,
+            num_parts * (share + 1) // size,
             work.floats,
             work.starts[op.target] + row * op.target_width,
         )

@@ -96,7 +96,6 @@ class DraftHead:
         width = self._config.hidden_size
         target[:, :width] = rows.hidden
         target[:, width:] = 0
-        self._workspace.tasks.fill(0)
         self._team.run(
             self._common if is_common else self._operations,
             self._shape,

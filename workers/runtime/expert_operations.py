@@ -80,16 +80,16 @@ def _add_with_biases(op: Any, first: int, target: int, vectors: Any, choices: Ex
 
 @internal(error_model="numpy")
 def run_experts(
-    op: Any, weights: PackedWeights, step: StepInputs, choices: ExpertChoices, work: Workspace, rank: int, size: int
+    op: Any, weights: PackedWeights, step: StepInputs, choices: ExpertChoices, work: Workspace, share: int, size: int
 ) -> None:
-    """Run a rank's share of an operation over the choices of all tokens."""
+    """Run a share of an operation over the choices of all tokens."""
     if op.code == GROUP:
-        if rank == 0:
+        if share == 0:
             _group_by_expert(op.count, step.sizes[NUM_TOKENS] * choices.num_chosen, choices)
     elif op.code == ENCODE_CHOSEN:
-        _encode_chosen(op, weights, choices, work, rank, size)
+        _encode_chosen(op, weights, choices, work, share, size)
     else:
-        _multiply_by_expert(op, weights, choices, work, rank, size)
+        _multiply_by_expert(op, weights, choices, work, share, size)
 
 
 @internal(error_model="numpy")
@@ -113,9 +113,9 @@ def _group_by_expert(num_experts: int, num_choices: int, choices: ExpertChoices)
 
 @internal(error_model="numpy")
 def _encode_chosen(
-    op: Any, weights: PackedWeights, choices: ExpertChoices, work: Workspace, rank: int, size: int
+    op: Any, weights: PackedWeights, choices: ExpertChoices, work: Workspace, share: int, size: int
 ) -> None:
-    for expert in range(rank, op.count, size):
+    for expert in range(share, op.count, size):
         first, last = choices.starts[expert], choices.starts[expert + 1]
         rows = work.starts[op.target] + first * op.target_width
         for place in range(first, last):
@@ -137,7 +137,7 @@ def _encode_chosen(
 
 @internal(error_model="numpy")
 def _multiply_by_expert(
-    op: Any, weights: PackedWeights, choices: ExpertChoices, work: Workspace, rank: int, size: int
+    op: Any, weights: PackedWeights, choices: ExpertChoices, work: Workspace, share: int, size: int
 ) -> None:
     for expert in range(op.count):
         first, last = choices.starts[expert], choices.starts[expert + 1]
@@ -156,6 +156,6 @@ def _multiply_by_expert(
             work.starts[op.target] + first * op.target_width,
             op.target_width,
             False,
-            blocks * rank // size,
-            blocks * (rank + 1) // size,
+            blocks * share // size,
+            blocks * (share + 1) // size,
         )

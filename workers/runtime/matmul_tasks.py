@@ -25,14 +25,14 @@ def multiply(
     first: int,
     last: int,
     is_shared: bool,
-    rank: int,
+    share: int,
     size: int,
 ) -> None:
-    """Multiply rows, `first` to before `last`, with all of the weight, or with a rank's share of it."""
+    """Multiply rows, `first` to before `last`, with all of the weight, or a share of the product."""
     if op.is_head:
-        _multiply(op, index, weights.head, work, first, last, is_shared, rank, size)
+        _multiply(op, index, weights.head, work, first, last, is_shared, share, size)
     else:
-        _multiply(op, index, weights.body, work, first, last, is_shared, rank, size)
+        _multiply(op, index, weights.body, work, first, last, is_shared, share, size)
 
 
 @internal(error_model="numpy")
@@ -44,15 +44,15 @@ def _multiply(
     first: int,
     last: int,
     is_shared: bool,
-    rank: int,
+    share: int,
     size: int,
 ) -> None:
-    """Run the pieces of the rank's own share of a shared product, then pieces left by others."""
+    """Run the pieces of a share of a shared product, then pieces left by others."""
     matrix = Matrix(op.start, op.num_rows, op.num_columns)
     blocks = num_blocks(arena, matrix)
     shares, pieces = (size, PIECES) if is_shared else (1, 1)
     for victim in range(shares):
-        owner, piece = (rank + victim) % shares, 0
+        owner, piece = (share + victim) % shares, 0
         while True:
             if is_shared:
                 piece = next_task(work.tasks, index * size + owner)

@@ -136,7 +136,6 @@ class PatchEncoder:
     def advance(self) -> bool:
         """Compute the next piece of the tile; returns True if it was the last one."""
         piece = self._pieces.pop()
-        self._workspace.tasks.fill(0)
         self._team.run(
             piece.operations,
             self._shape,

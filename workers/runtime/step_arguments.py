@@ -69,7 +69,7 @@ class Workspace(NamedTuple):
     scratch: NDArray[Any]  # (ranks * scratch_size,) of attention
     scratch_size: int
     barrier: NDArray[Any]
-    tasks: NDArray[Any]  # (operations * ranks,) numbers of tasks, or pieces of a share, taken so far
+    tasks: NDArray[Any]  # (operations * (2 * ranks + 2),) counters, zero between steps; see `compiled_step.py`
 
 
 class AdapterArrays(NamedTuple):

@@ -177,7 +177,6 @@ class TransformerModel:
         if batch.rotary_positions is not None:
             assert self._axes_step is not None, "tokens have positions on several axes in such a model alone"
             self._axes_step.take(batch.rotary_positions)
-        self._last.workspace.tasks.fill(0)
         program = self._last.program
         self._team.run(*self._arguments(program.operations if has_head else program.without_head, cache))
 

@@ -29,7 +29,7 @@ def new_workspace(
         scratch=aligned_zeros((threads * scratch_size,), np.float32),
         scratch_size=scratch_size,
         barrier=new_barrier(),
-        tasks=np.zeros(num_operations * (threads + 1), np.int64),
+        tasks=aligned_zeros((num_operations * (2 * threads + 2),), np.int64),
     )
 
 
