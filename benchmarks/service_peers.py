@@ -37,6 +37,8 @@ from cactus_actors.cli.bench_service import bench_service
 SLOTS = 16
 PROMPT_TOKENS, MAX_TOKENS = 128, 64
 CONTEXT = 256
+WARM_UP = 192
+"""Requests before the first measurement: more tokens than our cache has, whose pages get memory when first written."""
 LOADS = {"16 clients": (16, 64), "1 client": (1, 8)}  # at once, in all
 COLUMNS = {
     "output_tokens_per_second": "tokens/s",
@@ -69,10 +71,10 @@ class ServiceFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(asks: dict[str, Ask], num_rounds: int, quiet: Quiet) -> list[ServiceFigure]:
-    """Measure all sides in turn, round after round, after one short warm-up round."""
+    """Measure all sides in turn, round after round, after a warm-up."""
     seeds = count()  # never the same prompt twice: a cached prompt must not answer
     for ask in asks.values():
-        ask(SLOTS, SLOTS, next(seeds))
+        ask(SLOTS, WARM_UP, next(seeds))
     figures = [
         ServiceFigure(load=load, side=side, rounds=[], client_share=[], others=[]) for load in LOADS for side in asks
     ]
