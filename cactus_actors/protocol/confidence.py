@@ -43,8 +43,15 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def of_features(self, features: Sequence[float]) -> float:
         """The probability, by `probe_features`."""
-        weights = (self.entropy_mean, self.entropy_max, self.surprise_mean, self.surprise_max, self.length)
-        total = self.bias + sum(weight * feature for weight, feature in zip(weights, features, strict=True))
+        entropy_mean, entropy_max, surprise_mean, surprise_max, length = features
+        weighted = (
+            self.entropy_mean * entropy_mean,
+            self.entropy_max * entropy_max,
+            self.surprise_mean * surprise_mean,
+            self.surprise_max * surprise_max,
+            self.length * length,
+        )
+        total = self.bias + sum(weighted)
         return 1.0 / (1.0 + math.exp(min(700.0, -total)))
 
 
@@ -140,4 +147,4 @@ def signal_named(name: SignalName, fits: SignalFits = NO_FITS) -> Signal:
 
 
 def _logarithm(value: float) -> float:
-    return math.log(max(value, 0.0) + _TINY)
+    return math.log((0.0 if value < 0.0 else value) + _TINY)

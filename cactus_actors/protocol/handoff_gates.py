@@ -5,6 +5,7 @@ The router applies them to tokens as they arrive, and `cactus calibrate` to the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -58,18 +59,12 @@ class HandoffGates:
 
     def value_after(self, count: int, signal: Signal, samples: ConfidenceSamples) -> float | None:
         """The value at the gate after the first `count` tokens, None if there is no gate before the end."""
-        judged = self._judged_after(count)
+        judged = self.judged_after(count)
         return None if judged is None else signal(samples.entropies[judged], samples.logprobs[judged])
 
-    def judged(self, num_tokens: int) -> Iterator[slice]:
+    def judged(self, num_tokens: int) -> Sequence[slice]:
         """The tokens that each gate judges that may hand off, in order, of an answer of `num_tokens`, at least one."""
-        last = min(max(1, self.commit_tokens), num_tokens)
-        later = range(max(self.first_tokens + 1, min(WINDOW, self.commit_tokens)), last + 1)
-        for count in (self.first_tokens, *later) if 0 < self.first_tokens <= last else ():
-            judged = self._judged_after(count)
-            if judged is not None:
-                yield judged
-        yield slice(0, num_tokens)
+        return _judged(self, num_tokens)
 
     def values(self, signal: Signal, samples: ConfidenceSamples, prompt: float | None = None) -> Iterator[GateValue]:
         """The values at all gates that may hand off, in order, of an answer of at least one token.
@@ -83,7 +78,9 @@ class HandoffGates:
 
     def lowest(self, signal: Signal, samples: ConfidenceSamples, prompt: float | None = None) -> float:
         """The lowest value at a gate that may hand off: the answer stays if this reaches the threshold."""
-        return min(value for _, value in self.values(signal, samples, prompt))
+        entropies, logprobs = samples.entropies, samples.logprobs
+        values = [signal(entropies[judged], logprobs[judged]) for judged in self.judged(len(entropies))]
+        return min(values if not self.fails_at_prompt(prompt) else [HANDED_OFF, *values])
 
     def tokens_before_handoff(
         self, signal: Signal, samples: ConfidenceSamples, threshold: float, prompt: float | None = None
@@ -91,12 +88,21 @@ class HandoffGates:
         """The number of tokens after which the answer is handed off, None if it stays."""
         return next((count for count, value in self.values(signal, samples, prompt) if value < threshold), None)
 
-    def _judged_after(self, count: int) -> slice | None:
+    def judged_after(self, count: int) -> slice | None:
         """The tokens that the gate after the first `count` judges, None if there is no gate before the end."""
         window = max(1, min(WINDOW, self.commit_tokens))
         if not self.first_tokens or count < self.first_tokens or self.first_tokens < count < window:
             return None
         return slice(max(0, count - WINDOW), count)
+
+
+@functools.lru_cache(maxsize=1024)
+def _judged(gates: HandoffGates, num_tokens: int) -> tuple[slice, ...]:
+    first, commit = gates.first_tokens, gates.commit_tokens
+    last = min(max(1, commit), num_tokens)
+    counts = (first, *range(max(first + 1, min(WINDOW, commit)), last + 1)) if 0 < first <= last else ()
+    early = [judged for count in counts if (judged := gates.judged_after(count)) is not None]
+    return (*early, slice(0, num_tokens))
 
 
 DEFAULT_GATES = HandoffGates()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 from msgspec import UNSET
 
@@ -12,12 +14,23 @@ from cactus_actors.protocol.confidence import (
     min_token_prob,
     signal_named,
 )
-from cactus_actors.protocol.handoff_gates import HandoffGates
+from cactus_actors.protocol.handoff_gates import ConfidenceSamples, HandoffGates
 from cactus_actors.protocol.results import GateInputs, Handoff, Measures, Usage
 from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.state.cloud_attempt import CloudAttempt
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.local_run import JobEnding, LocalAnswer
+
+
+class _Samples(NamedTuple):
+    """Samples as lists: the measures read each several times, and an array makes a number anew at each reading."""
+
+    entropies: list[float]
+    logprobs: list[float]
+
+    @classmethod
+    def of(cls, samples: ConfidenceSamples) -> _Samples:
+        return cls(list(samples.entropies), list(samples.logprobs))
 
 
 def handoff_of(
@@ -65,19 +78,20 @@ def cloud_usage(job: Job) -> Usage:
 
 def measures_of(local: LocalAnswer, fits: SignalFits, gates: HandoffGates) -> Measures | None:
     """The measures of a local answer, without its `gate_inputs`; None if nothing was generated."""
-    log = local.log.confidence_samples
-    if not log.entropies or not log.logprobs:
+    samples = _Samples.of(local.log.confidence_samples)
+    entropies, logprobs = samples
+    if not entropies or not logprobs:
         return None
     probe, has_probability = fits.probe, fits.probability is not None
     return Measures(
-        mean_logprob=sum(log.logprobs) / len(log.logprobs),
-        min_token_prob=min_token_prob(log.entropies, log.logprobs),
-        entropy_mean=sum(log.entropies) / len(log.entropies),
-        entropy_max=max(log.entropies),
-        probe=probe(log.entropies, log.logprobs) if probe is not None else None,
-        entropy_at_gates=gates.lowest(entropy_confidence, log),
-        probe_at_gates=gates.lowest(probe, log) if probe is not None else None,
-        probability=gates.lowest(signal_named("probability", fits), log) if has_probability else None,
+        mean_logprob=sum(logprobs) / len(logprobs),
+        min_token_prob=min_token_prob(entropies, logprobs),
+        entropy_mean=sum(entropies) / len(entropies),
+        entropy_max=max(entropies),
+        probe=probe(entropies, logprobs) if probe is not None else None,
+        entropy_at_gates=gates.lowest(entropy_confidence, samples),
+        probe_at_gates=gates.lowest(probe, samples) if probe is not None else None,
+        probability=gates.lowest(signal_named("probability", fits), samples) if has_probability else None,
         prompt=local.prompt_value,
     )
 

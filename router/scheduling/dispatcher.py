@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.worker_messages import Abort, Report
 from cactus_actors.router.effects import Outbox
@@ -156,11 +158,11 @@ class Dispatcher:
         """Send the job with the most cached blocks at its worker; a job that waited long goes first."""
         if not len(offers):
             return False
-        waiting = self.queue.first(LOOKAHEAD)
+        waiting: Sequence[Job] = self.queue.first(LOOKAHEAD)
         if now - waiting[0].submission.arrived_at >= HEAD_OF_LINE_AFTER_S:
             waiting = waiting[:1]
-        waiting = [job for job in waiting if self.forecast.may_start(job, now)]
-        candidates = [Candidate(job.prepared.block_hashes, self.workers.num_blocks_of(job)) for job in waiting]
+        waiting = self.forecast.startable(waiting, now)
+        candidates = self._candidates(waiting, offers)
         placement = choose_worker(candidates, offers, self.prefixes)
         if placement is None:
             return False
@@ -172,6 +174,15 @@ class Dispatcher:
         self.queue.take(job, now)
         self._send(job, offers.worker(placement.worker_id), now)
         return True
+
+    def _candidates(self, waiting: Sequence[Job], offers: FreeCapacity) -> list[Candidate]:
+        """The jobs, as candidates: the first one alone if it fits and no cache has a part of any of these prompts."""
+        num_blocks_of = self.workers.num_blocks_of
+        if waiting and not any(self.prefixes.num_held(job.prepared.block_hashes) for job in waiting):
+            num_blocks = num_blocks_of(waiting[0])
+            if offers.has_blocks(num_blocks):
+                return [Candidate(waiting[0].prepared.block_hashes, num_blocks)]
+        return [Candidate(job.prepared.block_hashes, num_blocks_of(job)) for job in waiting]
 
     def _preempt(self, now: float) -> bool:
         """Preempt dispatches in favour of a job that has no slot."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
@@ -88,16 +89,19 @@ class Forecast:
         if num_slots > self._fewest_slots and not math.isinf(least := releases.least_seconds_per_work(now)):
             self.usable_slots = max(self._fewest_slots, pace.most_running(least / MARGIN) or 0)
 
-    def may_start(self, job: Job, now: float) -> bool:
-        """True if the job, and those that run, end in time although one more runs."""
-        num_running, num_slots = self.num_running, self.pace.num_slots
-        if num_running < self._fewest_slots or num_slots <= self._fewest_slots:
-            return True
+    def startable(self, jobs: Sequence[Job], now: float) -> Sequence[Job]:
+        """Those of the jobs that end in time, with those that run, although one more runs."""
+        num_running, num_slots, fewest = self.num_running, self.pace.num_slots, self._fewest_slots
+        if num_running < fewest or num_slots <= fewest:
+            return jobs
         if num_running >= self.usable_slots < num_slots:
-            return False
-        if job.deadline is None:
-            return True
-        most = self.pace.most_running((job.deadline - now) / (MARGIN * job.reservation.work))
+            return ()
+        return [job for job in jobs if job.deadline is None or self._ends_in_time(job, job.deadline, now)]
+
+    def _ends_in_time(self, job: Job, deadline: float, now: float) -> bool:
+        """True if the job meets its deadline although one more runs."""
+        num_running, num_slots = self.num_running, self.pace.num_slots
+        most = self.pace.most_running((deadline - now) / (MARGIN * job.reservation.work))
         return most is not None and (num_running < most or most == num_slots)
 
     def on_prepared(self, num_bytes: int, num_tokens: int) -> None:

@@ -85,8 +85,9 @@ class JobQueue:
 
     def first(self, count: int) -> list[Job]:
         """At most `count` jobs from the front, all of the first one's priority."""
-        keys = self._keys[:count]
-        return [self._jobs[key] for key in keys if key[:3] == keys[0][:3]]
+        keys, jobs = self._keys[:count], self._jobs
+        front = keys[0][:3] if keys else ()
+        return [jobs[key] for key in keys if key[:3] == front]
 
     def check_room(self, reservation: Reservation, now: float) -> None:
         """Raise Overloaded, with the time to come back, if a request does not fit.

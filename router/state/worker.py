@@ -31,6 +31,8 @@ class WorkerRecord:
     def __init__(self, identity: bytes, hello: Hello, number: int, now: float) -> None:
         self.identity = identity
         self.hello = hello
+        self.worker_id = hello.worker_id
+        self.is_local = hello.kind == "local"
         self.number = number
         self.report = Report(0, hello.num_slots, hello.num_blocks, 0, [])  # the last one
         self.link = WorkerLink(now)
@@ -41,17 +43,9 @@ class WorkerRecord:
         self.is_reserved = False
 
     @property
-    def worker_id(self) -> str:
-        return self.hello.worker_id
-
-    @property
     def place(self) -> str:
         """The node that it runs on."""
         return place_of(self.hello.node, self.hello.node_id)
-
-    @property
-    def is_local(self) -> bool:
-        return self.hello.kind == "local"
 
     @property
     def is_open(self) -> bool:
