@@ -37,11 +37,10 @@ def given_options(options: Options) -> dict[str, Any]:
 
 def with_defaults(options: Options, defaults: Options) -> Options:
     """`options`, with the `defaults` of fields that it has under no spelling."""
-    given = msgspec.structs.asdict(options)
     others = {
         name: value
         for name, value in msgspec.structs.asdict(defaults).items()
-        if value is not None and all(given[spelling] is None for spelling in spellings_of(name))
+        if value is not None and all(getattr(options, spelling) is None for spelling in spellings_of(name))
     }
     return msgspec.structs.replace(options, **others)
 

@@ -60,8 +60,19 @@ def resolve_options(
 
     `context_left` is the number of tokens that the context has room for after the prompt; `max_tokens` is clamped
     to it. `logit_bias` is checked and left out: its texts need a tokenizer. Raises InvalidRequest whose `param` is
-    the first invalid field, named as in `options`.
+    the first invalid field, named as in `options`. Options that were resolved before, but for their seed, take less
+    time.
     """
+    seed = options.seed
+    if type(seed) is int and seed != RANDOM_SEED and (content := _remembered(options)) is not None:
+        params, policy = _resolved_encoded(content, context_left, profile, penalise_prompt)
+        return msgspec.structs.replace(params, seed=seed), policy
+    return _resolved(options, context_left, profile, penalise_prompt)
+
+
+def _resolved(
+    options: Options, context_left: int, profile: Profile, penalise_prompt: bool
+) -> tuple[SamplingParams, JobPolicy]:
     with errors_name_fields_as_given(option_names(options)):
         given = given_options(options)
         check_ranges(given, profile)
@@ -73,22 +84,41 @@ def resolve_options(
 
 def check_options(options: Options, profile: ProfileName = "cactus") -> None:
     """Raise the errors of `resolve_options`; options that were checked before, but for their seed, take less time."""
+    if (content := _remembered(options)) is not None:
+        _resolved_encoded(content, ANY_CONTEXT, PROFILES[profile], True)
+    else:
+        resolve_options(options, profile=PROFILES[profile])
+
+
+def _remembered(options: Options) -> bytes | None:
+    """The key under which options are remembered, without a valid seed; None if they are not."""
     lowest, highest = RANGES["seed"]
-    seed, unseeded = options.seed, options
+    seed = options.seed
     if isinstance(seed, int) and lowest <= seed <= highest and options.random_seed is None:
-        unseeded = msgspec.structs.replace(options, seed=None)
-    with suppress(msgspec.ValidationError, *UNSENDABLE):  # the check of each field says what is wrong
-        content = msgspec.msgpack.encode(unseeded)
-        if len(content) <= MAX_REMEMBERED_BYTES:
-            _check_encoded(content, profile)
-            return
-    resolve_options(options, profile=PROFILES[profile])
+        options = msgspec.structs.replace(options, seed=None)
+    with suppress(*UNSENDABLE):  # the check of each field says what is wrong
+        content = msgspec.msgpack.encode(options)
+        if len(content) <= MAX_REMEMBERED_BYTES and _is_valid(content):
+            return content
+    return None
 
 
-@lru_cache(maxsize=256)
-def _check_encoded(content: bytes, profile: ProfileName) -> None:
+@lru_cache(maxsize=1024)
+def _is_valid(content: bytes) -> bool:
+    """True if the fields of encoded options have their types."""
+    try:
+        msgspec.msgpack.decode(content, type=Options)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _resolved_encoded(
+    content: bytes, context_left: int, profile: Profile, penalise_prompt: bool
+) -> tuple[SamplingParams, JobPolicy]:
     # The key is not Options: True equals 1 there, and has another meaning.
-    resolve_options(msgspec.msgpack.decode(content, type=Options), profile=PROFILES[profile])
+    return _resolved(msgspec.msgpack.decode(content, type=Options), context_left, profile, penalise_prompt)
 
 
 def _sampling_params(

@@ -32,15 +32,15 @@ class BatchOutput:
         return len(self._errors.done)
 
     def has(self, custom_id: str) -> bool:
-        key = custom_id_hash(custom_id)
-        return key in self._results.done or key in self._errors.done
+        return self._has(custom_id_hash(custom_id))
 
     def add(self, custom_id: str, line: bytes, *, succeeded: bool) -> None:
         """Write a finished line; after OutputFailed it counts as not done."""
-        assert not self.has(custom_id)
+        key = custom_id_hash(custom_id)
+        assert not self._has(key)
         file = self._results if succeeded else self._errors
         file.append(line)
-        file.done.add(custom_id_hash(custom_id))
+        file.done.add(key)
 
     def sync(self) -> None:
         """Write every line to disk; lines lost in OutputFailed are run again."""
@@ -51,6 +51,9 @@ class BatchOutput:
         """Close the files after a last attempt to sync."""
         self._results.close()
         self._errors.close()
+
+    def _has(self, key: int) -> bool:
+        return key in self._results.done or key in self._errors.done
 
 
 def num_results(paths: BatchPaths) -> tuple[int | None, int | None]:

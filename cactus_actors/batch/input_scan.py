@@ -102,6 +102,8 @@ class PendingLines:
 
     async def next(self) -> PromptLine | None:
         """The next line, None after the last; raises InputChanged and InputInvalid."""
+        if self._ready:
+            return self._ready.popleft()
         async with self._reading:
             while not self._ready:
                 lines = await asyncio.to_thread(next, self._steps, None)

@@ -25,6 +25,7 @@ from cactus_actors.protocol.similar_name import similar_name
 MAX_CUSTOM_ID_LENGTH = 512
 _BATCH_FIELDS = frozenset({"custom_id", "method", "url", "body"})
 _NATIVE_FIELDS = frozenset({"prompt", "messages", "tools", "model", "custom_id"})
+_KNOWN_FIELDS = dict.fromkeys((*sorted(_NATIVE_FIELDS), *Options.__struct_fields__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,9 @@ def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: st
 
 def _check_known(fields: dict[str, Any]) -> None:
     """Raise InvalidRequest for the first unknown field, before missing fields are reported."""
-    known = (*sorted(_NATIVE_FIELDS), *Options.__struct_fields__)
     for name in fields:
-        if name not in known:
-            raise InvalidRequest(f"unknown field {name!r:.80}{similar_name(name, known)}", param=name)
+        if name not in _KNOWN_FIELDS:
+            raise InvalidRequest(f"unknown field {name!r:.80}{similar_name(name, _KNOWN_FIELDS)}", param=name)
 
 
 def _request_of_batch_line(

@@ -22,6 +22,8 @@ class SystemFingerprints:
 
     async def of(self, model: str) -> str | None:
         """The system_fingerprint of the model that answered; None while it is unknown."""
+        if (known := self._known.get(model)) is not None:
+            return known
         async with self._asking:
             if model not in self._known and time.monotonic() - self._failed_at >= REPEAT_NOTICE_S:
                 try:

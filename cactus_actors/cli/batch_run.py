@@ -13,6 +13,7 @@ from cactus_actors.cli import shared_options as shared
 from cactus_actors.cli.batch_progress import PassLog, shown_progress, shown_second_pass
 from cactus_actors.cli.interrupts import interruptible
 from cactus_actors.config import ServeConfig
+from cactus_actors.process.batch_scheduling import schedule_as_batch, schedule_as_usual
 from cactus_actors.protocol.errors import InvalidRequest
 
 ON_RAY = "On a Ray cluster"
@@ -89,8 +90,16 @@ class ShownRun:
         self._pass_progress: SecondPassProgress | None = None
 
     async def run(self) -> BatchProgress:
-        """Run to the end; raises Interrupted after a signal, when the jobs in flight are cancelled."""
-        return await interruptible(self._work(), print_how_to_resume)
+        """Run to the end; raises Interrupted after a signal, when the jobs in flight are cancelled.
+
+        It does not interrupt a service on its machine for each result: it reads several of them a little later.
+        """
+        if self._place.ray is None:
+            schedule_as_batch()
+        try:
+            return await interruptible(self._work(), print_how_to_resume)
+        finally:
+            schedule_as_usual()
 
     async def estimate(self) -> RunEstimate:
         """Ask a sample of the lines; raises Interrupted after a signal."""

@@ -266,9 +266,11 @@ class JobJournal:
         match entry:
             case WriteAccepted(job_id, accepted, pictures):
                 picture_table.write(self._database, pictures)
-                num_replaced = execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
-                execute("INSERT INTO jobs VALUES (?, ?, NULL, NULL)", (job_id, encoded(accepted)))
-                return 1 - num_replaced
+                record = encoded(accepted)
+                if execute("INSERT OR IGNORE INTO jobs VALUES (?, ?, NULL, NULL)", (job_id, record)).rowcount:
+                    return 1
+                again = "UPDATE jobs SET accepted = ?, ended = NULL, ended_at = NULL WHERE job_id = ?"
+                execute(again, (record, job_id))
             case WriteEnded(job_id, ended):
                 execute(
                     "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",

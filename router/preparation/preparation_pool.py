@@ -21,7 +21,8 @@ class PoolTiming:
 
     The spare preparer checks every `check_s` seconds whether the main one is blocked, and rests after
     `rest_after_s` seconds without requests. A new request that has waited longer than `max_wait_s` is refused: its
-    client would soon take the router for dead (`Timeouts.first_reply_s`).
+    client would soon take the router for dead (`Timeouts.first_reply_s`). Background requests are prepared every
+    `gather_s` seconds, or when MAX_TOGETHER wait: each time wakes four threads of three processes.
     """
 
     slow_s: float = 0.25
@@ -29,6 +30,7 @@ class PoolTiming:
     check_s: float = 0.05
     rest_after_s: float = 60.0
     max_wait_s: float = 8.0
+    gather_s: float = 0.008
 
 
 DEFAULT_TIMING = PoolTiming()
@@ -82,6 +84,10 @@ class PreparationPool:
         self._skipped_user: str | None = None
         """The line of the request in the spare thread."""
         self._slow_until: dict[str, float] = {}
+        self._num_usual = self._num_background = 0
+        """The requests that wait, and the background ones."""
+        self._gathers_until = 0.0
+        """The time at which background requests are prepared next."""
         self._threads = [
             threading.Thread(target=self._run_first, name="preparing"),
             threading.Thread(target=self._run_spare, name="preparing-spare"),
@@ -94,8 +100,12 @@ class PreparationPool:
         with self._changed:
             queued = QueuedRequest(request, time.monotonic())
             self._turns.put(queued, _line_of(request), is_background=request.is_background)
-            self._waiting.set()
-            self._changed.notify()
+            self._num_background += request.is_background
+            self._num_usual += not request.is_background
+            if not self._waiting.is_set():
+                self._waiting.set()
+            if not request.is_background or self._num_background in (1, MAX_TOGETHER):
+                self._changed.notify()
 
     def close(self) -> None:
         """Prepare the queued requests and end."""
@@ -142,12 +152,27 @@ class PreparationPool:
     def _next(self) -> Sequence[QueuedRequest]:
         """Wait for the main thread's next requests; none after `close`, when none is left."""
         with self._changed:
-            while not (queued := self._turns.take_together(lambda user: user != self._skipped_user, _joins)):
-                if self._closing.is_set() and not self._turns:
-                    return ()
-                self._changed.wait()
-            self._held = _line_of(queued[0].request), time.monotonic()
-            return queued
+            while True:
+                left_s = self._gathers_until - time.monotonic()
+                if self._closing.is_set() or self._num_usual or self._num_background >= MAX_TOGETHER or left_s <= 0:
+                    if queued := self._taken(lambda user: user != self._skipped_user):
+                        self._held = _line_of(queued[0].request), time.monotonic()
+                        return queued
+                    if self._closing.is_set() and not self._turns:
+                        return ()
+                    self._changed.wait()
+                else:
+                    self._changed.wait(left_s)
+
+    def _taken(self, may_go: Callable[[str], bool]) -> Sequence[QueuedRequest]:
+        """The next requests of a line that may go now, which no longer wait."""
+        queued = self._turns.take_together(may_go, _joins)
+        if queued and queued[0].request.is_background:
+            self._num_background -= len(queued)
+            self._gathers_until = time.monotonic() + self._timing.gather_s
+        else:
+            self._num_usual -= len(queued)
+        return queued
 
     def _may_overtake(self) -> bool:
         with self._changed:
@@ -156,7 +181,7 @@ class PreparationPool:
     def _overtaking(self) -> Sequence[QueuedRequest]:
         """The next requests that need not wait for the main thread; none while that is not blocked."""
         with self._changed:
-            queued = self._turns.take_together(self._overtakers(), _joins)
+            queued = self._taken(self._overtakers())
             self._skipped_user = _line_of(queued[0].request) if queued else None
             return queued
 

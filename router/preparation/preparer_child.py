@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from cactus_actors.process.batch_scheduling import schedule_as_batch, schedule_as_usual
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.protocol.messages import Submit
@@ -48,9 +49,13 @@ Prepare = Callable[[PreparerRequest, Sequence[bytes]], PreparedRequest]
 
 def serve(connection: socket.socket, prepare_one: Prepare) -> None:
     """Answer requests until the other side is gone."""
+    is_batch = False
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             requests = _decode(receive(connection))
+            if is_batch != all((request.submit.options.priority or 0) > 0 for request in requests):
+                is_batch = not is_batch
+                (schedule_as_batch if is_batch else schedule_as_usual)()
             frames = [[receive(connection) for _ in range(request.num_frames)] for request in requests]
             send(connection, [_answer(*each, prepare_one) for each in zip(requests, frames, strict=True)])
 

@@ -7,6 +7,7 @@ import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -86,6 +87,20 @@ def test_requests_that_are_prepared_together_have_the_results_of_each_alone(proc
     for one, other in zip(together, alone, strict=True):
         assert _comparable(one) == _comparable(other)
     assert not any(isinstance(one, CactusError) for one in together[: len(REQUESTS)])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no scheduling class for batch work")
+def test_a_preparation_process_interrupts_no_other_after_background_requests(process: PreparerProcess) -> None:
+    def scheduling_after(*priorities: int) -> int:
+        submits = [Submit(job_id=job_id(1), prompt="x", options=Options(priority=priority)) for priority in priorities]
+        process.prepare_together([EncodedRequest(msgspec.Raw(msgspec.msgpack.encode(submit))) for submit in submits])
+        assert process.pid is not None
+        return os.sched_getscheduler(process.pid)
+
+    assert scheduling_after(10, 10) == os.SCHED_BATCH
+    assert scheduling_after(10, 0) == os.SCHED_OTHER
+    assert scheduling_after(10) == os.SCHED_BATCH
+    assert scheduling_after(0) == os.SCHED_OTHER
 
 
 def test_a_killed_preparation_process_fails_no_request(process: PreparerProcess) -> None:

@@ -325,6 +325,18 @@ def test_options_that_were_checked_before_let_no_others_pass(valid: Options, inv
             resolve_options(invalid)
 
 
+def test_options_that_were_resolved_before_have_their_own_seed_context_and_profile() -> None:
+    first, policy = resolve_options(Options(seed=5, priority=3), context_left=100)
+    for seed in (6, 5):
+        params, same = resolve_options(Options(seed=seed, priority=3), context_left=100)
+        assert (params, same) == (msgspec.structs.replace(first, seed=seed), policy)
+    assert resolve_options(Options(seed=5, priority=3), context_left=7)[0].max_tokens == 7
+    other, _ = resolve_options(Options(seed=5, priority=3), profile=PROFILES["mistral"])
+    assert other == resolve_options(Options(seed=5, priority=3, user="x"), profile=PROFILES["mistral"])[0]
+    drawn = {resolve_options(options)[0].seed for options in (Options(), Options(seed=-1)) for _ in range(2)}
+    assert len(drawn) == 4
+
+
 def test_the_limits_of_options_are_those_of_the_profile() -> None:
     hot = Options(temperature=1.8)
     check_options(hot)

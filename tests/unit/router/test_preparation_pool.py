@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -265,6 +266,26 @@ def test_background_requests_of_a_user_are_prepared_together_and_interactive_one
     assert sorted(answers) == sorted([held, *own, *usual, *large, 99])
     assert [ticket for ticket in answers if ticket in own] == own
     assert sorted(scene.first.together + scene.spare.together) == [2, MAX_TOGETHER]
+
+
+def test_background_requests_wait_for_others_until_many_wait_or_an_interactive_one_comes() -> None:
+    with running(replace(PATIENT, gather_s=PATIENCE_S)) as scene:
+        assert scene.send("file", "x", is_background=True) == scene.answered()
+        own = [scene.send("file", "x", is_background=True) for _ in range(MAX_TOGETHER - 1)]
+        assert scene.is_silent(0.1)
+        assert scene.send("chat", "x") == scene.answered()
+        own.append(scene.send("file", "x", is_background=True))
+        assert [scene.answered() for _ in own] == own
+    assert scene.first.together == [MAX_TOGETHER]
+
+
+def test_background_requests_are_prepared_soon_without_others() -> None:
+    with running(PATIENT) as scene:
+        sent = []
+        for _ in range(3):
+            sent.append(scene.send("file", "x", is_background=True))
+            sent.append(scene.send("file", "x", is_background=True))
+            assert [scene.answered(), scene.answered()] == sent[-2:]
 
 
 def test_requests_that_cannot_be_prepared_together_are_prepared_alone(scene: Scene) -> None:
