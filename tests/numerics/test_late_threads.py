@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,22 @@ class LateThread:
         assert isinstance(model, TransformerModel)
         self.model = model
         self.model._team.close()
-        self.model._team = ThreadTeam(2, self._run)
+        self.model._team = ThreadTeam(2, self)
 
-    def _run(self, rank: int, *arguments: Any) -> None:
-        if rank:
-            self._may_come.wait()
-        step_of_rank(rank, *arguments)
+    def typeof_pyval(self, argument: Any) -> Any:
+        """The type of an argument, as that of the compiled step."""
+        return step_of_rank.typeof_pyval(argument)
+
+    def compile(self, signature: tuple[Any, ...]) -> Callable[..., None]:
+        """The compiled step, behind a wait of the second thread."""
+        code = step_of_rank.compile(signature)
+
+        def run(rank: int, *arguments: Any) -> None:
+            if rank:
+                self._may_come.wait()
+            code(rank, *arguments)
+
+        return run
 
     @property
     def has_complete_shares(self) -> bool:

@@ -48,6 +48,20 @@ class Detokenizer:
     text is neither searched nor held back. The match that is complete first wins, the longer one on ties.
     """
 
+    __slots__ = (
+        "_decoder",
+        "_held",
+        "_include_stop",
+        "_is_whole",
+        "_min_tokens",
+        "_num_tokens",
+        "_stops",
+        "_tokenizer",
+        "_visible",
+        "reasoning",
+        "stop_match",
+    )
+
     def __init__(self, tokenizer: TokenBytes, params: SamplingParams) -> None:
         self._tokenizer = tokenizer
         self._stops = params.stop
@@ -55,6 +69,7 @@ class Detokenizer:
         self._min_tokens = params.min_tokens
         self._visible = {token_id: text.encode() for token_id, text in params.visible_tokens}
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._is_whole = True  # no character is incomplete
         self._held = ""
         self._num_tokens = 0
         self.stop_match: str | None = None
@@ -65,10 +80,10 @@ class Detokenizer:
         self._num_tokens += 1
         visible = self._visible.get(token_id)
         content = self._tokenizer.token_bytes(token_id) if visible is None else visible
-        text = self._decoder.decode(content)
+        text = self._decode(content)
         if self.reasoning is None:
-            return TextDelta(self._advance(text))
-        split = self.reasoning.feed(text, is_whole=not self._decoder.getstate()[0])
+            return TextDelta(self._advance(text) if self._stops else text)
+        split = self.reasoning.feed(text, is_whole=self._is_whole)
         return TextDelta(self._advance(split.text), split.reasoning)
 
     def skip(self) -> None:
@@ -85,6 +100,17 @@ class Detokenizer:
         shown = self._advance(text)
         held, self._held = self._held, ""
         return TextDelta(shown + held, reasoning)
+
+    def _decode(self, content: bytes) -> str:
+        """The characters that these bytes complete; a token is most often some whole ones."""
+        if self._is_whole:
+            try:
+                return content.decode()
+            except UnicodeDecodeError:
+                pass
+        text = self._decoder.decode(content)
+        self._is_whole = not self._decoder.getstate()[0]
+        return text
 
     def _advance(self, text: str) -> str:
         if self.stop_match is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +13,22 @@ from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFai
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
 from cactus_actors.workers.engine.adapter_table import AdapterTable
 from cactus_actors.workers.engine.block_pool import BlockPool, CacheEvents
+from cactus_actors.workers.engine.detokenizer import TextDelta
 from cactus_actors.workers.engine.head_drafter import HeadDrafter
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.picture_queue import PictureQueue
 from cactus_actors.workers.engine.prompt_states import take_prompt_states
-from cactus_actors.workers.engine.sampler import Sampler, Samples
+from cactus_actors.workers.engine.sampler import Sample, Sampler, Samples
 from cactus_actors.workers.engine.scheduler import MAX_DRAFTED_ROWS, Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.sequence_deltas import (
-    DeltaBuilder,
     empty_final_delta,
     error_finish,
     extras_for,
     final_delta,
     prompt_logprobs,
+    sequence_delta,
 )
 from cactus_actors.workers.engine.sequence_factory import SequenceFactory
 from cactus_actors.workers.engine.state_pool import StateLimits, StatePool
@@ -163,10 +165,11 @@ class Engine:
         started = self._clock()
         schedule = self._scheduler.schedule()
         deltas += self._take_ended(schedule)
-        chunks = sorted(schedule.chunks, key=lambda chunk: chunk.sequence.adapter_slot)  # adjacent rows are faster
+        chunks = sorted(schedule.chunks, key=attrgetter("sequence.adapter_slot"))  # adjacent rows are faster
         generating = [chunk for chunk in chunks if chunk.sequence.pooler is None]
-        embedding = [chunk for chunk in chunks if chunk.sequence.pooler is not None]
-        deltas += self._compute(generating, self._generate) + self._compute(embedding, self._embed)
+        deltas += self._compute(generating, self._generate)
+        if len(generating) < len(chunks):
+            deltas += self._compute([chunk for chunk in chunks if chunk.sequence.pooler is not None], self._embed)
         seconds = self._clock() - started
         self.counters.step_seconds += seconds
         self._scheduler.on_step(schedule, seconds)
@@ -231,7 +234,8 @@ class Engine:
 
     def _generate(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
         logits = self._model.forward(batch, self._cache)
-        take_prompt_states(self._model, chunks, len(logits))
+        if batch.tapped_layers:
+            take_prompt_states(self._model, chunks, len(logits))
         logit_stats = self._model.logit_stats(len(logits))
         hidden = None if self._model.draft_head is None else self._model.last_hidden(len(logits))
         try:
@@ -324,17 +328,20 @@ class Engine:
         self._scheduler.commit(chunk)
         if sequence.num_uncomputed_tokens == 0:  # the request was for the prefill only
             return self._end(sequence, length_finish(sequence), prompt_extras)
-        return None if prompt_extras is None else DeltaBuilder(sequence).delta(None, prompt_extras)
+        if prompt_extras is None:
+            return None
+        return sequence_delta(sequence, sequence.num_completion_tokens, [], [], None, prompt_extras)
 
     def _extend(
         self, chunk: SequenceChunk, samples: Samples, first_row: int, prompt_extras: SequenceExtras | None
     ) -> SequenceDelta:
         """Append the sampled tokens up to the first that differs from its draft; end the sequence if complete."""
-        sequence = chunk.sequence
+        sequence, position = chunk.sequence, chunk.sequence.num_completion_tokens
         drafts: list[int] = []
         if chunk.num_drafts:
             drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
-        tokens = DeltaBuilder(sequence)
+        tokens: list[Sample] = []
+        texts: list[TextDelta] = []
         finish, is_drafted = None, False
         for sample in samples.of(first_row, chunk.num_rows):
             if not sample.is_finite:
@@ -343,7 +350,9 @@ class Engine:
             token_id = sample.token_id
             is_drafted = len(tokens) < len(drafts) and token_id == drafts[len(tokens)]
             sequence.append(token_id)
-            tokens.add(sample, self._stop_conditions.advance(sequence, token_id))
+            sequence.mirostat_mu = sample.mu
+            texts.append(self._stop_conditions.advance(sequence, token_id))
+            tokens.append(sample)
             finish = self._stop_conditions.finish_for(sequence, token_id)
             if finish is not None or not is_drafted:
                 break
@@ -351,10 +360,10 @@ class Engine:
             self._scheduler.commit(chunk, num_tokens if is_drafted else num_tokens - 1)
             self.counters.tokens_generated += num_tokens
         if finish is not None:
-            tokens.add_text(sequence.detokenizer.flush())
+            texts.append(sequence.detokenizer.flush())
             self._remove(sequence)
-        rows = range(first_row, first_row + num_tokens)
-        return tokens.delta(finish, extras_for(sequence, samples, rows, prompt_extras))
+        extras = extras_for(sequence, samples, range(first_row, first_row + num_tokens), prompt_extras)
+        return sequence_delta(sequence, position, tokens, texts, finish, extras)
 
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
         """The final deltas of dispatches that never ran: invalid ones, and those larger than the cache."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 def take_prompt_states(model: Model, chunks: Ordered[SequenceChunk], num_rows: int) -> None:
     """Copy the states of the prompts that ended in the last step, of these chunks, to their sequences."""
-    if not any(chunk.tapped_layers for chunk in chunks):
-        return
     states = model.tapped_states(num_rows)
     row = 0
     for chunk in chunks:

@@ -15,6 +15,7 @@ from cactus_actors.workers.engine.sampling_rows import SamplingRowsBuilder
 from cactus_actors.workers.engine.step_batch import SequenceChunk
 from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
+from cactus_actors.workers.kernels.machine_code import Code, MachineCode
 from cactus_actors.workers.kernels.sampling import (
     SamplingInputs,
     SamplingOutputs,
@@ -64,8 +65,7 @@ class Sampler:
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
         self._scratch = new_scratch(1, self._end_ids.size)
-        with compile_lock(sample_rows):
-            self._warm_up()
+        self._sample_rows = self._compiled()
 
     def sample(
         self,
@@ -92,23 +92,28 @@ class Sampler:
         if logit_stats is None:
             logit_stats = np.empty((len(logits), logit_stats_width(logits.shape[1])), np.float32)
             logit_stats_of_rows(logits, logit_stats)
-        return self._run(logits, np.ascontiguousarray(logit_stats), builder.rows(logits.shape[1]), builder.max_top)
+        inputs = builder.rows(logits.shape[1])
+        arguments = self._arguments(logits, np.ascontiguousarray(logit_stats), inputs, builder.max_top)
+        self._sample_rows(*arguments)
+        return Samples(*arguments[-1])
 
-    def _warm_up(self) -> None:
-        """Compile the sampler by sampling no row."""
+    def _compiled(self) -> Code:
+        """The compiled sampler; the types of its arguments are always the same."""
         no_logit_stats = np.zeros((0, logit_stats_width(1)), np.float32)
-        self._run(np.zeros((0, 1), np.float32), no_logit_stats, SamplingRowsBuilder(self._end_ids).rows(1), 0)
+        no_rows = SamplingRowsBuilder(self._end_ids).rows(1)
+        arguments = self._arguments(np.zeros((0, 1), np.float32), no_logit_stats, no_rows, 0)
+        with compile_lock(sample_rows):
+            return MachineCode(sample_rows).of(*arguments)
 
-    def _run(
+    def _arguments(
         self, logits: NDArray[np.float32], logit_stats: NDArray[np.float32], rows: SamplingInputs, max_top: int
-    ) -> Samples:
+    ) -> tuple[Any, ...]:
+        """Those of `sample_rows`, the outcomes last."""
         num_rows = len(rows.options)
-        outcomes = SamplingOutputs(
-            np.empty(num_rows, OUTCOME),
-            np.full((num_rows, max_top), -1, np.int32),
-            np.empty((num_rows, max_top)),
-        )
         if logits.shape[1] != self._scratch.weights.size:
             self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
-        sample_rows(logits, logit_stats, rows, self._end_ids, self._scratch, outcomes)
-        return Samples(*outcomes)
+        top_ids = np.empty((num_rows, max_top), np.int32)
+        if max_top:
+            top_ids.fill(-1)
+        outcomes = SamplingOutputs(np.empty(num_rows, OUTCOME), top_ids, np.empty((num_rows, max_top)))
+        return logits, logit_stats, rows, self._end_ids, self._scratch, outcomes

@@ -11,6 +11,7 @@ from cactus_actors.workers.engine.token_constraint import TokenConstraint
 from cactus_actors.workers.kernels.sampling import SamplingInputs
 from cactus_actors.workers.kernels.sampling_scratch import PARAMETERS, SAMPLING_ROW
 
+_NO_MASKS = np.empty((0, 0), dtype=np.int32)
 _NO_TOKENS = np.empty(0, dtype=np.int32)
 _NO_BIASES = np.empty(0, dtype=np.float64)
 _WORDS_PER_CHUNK = 2  # of the chunks of logits
@@ -38,8 +39,27 @@ class SamplingRowsBuilder:
 
     def add_sampled(self, sequence: Sequence, num_drafts: int) -> None:
         """Add a row that samples the token after the known tokens and `num_drafts` drafts."""
-        params, position = sequence.params, sequence.num_completion_tokens + num_drafts
+        position = sequence.num_completion_tokens + num_drafts
         self._add(sequence, position)
+        if sequence.has_token_rules:
+            self._add_rules(sequence, position, num_drafts)
+
+    def rows(self, vocab_size: int) -> SamplingInputs:
+        options = np.frombuffer(bytearray().join(self._static), dtype=SAMPLING_ROW)
+        options["position"] = self._positions
+        for row, name, value in self._special:
+            options[name][row] = value
+        return SamplingInputs(
+            options,
+            self._padded_masks(vocab_size) if self._masks else _NO_MASKS,
+            np.concatenate(self._windows) if self._windows else _NO_TOKENS,
+            np.concatenate(self._bias_ids) if self._bias_ids else _NO_TOKENS,
+            np.concatenate(self._biases) if self._biases else _NO_BIASES,
+        )
+
+    def _add_rules(self, sequence: Sequence, position: int, num_drafts: int) -> None:
+        """Complete the last row, of a sequence whose rows differ in more than their position."""
+        params = sequence.params
         if sequence.uses_mirostat:
             self._set(mu=sequence.mirostat_mu)
         if (forced_id := sequence.forced_id) is not None:  # no other token is allowed, so no rule applies
@@ -56,21 +76,11 @@ class SamplingRowsBuilder:
         if are_forbidden:
             self._set(are_ends_forbidden=True)
 
-    def rows(self, vocab_size: int) -> SamplingInputs:
-        options = np.frombuffer(bytearray().join(self._static), dtype=SAMPLING_ROW)
-        options["position"] = self._positions
-        for row, name, value in self._special:
-            options[name][row] = value
+    def _padded_masks(self, vocab_size: int) -> NDArray[np.int32]:
         masks = np.zeros((len(self._masks), _WORDS_PER_CHUNK * -(-vocab_size // 64)), dtype=np.int32)
         for words, mask in zip(masks, self._masks, strict=True):
             words[: mask.size] = mask[: words.size]
-        return SamplingInputs(
-            options,
-            masks,
-            np.concatenate(self._windows) if self._windows else _NO_TOKENS,
-            np.concatenate(self._bias_ids) if self._bias_ids else _NO_TOKENS,
-            np.concatenate(self._biases) if self._biases else _NO_BIASES,
-        )
+        return masks
 
     def _add(self, sequence: Sequence, position: int) -> None:
         if not sequence.sampling_row:

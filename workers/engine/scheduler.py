@@ -127,11 +127,11 @@ class Scheduler:
             self._head_drafter.begin_step()
         preempted = self._grow_running(schedule)
         budget = of_prompts = self.token_budget
-        num_answers = sum(not self._catches_up(sequence) for sequence in self.running)
-        if num_answers:
+        catching_up = [self._catches_up(sequence) for sequence in self.running]
+        num_answers = catching_up.count(False)
+        if num_answers and (self.waiting or num_answers < len(self.running)):
             of_prompts = min(budget, tokens_beside_answers(num_answers, self._num_waiting_tokens()))
-        for sequence in self.running:
-            catches_up = self._catches_up(sequence)
+        for sequence, catches_up in zip(self.running, catching_up, strict=True):
             num_tokens = self._schedule_tokens(sequence, min(budget, of_prompts) if catches_up else budget, schedule)
             budget -= num_tokens
             of_prompts -= num_tokens if catches_up else 0
@@ -156,17 +156,15 @@ class Scheduler:
         The first `num_accepted` drafts are tokens of the sequence now; the others are dropped. Accepted drafts of
         a model with recurrences are computed again.
         """
-        sequence = chunk.sequence
-        num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
-        self._counters.prompt_tokens_computed += min(chunk.num_tokens, num_prompt_tokens_left)
-        first_full = sequence.num_computed_tokens // sequence.block_size
+        sequence, first, num_kept = chunk.sequence, chunk.sequence.num_computed_tokens, num_accepted
+        if first < sequence.num_prompt_tokens:
+            self._counters.prompt_tokens_computed += min(chunk.num_tokens, sequence.num_prompt_tokens - first)
         if self._state_pool is not None:
             assert sequence.state is not None, "it runs"
-            num_saved = (sequence.num_computed_tokens + chunk.save_after) // sequence.block_size
+            num_saved, num_kept = (first + chunk.save_after) // sequence.block_size, 0
             self._state_pool.commit(sequence.state, sequence.block_hashes(num_saved) if chunk.save_after else ())
-        num_kept = num_accepted if self._state_pool is None else 0
-        sequence.num_computed_tokens += chunk.num_tokens + num_kept
-        num_full = sequence.num_computed_tokens // sequence.block_size
+        sequence.num_computed_tokens = first + chunk.num_tokens + num_kept
+        first_full, num_full = first // sequence.block_size, sequence.num_computed_tokens // sequence.block_size
         if num_full > first_full and sequence.params.cache_prompt:
             hashes = sequence.block_hashes(num_full)
             for index in range(first_full, num_full):
@@ -199,7 +197,7 @@ class Scheduler:
 
     def _schedule_tokens(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
         max_tokens = max_rows = sequence.num_uncomputed_tokens
-        if sequence.prompt_rows and sequence.pooler is None:
+        if sequence.num_computed_tokens < sequence.num_prompt_tokens and sequence.prompt_rows and not sequence.pooler:
             num_prompt_rows = sum(len(chunk.prompt_rows) for chunk in schedule.chunks if not chunk.sequence.pooler)
             max_rows = min(max_tokens, MAX_PROMPT_ROWS - num_prompt_rows)
         max_tokens = min(max_tokens, budget)

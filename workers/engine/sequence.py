@@ -40,7 +40,8 @@ class Sequence:
     `token_ids` holds the prompt, then tokens emitted by earlier dispatches, then tokens sampled here. A sequence
     with one uncomputed token decodes, one with more prefills; there is no other difference.
 
-    `uses_mirostat`: mirostat keeps a state from token to token.
+    `uses_mirostat`: mirostat keeps a state from token to token. `has_token_rules`: the rules of sampling are not
+    the same for all of its tokens.
 
     `adapter_slot` is that of its adapter in the model, -1 for the model itself.
 
@@ -50,6 +51,44 @@ class Sequence:
     With `tapped_layers`, the hidden states of the last token of the prompt after so many layers are in `prompt_states`,
     as float32, from the step that samples the first token until they are reported.
     """
+
+    __slots__ = (
+        "_block_hashes",
+        "_root_digest",
+        "_tokens",
+        "adapter",
+        "adapter_slot",
+        "bias_ids",
+        "biases",
+        "block_size",
+        "block_table",
+        "choice",
+        "constraint",
+        "detokenizer",
+        "dispatch_id",
+        "drafter",
+        "has_token_rules",
+        "hidden",
+        "max_blocks",
+        "max_context",
+        "max_tokens",
+        "mirostat_mu",
+        "num_cached_prompt_tokens",
+        "num_computed_tokens",
+        "num_prompt_tokens",
+        "num_reported_prompt_tokens",
+        "num_reused_blocks",
+        "num_tokens",
+        "params",
+        "pictures",
+        "pooler",
+        "prompt_states",
+        "sampling_row",
+        "state",
+        "tapped_layers",
+        "uses_mirostat",
+        "uses_penalties",
+    )
 
     def __init__(
         self,
@@ -85,6 +124,14 @@ class Sequence:
             self.params.repeat_penalty == 1.0 and self.params.presence_penalty == self.params.frequency_penalty == 0.0
         )
         self.bias_ids, self.biases = _biases(self.params)
+        self.has_token_rules = bool(
+            self.uses_mirostat
+            or self.uses_penalties
+            or self.bias_ids.size
+            or self.params.min_tokens > 0
+            or constraint is not None
+            or detokenizer.reasoning is not None
+        )
         reports_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pooler
         self.num_reported_prompt_tokens = 0 if reports_prompt else self.num_prompt_tokens
         self.block_size = block_size

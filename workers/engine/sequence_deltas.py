@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence as Ordered
+from itertools import accumulate
 
 from msgspec.structs import replace
 
@@ -17,55 +19,41 @@ from cactus_actors.workers.engine.step_batch import SequenceChunk
 _log = logging.getLogger(__name__)
 
 
-class DeltaBuilder:
-    """Collects the new tokens of a sequence in one step, with their text and log probabilities."""
+def sequence_delta(
+    sequence: Sequence,
+    position: int,
+    samples: Ordered[Sample],
+    texts: Ordered[TextDelta],
+    finish: Finish | None,
+    extras: SequenceExtras | None,
+) -> SequenceDelta:
+    """The delta of new tokens from `position` on, with new or changed reasoning flags of the last tokens.
 
-    def __init__(self, sequence: Sequence) -> None:
-        self._sequence = sequence
-        self._position = sequence.num_completion_tokens
-        self._token_ids: list[int] = []
-        self._entropies: list[float] = []
-        self._logprobs: list[float] = []
-        self._cuts: list[int] = []
-        self._reasoning_cuts: list[int] = []
-        self._text = self._reasoning = ""
-
-    def __len__(self) -> int:
-        return len(self._token_ids)
-
-    def add(self, sample: Sample, shown: TextDelta) -> None:
-        """Add a token and the text released by it."""
-        if self._token_ids:
-            self._cuts.append(len(self._text))
-            self._reasoning_cuts.append(len(self._reasoning))
-        self._token_ids.append(sample.token_id)
-        self._entropies.append(sample.entropy)
-        self._logprobs.append(sample.logprob)
-        self._sequence.mirostat_mu = sample.mu
-        self.add_text(shown)
-
-    def add_text(self, shown: TextDelta) -> None:
-        self._text += shown.text
-        self._reasoning += shown.reasoning
-
-    def delta(self, finish: Finish | None, extras: SequenceExtras | None) -> SequenceDelta:
-        """The delta, with new or changed reasoning flags of the last tokens."""
-        reasoning = self._sequence.detokenizer.reasoning
-        return SequenceDelta(
-            dispatch_id=self._sequence.dispatch_id,
-            position=self._position,
-            token_ids=self._token_ids,
-            text=self._text,
-            entropies=self._entropies,
-            logprobs=self._logprobs,
-            cached_tokens=self._sequence.num_cached_prompt_tokens or 0,
-            finish=finish,
-            cuts=self._cuts,
-            extras=extras,
-            reasoning=self._reasoning,
-            reasoning_cuts=self._reasoning_cuts if self._reasoning else [],
-            reasoning_flags=[] if reasoning is None else reasoning.take_flags(),
-        )
+    `texts` has the text that each token released, and may have more, which its end released.
+    """
+    (text, thought), cuts, reasoning_cuts = texts[0] if texts else TextDelta(), [], []
+    if len(texts) > 1:
+        answers, thoughts = zip(*texts, strict=True)
+        text, thought = "".join(answers), "".join(thoughts)
+        num_cuts = max(0, len(samples) - 1)
+        cuts = [*accumulate(map(len, answers[:num_cuts]))]
+        reasoning_cuts = [*accumulate(map(len, thoughts[:num_cuts]))] if thought else []
+    reasoning = sequence.detokenizer.reasoning
+    return SequenceDelta(
+        sequence.dispatch_id,
+        position,
+        [sample.token_id for sample in samples],
+        text,
+        [sample.entropy for sample in samples],
+        [sample.logprob for sample in samples],
+        sequence.num_cached_prompt_tokens or 0,
+        finish,
+        cuts,
+        extras,
+        thought,
+        reasoning_cuts,
+        [] if reasoning is None else reasoning.take_flags(),
+    )
 
 
 def extras_for(
@@ -113,9 +101,7 @@ def error_finish(error: Exception, what: str = "a dispatch failed") -> Finish:
 
 def final_delta(sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
     """The final delta of a sequence without new tokens, with the text held back."""
-    tokens = DeltaBuilder(sequence)
-    tokens.add_text(sequence.detokenizer.flush())
-    return tokens.delta(finish, extras)
+    return sequence_delta(sequence, sequence.num_completion_tokens, [], [sequence.detokenizer.flush()], finish, extras)
 
 
 def empty_final_delta(dispatch_id: int, position: int, finish: Finish) -> SequenceDelta:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Ordered
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,30 +101,33 @@ class Batch:
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
         """The batch of these chunks; each has rows of its prompt, then rows of its end."""
+        tables = [chunk.sequence.block_table for chunk in chunks]
+        block_tables = np.zeros((len(chunks), max(map(len, tables))), dtype=np.int32)
         spans: list[NDArray[np.int32]] = []
         positions: list[int] = []
         rows: list[int] = []
         logit_rows: list[int] = []
-        max_blocks = max(len(chunk.sequence.block_table) for chunk in chunks)
-        block_tables = np.zeros((len(chunks), max_blocks), dtype=np.int32)
-        states = [chunk.state_row for chunk in chunks if chunk.sequence.state is not None]
-        adapters = [chunk.sequence.adapter_slot for chunk in chunks]
-        given: list[NDArray[np.float32]] = []
-        given_at: list[NDArray[np.intp]] = []
-        for row, chunk in enumerate(chunks):
-            sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
-            num_tokens = chunk.num_in_step
+        states: list[tuple[int, int, int, int, int]] = []
+        adapters: list[int] = []
+        tapped_layers: set[int] = set()
+        has_pictures = False
+        for row, (chunk, table) in enumerate(zip(chunks, tables, strict=True)):
+            sequence, num_tokens = chunk.sequence, chunk.num_in_step
+            first, start, end = sequence.num_computed_tokens, len(rows), len(rows) + num_tokens
             spans.append(sequence.span(first, first + num_tokens))
             positions += range(first, first + num_tokens)
-            if sequence.pictures is not None and (found := sequence.pictures.within(first, first + num_tokens)):
-                given_at.append(found[0] - first + len(rows))
-                given.append(found[1])
             rows += [row] * num_tokens
-            logit_rows += [len(rows) - num_tokens + place for place in chunk.prompt_rows]
-            if chunk.num_rows:
-                logit_rows += range(len(rows) - chunk.num_rows, len(rows))
-            block_tables[row, : len(sequence.block_table)] = sequence.block_table
-        return cls(
+            if chunk.prompt_rows:
+                logit_rows += [start + place for place in chunk.prompt_rows]
+            logit_rows += range(end - chunk.num_rows, end)
+            block_tables[row, : len(table)] = table
+            adapters.append(sequence.adapter_slot)
+            if sequence.state is not None:
+                states.append(chunk.state_row)
+            if sequence.tapped_layers:
+                tapped_layers.update(chunk.tapped_layers)
+            has_pictures |= sequence.pictures is not None
+        batch = cls(
             token_ids=np.concatenate(spans),
             positions=np.array(positions, dtype=np.int32),
             sequence_of_token=np.array(rows, dtype=np.int32),
@@ -132,12 +135,29 @@ class Batch:
             logit_rows=np.array(logit_rows, dtype=np.int32),
             states=np.array(states, dtype=np.int32) if states else None,
             adapters=np.array(adapters, dtype=np.int32) if max(adapters) >= 0 else None,
-            given=np.concatenate(given) if given else None,
-            given_at=np.concatenate(given_at) if given else None,
-            ends=_ends(chunks, np.array(positions, dtype=np.int32)),
-            rotary_positions=_rotary_positions_of(chunks),
-            tapped_layers=frozenset(layer for chunk in chunks for layer in chunk.tapped_layers),
+            tapped_layers=frozenset(tapped_layers),
         )
+        return _with_pictures(batch, chunks) if has_pictures else batch
+
+
+def _with_pictures(batch: Batch, chunks: Ordered[SequenceChunk]) -> Batch:
+    """The batch of chunks of which some have pictures."""
+    given: list[NDArray[np.float32]] = []
+    given_at: list[NDArray[np.intp]] = []
+    start = 0
+    for chunk in chunks:
+        sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
+        if sequence.pictures is not None and (found := sequence.pictures.within(first, first + chunk.num_in_step)):
+            given_at.append(found[0] - first + start)
+            given.append(found[1])
+        start += chunk.num_in_step
+    return replace(
+        batch,
+        given=np.concatenate(given) if given else None,
+        given_at=np.concatenate(given_at) if given else None,
+        ends=_ends(chunks, batch.positions),
+        rotary_positions=_rotary_positions_of(chunks),
+    )
 
 
 def _ends(chunks: Ordered[SequenceChunk], positions: NDArray[np.int32]) -> NDArray[np.int32] | None:

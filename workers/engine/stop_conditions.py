@@ -17,11 +17,11 @@ class StopConditions:
 
     def advance(self, sequence: Sequence, token_id: int) -> TextDelta:
         """Advance the constraint and the detokenizer of a sequence by a token; returns the new text."""
-        if sequence.constraint is not None and token_id not in self.eos_ids:
-            sequence.constraint.accept(token_id)
         if token_id in self.eos_ids:
             sequence.detokenizer.skip()
             return TextDelta()
+        if sequence.constraint is not None:
+            sequence.constraint.accept(token_id)
         return sequence.detokenizer.feed(token_id)
 
     def finish_for(self, sequence: Sequence, token_id: int) -> Finish | None:

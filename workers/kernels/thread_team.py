@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from cactus_actors.workers.kernels.barrier import dismiss, gather, new_barrier
+from cactus_actors.workers.kernels.machine_code import Code, MachineCode
 
 
 class ThreadTeam:
@@ -18,9 +18,10 @@ class ThreadTeam:
     then `run` returns after all ranks have finished. One caller at a time.
     """
 
-    def __init__(self, size: int, body: Callable[..., Any]) -> None:
+    def __init__(self, size: int, body: Any) -> None:
         self.size = size
-        self._body = body
+        self._body = MachineCode(body)
+        self._code: Code = body  # for the types of the arguments
         self._arguments: tuple[Any, ...] | None = None
         self._signal = new_barrier()
         self._seen = 0
@@ -41,7 +42,7 @@ class ThreadTeam:
         current = self._arguments
         if current is None or any(new is not old for new, old in zip(arguments, current, strict=True)):
             self._hand_out(arguments)
-        self._body(0, self.size, self._signal, 0, *arguments)
+        self._code(0, self.size, self._signal, 0, *arguments)
 
     def close(self) -> None:
         """Stop the threads; `run` must not be called again."""
@@ -52,6 +53,8 @@ class ThreadTeam:
 
     def _hand_out(self, arguments: tuple[Any, ...] | None) -> None:
         """Let all threads come back to the interpreter and enter the body with these arguments."""
+        if arguments is not None:
+            self._code = self._body.of(0, self.size, self._signal, 0, *arguments)
         if self._arguments is not None:
             dismiss(self._signal)
             for _ in self._enter:
@@ -66,5 +69,5 @@ class ThreadTeam:
             enter.acquire()
             if self._arguments is None:
                 return
-            self._body(rank, self.size, self._signal, self._seen, *self._arguments)
+            self._code(rank, self.size, self._signal, self._seen, *self._arguments)
             self._have_left.release()

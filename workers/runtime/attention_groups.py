@@ -34,18 +34,24 @@ class AttentionGroups:
         heads = [config.heads, *map(config.heads_of, config.layers)]
         self._max_tokens = min(GROUP // (each.num_heads // each.num_kv_heads) for each in heads)
         self._num_pieces = -(-threads * TASKS_PER_THREAD // config.heads.num_kv_heads)
+        self._alone = groups_of_one(16)
 
     def of(self, batch: Batch, block_size: int) -> tuple[Tiles, Groups]:
         """`StepInputs.tiles` and `StepInputs.groups` of a batch."""
         begins = _begins_of_runs(batch.sequence_of_token)
-        firsts = begins[:-1]
-        if (np.diff(begins) > TOKENS_PER_TILE).any():
-            firsts = np.concatenate([np.arange(first, end, TOKENS_PER_TILE) for first, end in pairwise(begins)])
-        tiles = np.stack([firsts, np.append(firsts[1:], begins[-1])], axis=1).astype(np.int32)
-        sets = self._shared_sets(batch, begins, -(-MIN_SHARED_POSITIONS // block_size), block_size)
+        firsts = [tile for first, end in pairwise(begins) for tile in range(first, end, TOKENS_PER_TILE)]
+        tiles = np.empty((len(firsts), 2), np.int32)
+        tiles[:, 0], tiles[:-1, 1], tiles[-1, 1] = firsts, firsts[1:], begins[-1]
+        if len(firsts) > len(self._alone):
+            self._alone = groups_of_one(2 * len(firsts))
+        min_blocks = -(-MIN_SHARED_POSITIONS // block_size)
+        if batch.block_tables.shape[1] < min_blocks:
+            return tiles, self._alone[: len(tiles)]
+        starts = np.array(begins)
+        sets = self._shared_sets(batch, starts, min_blocks, block_size)
         if not sets:
-            return tiles, groups_of_one(len(tiles))
-        members = [np.searchsorted(firsts, begins[runs]) for runs, _ in sets]
+            return tiles, self._alone[: len(tiles)]
+        members = [np.searchsorted(firsts, starts[runs]) for runs, _ in sets]
         alone = np.setdiff1d(np.arange(len(tiles)), np.concatenate(members))
         ends = np.cumsum([len(each) for each in members])
         groups = groups_of_one(len(members) + len(alone))
@@ -58,10 +64,9 @@ class AttentionGroups:
         self, batch: Batch, begins: NDArray[np.intp], min_blocks: int, block_size: int
     ) -> list[tuple[NDArray[np.intp], int]]:
         """Runs of a few tokens each whose sequences share blocks, and how many; large sets are divided."""
-        if batch.block_tables.shape[1] < min_blocks:
-            return []
-        num_tokens = np.diff(begins)
-        runs = np.flatnonzero(num_tokens <= min(self._max_tokens // 2, TOKENS_PER_TILE))
+        num_tokens, num_filled = np.diff(begins), batch.positions[begins[:-1]] // block_size
+        are_few = num_tokens <= min(self._max_tokens // 2, TOKENS_PER_TILE)
+        runs = np.flatnonzero(are_few & (num_filled >= min_blocks))
         tables = batch.block_tables[batch.sequence_of_token[begins[runs]]]
         if len(set(tables[:, min_blocks - 1].tolist())) == len(runs):
             return []
@@ -69,7 +74,7 @@ class AttentionGroups:
         runs, tables = runs[order], tables[order]
         differs = tables[1:] != tables[:-1]
         common = np.where(differs.any(axis=1), differs.argmax(axis=1), tables.shape[1])
-        num_filled = batch.positions[begins[runs]] // block_size
+        num_filled = num_filled[runs]
         common = np.minimum(common, np.minimum(num_filled[1:], num_filled[:-1]))
         sets = _sets_of(common.tolist(), min_blocks)
         num_pieces = -(-self._num_pieces // max(len(sets), 1))
@@ -87,11 +92,10 @@ def groups_of_one(count: int) -> Groups:
     return np.stack([tiles, tiles + 1, np.zeros_like(tiles)], axis=1)
 
 
-def _begins_of_runs(sequence_of_token: NDArray[np.int32]) -> NDArray[np.intp]:
+def _begins_of_runs(sequence_of_token: NDArray[np.int32]) -> list[int]:
     """The first token of each sequence, and the number of tokens."""
-    is_first = np.ones(len(sequence_of_token) + 1, dtype=bool)
-    is_first[1:-1] = sequence_of_token[1:] != sequence_of_token[:-1]
-    return np.flatnonzero(is_first)
+    (before_first,) = (sequence_of_token[1:] != sequence_of_token[:-1]).nonzero()
+    return [0, *(before_first + 1).tolist(), len(sequence_of_token)]
 
 
 def _pieces_of(num_tokens: list[int], num_pieces: int, max_tokens: int) -> list[tuple[int, int]]:

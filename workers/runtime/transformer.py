@@ -172,7 +172,6 @@ class TransformerModel:
         if self.slot_size:
             slots = self._step.states[: len(batch.block_tables), [SOURCE_SLOT, SLOT, SAVE_SLOT]]
             assert slots.max() < len(cache.arrays.slots), "slot outside the cache"
-        self._tables.cover(int(batch.positions.max()) + 1)
         self._has_axes = batch.rotary_positions is not None
         if batch.rotary_positions is not None:
             assert self._axes_step is not None, "tokens have positions on several axes in such a model alone"
@@ -192,9 +191,11 @@ class TransformerModel:
     def _take(self, batch: Batch, block_size: int) -> None:
         """Copy a batch to the arrays of the threads."""
         # As unsigned, a negative index is too large as well: kernels would read out of bounds.
-        token_ids, positions = (np.asarray(part, np.int32) for part in (batch.token_ids, batch.positions))
+        token_ids, positions = np.asarray(batch.token_ids, np.int32), np.asarray(batch.positions, np.int32)
+        last_position = int(positions.view(np.uint32).max())
         assert token_ids.view(np.uint32).max() < self.config.vocab_size, "token id outside the vocabulary"
-        assert positions.view(np.uint32).max() < self.config.max_context, "position outside the context"
+        assert last_position < self.config.max_context, "position outside the context"
+        self._tables.cover(last_position + 1)
         num_tokens, num_rows = len(token_ids), len(batch.logit_rows)
         num_sequences, num_blocks = batch.block_tables.shape
         self._make_room(num_tokens, num_rows)

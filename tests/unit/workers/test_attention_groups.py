@@ -70,6 +70,11 @@ def test_sequences_behind_one_prefix_are_together():
     assert grouped(batch) == ([([0, 2, 3], 20)], [(1, 2)])
 
 
+def test_short_sequences_between_those_of_a_prefix_are_alone():
+    batch = batch_of([*PREFIX, 1], [50, 51], [*PREFIX, 2], [60], PREFIX[:10])
+    assert grouped(batch) == ([([0, 2], 20)], [(1, 2), (3, 4), (4, 5)])
+
+
 def test_a_prefix_of_a_few_blocks_is_not_worth_it():
     assert grouped(batch_of([*PREFIX[:15], 1], [*PREFIX[:15], 2])) == ([], [(0, 1), (1, 2)])
     assert grouped(batch_of([*PREFIX[:16], 1], [*PREFIX[:16], 2]))[0] == [([0, 1], 16)]

@@ -10,7 +10,9 @@ from numba import njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from cactus_actors.workers.kernels.compile_cache import kept_njit
 from cactus_actors.workers.kernels.internal import INTERNAL, internal
+from cactus_actors.workers.kernels.machine_code import MachineCode
 
 
 @internal(error_model="numpy")
@@ -83,3 +85,20 @@ def test_errors_of_an_internal_kernel_reach_its_callers() -> None:
     assert outermost(7, 2) == 3
     with pytest.raises(ZeroDivisionError):
         outermost(7, 0)
+
+
+@kept_njit(error_model="numpy")
+def _double(values: Any) -> None:
+    for i in range(values.size):
+        values[i] += values[i]
+
+
+def test_machine_code_is_that_of_the_types_of_its_arguments() -> None:
+    code = MachineCode(_double)
+    wide, narrow = np.array([0.1, 3.0]), np.array([0.1, 3.0], np.float32)
+    for values in (wide, narrow):
+        code.of(values)(values)
+    assert wide.tolist() == [0.2, 6.0]
+    assert (narrow == np.array([0.2, 6.0], np.float32)).all()
+    assert code.of(wide) is code.of(np.ones(5))
+    assert code.of(wide) is not code.of(narrow)
