@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 import zmq
@@ -106,12 +105,21 @@ def mismatch(peer: Peer, endpoint: str, credentials: Credentials | None, num_bro
     return None
 
 
-class ReadSocket:
-    """Reads a socket in one task, and sends on it, without the future that asyncio's sockets make for each message."""
+class SocketReader:
+    """Reads a socket in callbacks of the event loop, and sends on it: asyncio's sockets make a future a message.
 
-    def __init__(self, socket: zmq.asyncio.Socket) -> None:
+    `on_message` is called with the frames of each message; other callbacks run after every MAX_CONSECUTIVE_READS of
+    them.
+    """
+
+    def __init__(self, socket: zmq.asyncio.Socket, on_message: Callable[[list[bytes]], None]) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Socket.shadow(socket)
-        self._readable = asyncio.Event()
+        self._on_message = on_message
+        self._loop = asyncio.get_running_loop()
+        self._descriptor = socket.fileno()
+        self._is_open = True
+        self._loop.add_reader(self._descriptor, self._read)
+        self._loop.call_soon(self._read)
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Queue a message; raises zmq.Again if the queue is full."""
@@ -122,38 +130,32 @@ class ReadSocket:
         self.look()
 
     def look(self) -> None:
-        """Wake the reader if there is a message.
+        """Read the messages that are there, soon.
 
         The descriptor becomes readable once for each event of the socket, unless sending or connecting takes note of
         the event first.
         """
-        if int(_option_of(self._socket, _EVENTS)) & _POLLIN:
-            self._readable.set()
+        if self._has_message:
+            self._loop.call_soon(self._read)
 
-    async def messages(self) -> AsyncGenerator[list[bytes], None]:
-        """Yield every message, letting other tasks run after every MAX_CONSECUTIVE_READS of them."""
-        loop, descriptor = asyncio.get_running_loop(), self._socket.fileno()
-        loop.add_reader(descriptor, self._readable.set)
-        try:
-            for number in itertools.count(1):
-                while (frames := self._waiting_message()) is None:
-                    self._readable.clear()
-                    await self._readable.wait()
-                yield frames
-                if number % MAX_CONSECUTIVE_READS == 0:
-                    await asyncio.sleep(0)
-        finally:
-            loop.remove_reader(descriptor)
+    def close(self) -> None:
+        """Read no more; the socket stays open."""
+        self._is_open = False
+        self._loop.remove_reader(self._descriptor)
 
-    def _waiting_message(self) -> list[bytes] | None:
-        """The next message, if one is there."""
-        try:
+    @property
+    def _has_message(self) -> bool:
+        return bool(int(_option_of(self._socket, _EVENTS)) & _POLLIN)
+
+    def _read(self) -> None:
+        for _ in range(MAX_CONSECUTIVE_READS):
+            if not (self._is_open and self._has_message):
+                return
             frames = [_receive(self._socket, _NOW)]
-        except zmq.Again:
-            return None
-        while _option_of(self._socket, _HAS_MORE):
-            frames.append(_receive(self._socket, _NOW))
-        return frames
+            while _option_of(self._socket, _HAS_MORE):
+                frames.append(_receive(self._socket, _NOW))
+            self._on_message(frames)
+        self._loop.call_soon(self._read)
 
 
 def default_stream_endpoint(endpoint: str) -> str:

@@ -101,6 +101,9 @@ class RouterConnection:
         self._pending_replies: dict[str, list[PendingReply]] = {}
         self._context: zmq.asyncio.Context | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._readers: list[client_sockets.SocketReader] = []
+        self._decode_reply = router_reply_decoder().decode
+        self._decode_streamed = stream_message_decoder().decode
         self._watchdog = ReplyWatchdog()
         self._has_pending = asyncio.Event()
         """Set while a job is followed or a reply is pending: the tick is needed then."""
@@ -117,16 +120,18 @@ class RouterConnection:
         context = zmq.asyncio.Context()
         try:
             self._jobs = client_sockets.make_socket(context, zmq.DEALER, self._credentials)
-            self._requests = client_sockets.ReadSocket(self._jobs)
             self._events = client_sockets.events_of(context, self._jobs)
             client_sockets.connect(self._jobs, self._jobs_endpoint)
             self._context = context
+            self._requests = client_sockets.SocketReader(self._jobs, self._on_reply_frames)
+            self._readers.append(self._requests)
             self._subscriptions = Subscriptions(self._open_stream)
         except BaseException:
             self._context = None
+            self._close_readers()
             context.destroy(linger=0)
             raise
-        self._tasks += [asyncio.create_task(work()) for work in (self._read_replies, self._watch, self._tick)]
+        self._tasks += [asyncio.create_task(work()) for work in (self._watch, self._tick)]
 
     async def close(self) -> None:
         """Fail the jobs that are still followed, and release sockets, tasks and the ZeroMQ context."""
@@ -142,6 +147,7 @@ class RouterConnection:
             return
         for task in self._tasks:
             task.cancel()
+        self._close_readers()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._jobs.disable_monitor()
         self._events.close(0)
@@ -212,38 +218,39 @@ class RouterConnection:
         assert isinstance(reply, kinds)
         return reply
 
-    async def _read_replies(self) -> None:
-        decoder = router_reply_decoder()
-        async with contextlib.aclosing(self._requests.messages()) as replies:
-            async for frames in replies:
-                self._watchdog.on_reply()
-                try:
-                    self._on_reply(decoder.decode(frames))
-                except InvalidMessage as error:
-                    self._fail_all(error)
+    def _on_reply_frames(self, frames: list[bytes]) -> None:
+        self._watchdog.on_reply()
+        try:
+            self._on_reply(self._decode_reply(frames))
+        except InvalidMessage as error:
+            self._fail_all(error)
+
+    def _close_readers(self) -> None:
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
 
     def _open_stream(self) -> zmq.asyncio.Socket:
-        """Open another connection to the stream endpoint, and a task that reads it."""
+        """Open another connection to the stream endpoint, which is read from now on."""
         assert self._context is not None
         stream = client_sockets.make_socket(self._context, zmq.SUB, self._credentials)
         client_sockets.connect(stream, self._stream_endpoint)
-        self._tasks.append(asyncio.create_task(self._read_stream(stream)))
+        self._readers.append(client_sockets.SocketReader(stream, self._on_published))
         return stream
 
-    async def _read_stream(self, stream: zmq.asyncio.Socket) -> None:
-        decoder = stream_message_decoder()
-        async with contextlib.aclosing(client_sockets.ReadSocket(stream).messages()) as messages:
-            async for topic, *frames in messages:
-                jobs = self.handles(topic.decode("ascii", "replace"))
-                if not jobs:
-                    continue
-                try:
-                    message = decoder.decode(frames)
-                except InvalidMessage:
-                    continue  # published messages may be lost; the client resumes after a gap
-                for job in [*jobs]:
-                    job.follower.on_message(message, time.monotonic(), from_stream=True)
-                    self._flush(job)
+    def _on_published(self, frames: list[bytes]) -> None:
+        topic, *contents = frames
+        jobs = self.handles(topic.decode("ascii", "replace"))
+        if not jobs:
+            return
+        try:
+            message = self._decode_streamed(contents)
+        except InvalidMessage:
+            return  # published messages may be lost; the client resumes after a gap
+        now = time.monotonic()
+        for job in [*jobs]:
+            job.follower.on_message(message, now, from_stream=True)
+            self._flush(job)
 
     async def _watch(self) -> None:
         """Resume all jobs after a reconnection; fail everything when the service refuses this client."""
@@ -284,6 +291,7 @@ class RouterConnection:
         while True:
             await self._has_pending.wait()
             await asyncio.sleep(TICK_S)
+            self._subscriptions.leave_ended()
             now = time.monotonic()
             for job in self._all_handles():
                 job.follower.on_tick(now)
@@ -328,9 +336,10 @@ class RouterConnection:
 
     def _flush(self, job: JobHandle) -> None:
         """Send the follower's messages, wake its waiters, and forget an ended job."""
-        messages, job.follower.outbox = job.follower.outbox, []
-        for message in messages:
-            self._send(message)
+        if messages := job.follower.outbox:
+            job.follower.outbox = []
+            for message in messages:
+                self._send(message)
         if job.follower.outcome is not None:
             self._forget(job)
         job.wake()

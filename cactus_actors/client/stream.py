@@ -54,7 +54,8 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return self
 
     async def __anext__(self) -> Delta:
-        follower = (await self._following()).follower
+        job = self._job or await self._following()
+        follower = job.follower
         while not follower.deltas:
             if self._is_closed:
                 raise StopAsyncIteration
@@ -62,7 +63,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
                 raise follower.outcome
             if follower.outcome is not None:
                 raise StopAsyncIteration
-            await (await self._following()).wait_changed()
+            await job.wait_changed()
         return follower.deltas.popleft()
 
     async def take(self) -> list[Delta]:

@@ -17,6 +17,7 @@ class Subscriptions:
     def __init__(self, open_socket: Callable[[], zmq.asyncio.Socket]) -> None:
         self._open_socket = open_socket
         self._topics: dict[zmq.asyncio.Socket, Counter[bytes]] = {}
+        self._ended: list[bytes] = []
         self._open_another()
 
     @property
@@ -25,12 +26,22 @@ class Subscriptions:
 
     def subscribe(self, topic: bytes) -> None:
         """Subscribe to a topic; subscriptions are counted."""
+        self.leave_ended()
         socket = self._socket_of(topic) or self._socket_with_room() or self._open_another()
         self._topics[socket][topic] += 1
         socket.setsockopt(zmq.SUBSCRIBE, topic)
 
     def unsubscribe(self, topic: bytes) -> None:
-        """Remove one subscription, if there is one."""
+        """Remove one subscription, with the next one that begins, or by `leave_ended`: the service is told of both."""
+        self._ended.append(topic)
+
+    def leave_ended(self) -> None:
+        """Remove the subscriptions that have ended."""
+        for topic in self._ended:
+            self._leave(topic)
+        self._ended.clear()
+
+    def _leave(self, topic: bytes) -> None:
         socket = self._socket_of(topic)
         if socket is None:
             return
