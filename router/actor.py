@@ -54,6 +54,7 @@ from cactus_actors.router.process.garbage_collection import ShortCollections
 from cactus_actors.router.process.loop_delay import LoopDelay
 from cactus_actors.router.process.loop_mailbox import LoopMailbox
 from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
+from cactus_actors.router.process.source_poller import SourcePoller
 from cactus_actors.router.router_state import RouterOptions, plain_cache_salt
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import StoredResult
@@ -62,6 +63,10 @@ from cactus_actors.router.telemetry.job_reporter import JobReporter, job_reporte
 
 TICK_S, REST_TICK_S = 0.05, 0.25
 """Seconds between two ticks of the core, while it has work and at rest."""
+EARLY_S = 0.02
+"""How much earlier a tick may be that needs no turn of the loop of its own."""
+CHECK_S = 0.09
+"""The least seconds between two examinations of the process itself."""
 MAX_WORKER_MESSAGES = 256
 """The most worker messages between two polls of the clients; tokens of one job in them are published together."""
 EDGE_MEMORY_BYTES = 512 << 20
@@ -100,8 +105,7 @@ class RouterActor:
         self._leaves_jobs = False
         self._drained = threading.Event()
         self._health = RouterHealth(0, settings.desired_by_model, (), 0, 0)
-        self._ticked_at, self._planned_s = 0.0, TICK_S
-        self._polled: dict[Any, int] = {}
+        self._ticked_at, self._planned_s, self._checked_at = 0.0, TICK_S, 0.0
         self._loop_delay = LoopDelay(TICK_S)
 
     def start(self) -> Endpoints:
@@ -163,9 +167,7 @@ class RouterActor:
     def run(self) -> str:
         """Serve until `stop`; returns the reason of the end."""
         return_large_blocks()
-        poller = zmq.Poller()
-        for source in (self._mailbox, *self._authenticator.sources):
-            poller.register(source, zmq.POLLIN)
+        poller = SourcePoller((self._mailbox, *self._authenticator.sources))
         try:
             with ShortCollections() as self._collections:
                 self._serve(poller)
@@ -178,12 +180,10 @@ class RouterActor:
             self._close()
         return "stopped"
 
-    def _serve(self, poller: zmq.Poller) -> None:
+    def _serve(self, poller: SourcePoller) -> None:
         self._traffic.handle_requests()  # those that came during the start wake no poll
         while not self._is_stopping:
             ready = self._wait(poller)
-            if self._mailbox.fileno() in ready:
-                self._mailbox.run_pending()
             if not ready.keys().isdisjoint(self._authenticator.sources):
                 self._process_auth_events()
             if self._edge.fileno() in ready:
@@ -191,6 +191,7 @@ class RouterActor:
             self._traffic.answer()
             if self._workers in ready:
                 self._take_worker_messages()  # before the tick, which looks for silent workers
+            self._mailbox.run_pending()  # after the reports, which may be about jobs that the journal holds since
             self._tick()
             self._edge.flush()
 
@@ -223,15 +224,20 @@ class RouterActor:
         self._mailbox.post(lambda: self._perform(self.core.on_prepared_together(outcomes, time.monotonic())))
 
     def on_journaled(self, job_ids: Sequence[str]) -> None:
-        """Record, in the journal's thread, that the journal holds these jobs."""
-        self._mailbox.post(lambda: self._perform(self.core.on_journaled(job_ids, time.monotonic())))
+        """Record, in the journal's thread, that the journal holds these jobs.
+
+        Clients of jobs that run, but have no token yet, hear of it together with the next report, or at the next tick.
+        """
+        self._mailbox.post(lambda: self._perform(self.core.on_journaled(job_ids, time.monotonic())), wakes=False)
+        if not self.core.state.jobs.unheard.issuperset(job_ids):
+            self._mailbox.wake()
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
         """Record, in the journal's thread, that these jobs could not be written."""
         self._mailbox.post(lambda: self._perform(self.core.on_journal_failed(job_ids, reason, time.monotonic())))
 
     def _on_results_written(self, job_ids: Sequence[str]) -> None:
-        self._mailbox.post(lambda: self.core.on_results_written(job_ids))
+        self._mailbox.post(lambda: self.core.on_results_written(job_ids), wakes=False)
 
     def _on_result_loaded(self, job_id: str, found: StoredResult | None) -> None:
         self._mailbox.post(lambda: self._perform(self.core.on_result_loaded(job_id, found, time.monotonic())))
@@ -246,21 +252,16 @@ class RouterActor:
         for revoked in self._authenticator.process_events():
             self._perform(self.core.on_revoked(revoked, time.monotonic()))
 
-    def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
+    def _wait(self, poller: SourcePoller) -> dict[Any, int]:
         """The ready sources, at the next tick at the latest; sources without room for their messages are not polled."""
-        self._poll_for(poller, self._edge, self._edge.events)
-        self._poll_for(poller, self._workers, 0 if self._edge.is_congested else READABLE)
+        poller.watch(self._edge, self._edge.events)
+        poller.watch(self._workers, 0 if self._edge.is_congested else READABLE)
         left_s = 0.0 if self._traffic.has_waiting else self._next_tick_at - time.monotonic()
-        return dict(poller.poll(max(0, round(left_s * 1000))))
+        return poller.wait(left_s)
 
     @property
     def _next_tick_at(self) -> float:
         return self._ticked_at + (self._planned_s if self.core.is_at_rest else TICK_S)
-
-    def _poll_for(self, poller: zmq.Poller, source: Any, events: int) -> None:
-        if self._polled.get(source) != events:
-            self._polled[source] = events
-            poller.register(source, events)
 
     def _take_worker_messages(self) -> None:
         messages: list[tuple[bytes, WorkerMessage]] = []
@@ -277,14 +278,11 @@ class RouterActor:
 
     def _tick(self) -> None:
         now = time.monotonic()
-        if now < self._next_tick_at:
+        if now < self._next_tick_at - EARLY_S:
             return
         if excused_s := self._loop_delay.excused_s(now, self._planned_s):
             self.core.on_loop_delayed(excused_s, now)
-        self._fd_pressure.on_tick(now)
-        is_alarmed = self._unfinished.on_tick(now)
         self._edge.on_tick(now)
-        self._process_auth_events()
         self._perform(self.core.on_tick(now))
         self._health = RouterHealth(
             self._health.epoch,
@@ -299,9 +297,20 @@ class RouterActor:
         )
         if self.core.is_drained:
             self._drained.set()
+        self._ticked_at, self._planned_s = now, TICK_S
+        if now - self._checked_at >= CHECK_S:
+            self._check(now)
+
+    def _check(self, now: float) -> None:
+        """Examine the connections and the memory of the process."""
+        self._checked_at = now
+        self._fd_pressure.on_tick(now)
+        is_alarmed = self._unfinished.on_tick(now)
+        self._process_auth_events()
         may_rest = self.core.is_at_rest and self._edge.pid is not None and not is_alarmed
         self._collections.on_tick(is_at_rest=may_rest)
-        self._ticked_at, self._planned_s = now, REST_TICK_S if may_rest else TICK_S
+        if may_rest:
+            self._planned_s = REST_TICK_S
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:

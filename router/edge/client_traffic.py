@@ -13,6 +13,7 @@ from cactus_actors.protocol.wire import (
     encoding_of,
     message_ids_of,
 )
+from cactus_actors.router.auth.large_messages import LARGE_BYTES
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.edge_messages import (
     BadTopic,
@@ -32,6 +33,8 @@ from cactus_actors.router.state.user_round_robin import UserRoundRobin
 MAX_REQUESTS = 16
 MAX_REQUESTS_S = 0.02
 """The most requests, and seconds of them, between two polls of the workers: requests must not delay tokens."""
+MAX_UNTOLD = 8
+"""Handled small requests of which the edge process need not hear: it sends many more before it waits."""
 
 Perform = Callable[[Sequence[Effect]], None]
 
@@ -49,6 +52,7 @@ class ClientTraffic:
         self._perform = perform
         self._decode = RequestDecoder().decode
         self._waiting: UserRoundRobin[ClientRequest] = UserRoundRobin()
+        self._num_untold = 0
 
     @property
     def has_waiting(self) -> bool:
@@ -62,20 +66,25 @@ class ClientTraffic:
 
     def answer(self) -> None:
         """Answer requests, round robin by requester, within the limits of one turn of the loop."""
-        until, num_taken = time.monotonic() + MAX_REQUESTS_S, 0
+        if not self._waiting:
+            return
+        until, num_taken, num_bytes = time.monotonic() + MAX_REQUESTS_S, 0, 0
         while (
             num_taken < MAX_REQUESTS and not self._edge.is_congested and (request := self._waiting.take()) is not None
         ):
             self._answer(request)
             num_taken += 1
+            num_bytes += sum(map(len, request.frames))
             if time.monotonic() >= until:
                 break
-        if num_taken:
-            self._edge.put(RequestsTaken(num_taken))
+        self._num_untold += num_taken
+        if self._num_untold >= MAX_UNTOLD or num_bytes > LARGE_BYTES:
+            self._edge.put(RequestsTaken(self._num_untold))
+            self._num_untold = 0
 
     def on_edge_lost(self) -> None:
         """Drop the requests of the lost edge process; its clients reconnect."""
-        self._waiting = UserRoundRobin()
+        self._waiting, self._num_untold = UserRoundRobin(), 0
         self._core.on_edge_lost()
 
     def _on_message(self, message: FromEdge) -> None:

@@ -32,6 +32,7 @@ class EdgeLink(Generic[M]):
         connection.setblocking(False)
         self._decoder: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(received)
         self._encode = msgspec.msgpack.Encoder().encode
+        self._chunk = memoryview(bytearray(CHUNK))
         self._incoming = bytearray()
         self._incomplete: M | None = None
         """A message whose attached frames have not all come."""
@@ -39,6 +40,8 @@ class EdgeLink(Generic[M]):
         self._outgoing: deque[bytearray | memoryview] = deque()
         self._joined = bytearray()
         """Messages that are sent together; the last of `_outgoing`, or empty."""
+        self._later = bytearray()
+        """Messages that wait for company."""
         self._num_outgoing = 0
         self.num_bytes_sent = 0
 
@@ -53,16 +56,34 @@ class EdgeLink(Generic[M]):
     @property
     def is_congested(self) -> bool:
         """True if the other end is so far behind that nothing more should be put."""
-        return self._num_outgoing > MAX_WAITING_BYTES
+        return self._num_outgoing + len(self._later) > MAX_WAITING_BYTES
+
+    @property
+    def has_later(self) -> bool:
+        """True if messages wait for company."""
+        return bool(self._later)
 
     def put(self, message: object, attached: Sequence[memoryview] = ()) -> None:
         """Queue a message for the next `flush`; its `num_attached` is the number of attached frames."""
+        self.release()
         body = self._encode(message)
         self._put_bytes(len(body).to_bytes(_LENGTH_BYTES, "big"), body)
         for frame in attached:
             self._put_bytes(len(frame).to_bytes(_LENGTH_BYTES, "big"))
             self._outgoing.append(frame)
             self._num_outgoing += len(frame)
+
+    def put_later(self, message: object) -> None:
+        """Queue a message for which the other end need not be woken: it goes with the next one, or after `release`."""
+        body = self._encode(message)
+        self._later += len(body).to_bytes(_LENGTH_BYTES, "big")
+        self._later += body
+
+    def release(self) -> None:
+        """Queue what `put_later` has kept for the next `flush`."""
+        if self._later:
+            self._put_bytes(self._later)
+            self._later.clear()
 
     def flush(self) -> None:
         """Send as much as the other end has room for."""
@@ -86,20 +107,20 @@ class EdgeLink(Generic[M]):
     def receive(self) -> list[M]:
         """The messages that have come, at most CHUNK bytes of them."""
         try:
-            chunk = self._connection.recv(CHUNK)
+            num_bytes = self._connection.recv_into(self._chunk)
         except BlockingIOError:
             return []
         except OSError as error:
             raise EOFError from error
-        if not chunk:
+        if not num_bytes:
             raise EOFError
-        self._incoming += chunk
+        self._incoming += self._chunk[:num_bytes]
         return self._complete()
 
     def close(self) -> None:
         self._connection.close()
 
-    def _put_bytes(self, *parts: bytes) -> None:
+    def _put_bytes(self, *parts: bytes | bytearray) -> None:
         if not self._outgoing or self._outgoing[-1] is not self._joined:
             self._joined = bytearray()
             self._outgoing.append(self._joined)

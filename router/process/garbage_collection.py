@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from types import TracebackType
 
-MAX_BUSY_TICKS = 12_000
+MAX_BUSY_TICKS = 6_000
 """Ticks with work, ten minutes of them, after more than which a rest is used to examine all objects."""
 
 

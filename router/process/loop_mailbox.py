@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections import deque
@@ -15,26 +14,35 @@ class LoopMailbox:
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
         self._reader, self._writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        os.set_blocking(self._writer, False)
         self._lock = threading.Lock()
-        self._is_closed = False
+        self._is_woken = self._is_closed = False
 
     def fileno(self) -> int:
         """The descriptor to poll."""
         return self._reader
 
-    def post(self, action: Callable[[], None]) -> None:
-        """Queue `action`, from any thread; it is never called once this is closed."""
+    def post(self, action: Callable[[], None], *, wakes: bool = True) -> None:
+        """Queue `action`, from any thread; it is never called once this is closed.
+
+        Without `wakes` it is called when the loop runs for another reason.
+        """
         self._waiting.append(action)
-        with self._lock, contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
-            if not self._is_closed:
+        if wakes:
+            self.wake()
+
+    def wake(self) -> None:
+        """Have the queued calls made now."""
+        with self._lock:
+            if not (self._is_woken or self._is_closed):
+                self._is_woken = True
                 os.write(self._writer, b"\0")
 
     def run_pending(self) -> None:
         """Make the calls queued before this one, in order; later ones wait for the next turn."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._reader, 4096)
+        with self._lock:
+            if self._is_woken:
+                self._is_woken = False
+                os.read(self._reader, 1)
         for _ in range(len(self._waiting)):
             self._waiting.popleft()()
 

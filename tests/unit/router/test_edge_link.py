@@ -64,6 +64,35 @@ def test_callers_and_revocations_arrive_unchanged(ends: Ends) -> None:
     assert received[0].caller.grants == ALICE.grants  # a field that comparisons of callers ignore
 
 
+def test_messages_for_which_nobody_waits_go_with_the_next_one_in_order(ends: Ends) -> None:
+    router_end, edge_end = ends
+    later = [Subscription("a" * 32, ALICE, None), Subscription("b" * 32, ALICE, None)]
+    for message in later:
+        edge_end.put_later(message)
+    edge_end.flush()
+    assert router_end.receive() == []
+    edge_end.put(ClientRequest(b"i", ALICE, [b"\1m"]))
+    edge_end.flush()
+    assert router_end.receive() == [*later, ClientRequest(b"i", ALICE, [b"\1m"])]
+    assert not edge_end.has_later
+
+
+def test_messages_for_which_nobody_waits_are_released(ends: Ends) -> None:
+    router_end, edge_end = ends
+    edge_end.put_later(Subscription("a" * 32, ALICE, None))
+    edge_end.release()
+    edge_end.flush()
+    assert router_end.receive() == [Subscription("a" * 32, ALICE, None)]
+
+
+def test_messages_for_which_nobody_waits_count_as_waiting(ends: Ends) -> None:
+    _, edge_end = ends
+    while not edge_end.is_congested:
+        edge_end.put_later(ClientRequest(b"i", ALICE, [bytes(50_000)]))
+    edge_end.release()
+    assert edge_end.is_congested
+
+
 def test_free_buffer_space_wakes_the_poller(ends: Ends) -> None:
     """Otherwise a large reply would continue at the next tick only, one socket buffer at a time."""
     router_end, edge_end = ends
