@@ -191,7 +191,7 @@ class RouterActor:
             self._traffic.answer()
             if self._workers in ready:
                 self._take_worker_messages()  # before the tick, which looks for silent workers
-            self._mailbox.run_pending()  # after the reports, which may be about jobs that the journal holds since
+            self._mailbox.run_pending()
             self._tick()
             self._edge.flush()
 
@@ -224,13 +224,8 @@ class RouterActor:
         self._mailbox.post(lambda: self._perform(self.core.on_prepared_together(outcomes, time.monotonic())))
 
     def on_journaled(self, job_ids: Sequence[str]) -> None:
-        """Record, in the journal's thread, that the journal holds these jobs.
-
-        Clients of jobs that run, but have no token yet, hear of it together with the next report, or at the next tick.
-        """
-        self._mailbox.post(lambda: self._perform(self.core.on_journaled(job_ids, time.monotonic())), wakes=False)
-        if not self.core.state.jobs.unheard.issuperset(job_ids):
-            self._mailbox.wake()
+        """Record, in the journal's thread, that the journal holds these jobs."""
+        self._mailbox.post(lambda: self._perform(self.core.on_journaled(job_ids, time.monotonic())))
 
     def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
         """Record, in the journal's thread, that these jobs could not be written."""

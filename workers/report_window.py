@@ -1,4 +1,4 @@
-"""Flow control of reports: each step is reported immediately, or several together under load."""
+"""Flow control of reports: each step is reported immediately, or several together when the router lags."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from cactus_actors.protocol.worker_messages import ReportsTaken, SequenceDelta
 
 MAX_HELD_STEPS = 8
 """Steps in one report; a worker that holds as many runs no step until the router has read."""
-MIN_STREAMS, INTERVAL_S = 8, 0.02
-"""The least seconds between two reports of steps with that many sequences: 50 a second look like a flow."""
 
 
 class ReportWindow:
@@ -18,8 +16,7 @@ class ReportWindow:
     The router acknowledges reports and says how many may be in flight. When three quarters of them are, a
     report carries MAX_HELD_STEPS steps, which costs the router less per token; held deltas would otherwise wait
     in the socket. `max_ahead` of 0 or less is no limit. Where nobody follows streams, a report may always carry
-    `steps_together` steps: it waits for as many, or for the end of a sequence. Short steps of MIN_STREAMS sequences
-    share a report, which costs several processes on its way to the clients; first tokens and ends wait for nothing.
+    `steps_together` steps: it waits for as many, or for the end of a sequence.
     """
 
     def __init__(self, max_ahead: int, steps_together: int = 1) -> None:
@@ -32,8 +29,7 @@ class ReportWindow:
         self._max_ahead = self._max_ahead_at_first
         self._num_sent = self.num_taken = self._num_held_steps = 0
         self._held: dict[int, list[SequenceDelta]] = {}
-        self._holds_end = self._is_early = False
-        self._reported_at = 0.0
+        self._holds_end = False
 
     def on_taken(self, taken: ReportsTaken) -> None:
         self.num_taken, self._max_ahead = taken.num_reports, taken.max_ahead
@@ -52,18 +48,14 @@ class ReportWindow:
         """True if the held deltas may be reported now."""
         if 0 < self._num_held_steps < self._steps_together and not self._holds_end:
             return False
-        if 0 < self._num_held_steps < MAX_HELD_STEPS and self._is_early:
-            return False
         num_ahead = self._num_sent - self.num_taken
         if self._max_ahead_at_first <= 0 or 4 * num_ahead < 3 * self._max_ahead:
             return True
         return num_ahead < self._max_ahead and self._num_held_steps >= MAX_HELD_STEPS
 
-    def hold_step(self, deltas: list[SequenceDelta], now: float) -> None:
+    def hold_step(self, deltas: list[SequenceDelta]) -> None:
         """Keep the deltas of a step until they are reported."""
         self._num_held_steps += 1
-        is_urgent = any(delta.finish is not None or delta.position == 0 for delta in deltas)
-        self._is_early = len(deltas) >= MIN_STREAMS and now - self._reported_at < INTERVAL_S and not is_urgent
         for delta in deltas:
             self._holds_end |= delta.finish is not None
             self._held.setdefault(delta.dispatch_id, []).append(delta)
@@ -81,10 +73,9 @@ class ReportWindow:
         if not self._held:
             self._num_held_steps = 0
 
-    def on_sent(self, now: float) -> None:
+    def on_sent(self) -> None:
         """Record that a report was sent, with the held deltas or, as a heartbeat, without."""
         self._num_sent += 1
-        self._reported_at = now
 
 
 def joined(deltas: Sequence[SequenceDelta]) -> list[SequenceDelta]:

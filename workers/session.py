@@ -140,7 +140,7 @@ class WorkerSession:
     def on_tick(self, now: float) -> list[WorkerMessage]:
         """Run a step if there is work; report its deltas, or send a heartbeat."""
         if self._has_step:
-            self._reports.hold_step(self._engine.step(), now)
+            self._reports.hold_step(self._engine.step())
         messages: list[WorkerMessage] = []
         if self._missing_adapters:  # one a tick, so that sequences go on and the router hears of this worker
             self._load(next(iter(self._missing_adapters)))
@@ -158,7 +158,7 @@ class WorkerSession:
                 report = self._report(self._reports.take() if self._reports.may_report else [])
                 if is_due or self._has_changed(report):
                     self._last_report, self._reported_at = report, now
-                    self._reports.on_sent(now)
+                    self._reports.on_sent()
                     messages.append(report)
         if self._is_draining and not (self._engine.has_work or self._reports.holds_deltas):
             messages += self.leave()

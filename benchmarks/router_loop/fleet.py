@@ -52,7 +52,7 @@ class ConnectedWorker:
     def turn(self, now: float) -> None:
         """Run a step and report it, alone or with others, or send a heartbeat."""
         if self.may_step:
-            self._reporting.hold_step(self._worker.step(f" {STAMP}{time.monotonic():.6f}"), time.monotonic())
+            self._reporting.hold_step(self._worker.step(f" {STAMP}{time.monotonic():.6f}"))
         if self._reporting.may_report and self._reporting.holds_deltas:
             self._say(now, self._reporting.take())
         elif self.is_welcome and now - self._spoke_at >= HEARTBEAT_S:
@@ -60,7 +60,7 @@ class ConnectedWorker:
 
     def _say(self, now: float, deltas: list[SequenceDelta]) -> None:
         self._spoke_at = now
-        self._reporting.on_sent(time.monotonic())
+        self._reporting.on_sent()
         self.connection.send(*encode(self._worker.report(deltas, self._reporting.num_taken)))
 
 

@@ -227,7 +227,7 @@ class Admission:
             self._journal_writer.accepted(job, content, pictures)
             must_wait = job.is_gated or job.submission.is_cascade or state.storage_error
             if not must_wait and len(dispatcher.workers.slots):
-                state.jobs.run_ahead(job)
+                state.jobs.ahead.add(job.job_id)
                 self._admit(job)
         else:
             self._accept(job)
@@ -269,7 +269,7 @@ class Admission:
     def _accept(self, job: Job) -> None:
         """Tell the clients of a job that it is accepted, and admit it, unless that was done."""
         job.is_accepted = True
-        self._state.jobs.end_ahead(job)
+        self._state.jobs.ahead.discard(job.job_id)
         self._state.jobs.count("accepted")
         if not job.is_admitted:
             self._admit(job)

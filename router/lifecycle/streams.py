@@ -18,7 +18,6 @@ class Streams:
     def __init__(self, state: RouterState) -> None:
         self._publish = state.outbox.publish
         self._subscribed = state.topics.subscribed
-        self._unheard = state.jobs.unheard
         self._epoch = state.facts.epoch
         self._is_batching = False
         self._batch: dict[str, Job] = {}
@@ -27,7 +26,6 @@ class Streams:
     def advance(self, job: Job, now: float) -> None:
         """Publish the new items of a released stream, now or at the end of the batch."""
         if not job.publication.is_open:
-            self._unheard.discard(job.job_id)
             return
         if self._is_batching and job.cloud is None and not job.is_gated:
             self._batch[job.job_id] = job

@@ -28,9 +28,9 @@ class LoopMailbox:
         """
         self._waiting.append(action)
         if wakes:
-            self.wake()
+            self._wake()
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """Have the queued calls made now."""
         with self._lock:
             if not (self._is_woken or self._is_closed):

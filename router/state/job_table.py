@@ -25,8 +25,6 @@ class JobTable:
         self.ended = EndedJobs(retention_s, keyed_retention_s, max_ended_jobs)
         self.ahead: set[str] = set()
         """Live jobs that were admitted, and are not accepted yet."""
-        self.unheard: set[str] = set()
-        """Those of `ahead` that have no report yet: they have nothing to show once the journal holds them."""
         self._deadlines: list[tuple[float, str]] = []
         self._totals = JobCounts()
 
@@ -49,20 +47,10 @@ class JobTable:
         if job.deadline is not None:
             heapq.heappush(self._deadlines, (job.deadline, job.job_id))
 
-    def run_ahead(self, job: Job) -> None:
-        """Record that a job is admitted before it is accepted."""
-        self.ahead.add(job.job_id)
-        self.unheard.add(job.job_id)
-
-    def end_ahead(self, job: Job) -> None:
-        """Record that a job is accepted, or that it has ended."""
-        self.ahead.discard(job.job_id)
-        self.unheard.discard(job.job_id)
-
     def retract(self, job: Job) -> None:
         """Remove a job that no client was told about: it was refused."""
         del self.live[job.job_id]
-        self.end_ahead(job)
+        self.ahead.discard(job.job_id)
         self.count("rejected")
 
     def drop(self, job: Job, state: JobState) -> None:
@@ -72,7 +60,7 @@ class JobTable:
 
     def end(self, job: Job, ended: EndedJob, handoff: HandoffStatus) -> None:
         del self.live[job.job_id]
-        self.end_ahead(job)
+        self.ahead.discard(job.job_id)
         if not job.is_accepted:
             self.count("accepted")
         self.ended.add(job.job_id, ended)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.worker_messages import Finish, ReportsTaken, SequenceDelta, SequenceExtras
 from cactus_actors.router.state.token_texts import split_token_texts
-from cactus_actors.workers.report_window import INTERVAL_S, MAX_HELD_STEPS, MIN_STREAMS, ReportWindow
+from cactus_actors.workers.report_window import MAX_HELD_STEPS, ReportWindow
 
 WORDS = ["a", "", "bé", "long ", "\n", "z"]
 
@@ -23,7 +23,7 @@ def delta(position: int, *texts: str, dispatch: int = 1, **others: object) -> Se
 
 def report(reporting: ReportWindow) -> list[SequenceDelta]:
     deltas = reporting.take()
-    reporting.on_sent(now=0.0)
+    reporting.on_sent()
     return deltas
 
 
@@ -39,52 +39,9 @@ def test_each_step_is_reported_separately_while_the_router_keeps_up() -> None:
         assert reporting.may_step
         assert reporting.may_report
         step = [delta(position, "x"), delta(position, "y", dispatch=2)]
-        reporting.hold_step(step, now=0.0)
+        reporting.hold_step(step)
         assert report(reporting) == step
         reporting.on_taken(ReportsTaken(position + 1, 8))
-
-
-def many(position: int) -> list[SequenceDelta]:
-    """The deltas of a step with MIN_STREAMS sequences."""
-    return [delta(position, "x", dispatch=number) for number in range(MIN_STREAMS)]
-
-
-def test_short_steps_of_many_sequences_share_a_report() -> None:
-    reporting = ReportWindow(max_ahead=0)
-    reporting.on_sent(now=10.0)
-    reporting.hold_step(many(4), now=10.0 + 0.6 * INTERVAL_S)
-    assert not reporting.may_report
-    reporting.hold_step(many(5), now=10.0 + 1.2 * INTERVAL_S)
-    assert [it.token_ids for it in report(reporting)] == [[104, 105]] * MIN_STREAMS
-
-
-def test_few_sequences_and_long_steps_are_reported_immediately() -> None:
-    reporting = ReportWindow(max_ahead=0)
-    reporting.on_sent(now=10.0)
-    reporting.hold_step(many(4)[1:], now=10.001)
-    assert report(reporting)
-    reporting.on_sent(now=11.0)
-    reporting.hold_step(many(4), now=11.0 + 1.1 * INTERVAL_S)
-    assert report(reporting)
-
-
-def test_first_tokens_and_ends_among_many_sequences_wait_for_nothing() -> None:
-    for urgent in (delta(0, "x", dispatch=99), delta(7, "x", dispatch=99, finish=Finish("stop"))):
-        reporting = ReportWindow(max_ahead=0)
-        reporting.on_sent(now=10.0)
-        reporting.hold_step(many(4), now=10.001)
-        assert not reporting.may_report
-        reporting.hold_step([*many(5), urgent], now=10.002)
-        assert reporting.may_report
-
-
-def test_a_report_without_the_deltas_of_aborted_sequences_waits_for_nothing() -> None:
-    reporting = ReportWindow(max_ahead=0)
-    reporting.on_sent(now=10.0)
-    reporting.hold_step(many(4), now=10.001)
-    for it in many(4):
-        reporting.drop(it.dispatch_id)
-    assert reporting.may_report, "the router hears of the free slots"
 
 
 def test_steps_are_reported_together_until_a_sequence_ends() -> None:
@@ -93,14 +50,23 @@ def test_steps_are_reported_together_until_a_sequence_ends() -> None:
     for position in range(4):
         assert reporting.may_step
         assert reporting.may_report == (position == 0)
-        reporting.hold_step([delta(position, "x"), delta(position, "y", dispatch=2)], now=0.0)
+        reporting.hold_step([delta(position, "x"), delta(position, "y", dispatch=2)])
     assert [it.token_ids for it in report(reporting)] == [[100, 101, 102, 103]] * 2
-    reporting.hold_step([delta(4, "x")], now=0.0)
+    reporting.hold_step([delta(4, "x")])
     assert not reporting.may_report
-    reporting.hold_step([delta(5, "x", finish=Finish("stop"))], now=0.0)
+    reporting.hold_step([delta(5, "x", finish=Finish("stop"))])
     assert [it.finish for it in report(reporting)] == [Finish("stop")]
-    reporting.hold_step([delta(4, "y", dispatch=2)], now=0.0)
+    reporting.hold_step([delta(4, "y", dispatch=2)])
     assert not reporting.may_report
+
+
+def test_a_report_without_the_deltas_of_aborted_sequences_waits_for_nothing() -> None:
+    reporting = ReportWindow(max_ahead=0, steps_together=4)
+    reporting.hold_step([delta(0, "x"), delta(0, "y", dispatch=2)])
+    for number in (1, 2):
+        assert not reporting.may_report
+        reporting.drop(number)
+    assert reporting.may_report, "the router hears of the free slots"
 
 
 def test_a_slow_router_gets_joined_steps_and_then_the_worker_waits() -> None:
@@ -109,7 +75,7 @@ def test_a_slow_router_gets_joined_steps_and_then_the_worker_waits() -> None:
     reports = []
     position = 0
     while reporting.may_step:
-        reporting.hold_step([delta(position, "x")], now=0.0)
+        reporting.hold_step([delta(position, "x")])
         position += 1
         if reporting.may_report:
             reports.append(report(reporting))
@@ -128,7 +94,7 @@ def test_joined_tokens_keep_their_texts_and_measures(steps: list[list[str]]) -> 
     reporting = ReportWindow(max_ahead=4)
     position = 0
     for texts in steps:
-        reporting.hold_step([delta(position, *texts)], now=0.0)
+        reporting.hold_step([delta(position, *texts)])
         position += len(texts)
     [merged] = reporting.take()
     texts = [text for step in steps for text in step]
@@ -138,8 +104,8 @@ def test_joined_tokens_keep_their_texts_and_measures(steps: list[list[str]]) -> 
 
 def test_a_delta_without_cuts_has_all_its_text_at_its_last_token() -> None:
     reporting = ReportWindow(max_ahead=4)
-    reporting.hold_step([SequenceDelta(1, 0, [5, 6], "ab", [0.1, 0.2], [-0.1, -0.2])], now=0.0)
-    reporting.hold_step([delta(2, "c")], now=0.0)
+    reporting.hold_step([SequenceDelta(1, 0, [5, 6], "ab", [0.1, 0.2], [-0.1, -0.2])])
+    reporting.hold_step([delta(2, "c")])
     [merged] = reporting.take()
     assert split_token_texts(merged.text, 3, merged.cuts) == ["", "ab", "c"]
 
@@ -147,8 +113,8 @@ def test_a_delta_without_cuts_has_all_its_text_at_its_last_token() -> None:
 def test_the_end_of_a_sequence_is_in_the_joined_delta() -> None:
     reporting = ReportWindow(max_ahead=4)
     end = Finish("stop")
-    reporting.hold_step([delta(0, "a")], now=0.0)
-    reporting.hold_step([delta(1, "b", finish=end)], now=0.0)
+    reporting.hold_step([delta(0, "a")])
+    reporting.hold_step([delta(1, "b", finish=end)])
     assert reporting.take() == [delta(0, "a", "b", finish=end)]
 
 
@@ -161,14 +127,14 @@ def test_deltas_with_more_than_answer_tokens_are_not_joined() -> None:
     ]
     reporting = ReportWindow(max_ahead=4)
     for it in [delta(0, "a"), *apart]:
-        reporting.hold_step([it], now=0.0)
+        reporting.hold_step([it])
     assert reporting.take() == [delta(0, "a"), *apart]
 
 
 def test_an_unlimited_worker_reports_every_step() -> None:
     reporting = ReportWindow(max_ahead=0)
     for position in range(1000):
-        reporting.hold_step([delta(position, "x")], now=0.0)
+        reporting.hold_step([delta(position, "x")])
         assert reporting.may_report
         assert len(report(reporting)[0].token_ids) == 1
 
@@ -176,7 +142,7 @@ def test_an_unlimited_worker_reports_every_step() -> None:
 def test_a_new_session_begins_without_unacknowledged_reports() -> None:
     reporting = ReportWindow(max_ahead=4)
     fill(reporting)
-    reporting.hold_step([delta(0, "a")], now=0.0)
+    reporting.hold_step([delta(0, "a")])
     reporting.on_taken(ReportsTaken(1, 2))
     reporting.reset()
     assert reporting.may_report
@@ -188,7 +154,7 @@ def test_a_new_session_begins_without_unacknowledged_reports() -> None:
 
 def test_held_deltas_of_an_aborted_dispatch_are_dropped() -> None:
     window = ReportWindow(4)
-    window.hold_step([delta(1, "a"), delta(1, "b", dispatch=2)], now=0.0)
+    window.hold_step([SequenceDelta(1, 0, [5], "a", [0.1], [-0.1]), SequenceDelta(2, 0, [6], "b", [0.1], [-0.1])])
     window.drop(1)
     window.drop(3)
     assert [delta.dispatch_id for delta in window.take()] == [2]
