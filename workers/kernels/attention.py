@@ -15,9 +15,9 @@ import numpy as np
 from cactus_actors.workers.kernels.attention_floats import visit_as_floats
 from cactus_actors.workers.kernels.attention_int8 import visit_as_int8
 from cactus_actors.workers.kernels.attention_items import GROUP, LOG2_E, Items, items_at, range_of
-from cactus_actors.workers.kernels.attention_places import PLACES_FLOATS, set_places
+from cactus_actors.workers.kernels.attention_places import PLACES_FLOATS, fetch_vectors, lanes_of, set_places
 from cactus_actors.workers.kernels.attention_queries import pack_query
-from cactus_actors.workers.kernels.attention_tiles import CHUNK, CHUNK_VECTORS, RECORD_FLOATS, get_target, set_record
+from cactus_actors.workers.kernels.attention_tiles import CHUNK, CHUNK_VECTORS, RECORD_FLOATS, get_third, set_record
 from cactus_actors.workers.kernels.cache_formats import CachedLayer, by_format, padded
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import LANES, broadcast, load, store, store_first, sum_of_lanes
@@ -120,24 +120,22 @@ def begin(
     by.
     """
     head_dim, width = layer.head_dim, padded(layer.head_dim)
-    block_size, lanes = cache.states.shape[2], cache.keys.shape[2]
     # Powers of two are cheaper than those of e; a cap wants the plain score over it.
     factor = np.float32(scale / softcap if softcap > 0 else scale * LOG2_E)
-    for item in range(count):
-        row, head = divmod(first_item + item, num_heads)
-        position = first_position + row
-        # Ranges are counted in lanes: a block has whole vectors of them.
-        low = max(position - window + 1, 0) if window > 0 else -window
-        low = low // block_size * lanes + low % block_size
-        end = ends[first_end + row]
-        high = end // block_size * lanes + end % block_size + 1
-        at, state = place + item, items.states + (place + item) * 2 * LANES
+    row, head = divmod(first_item, num_heads)
+    low, high = lanes_of(cache, first_position + row, ends[first_end + row], window)
+    for at in range(place, place + count):
+        if head == num_heads:
+            row, head = row + 1, 0
+            low, high = lanes_of(cache, first_position + row, ends[first_end + row], window)
+        state = items.states + at * 2 * LANES
         query, target = query_start + row * query_width + head * head_dim, out_start + row * out_width + head * head_dim
         set_record(scratch, items.ranges + at * RECORD_FLOATS, low, high, target, 0)
         pack_query(cache, scratch, items.queries + at * width, width, queries, query, head_dim, factor)
         _begin(scratch, items.sums + at * width, width, state)
         if sinks_start >= 0:
             _begin_with_sink(scratch, state, np.float32(sinks[sinks_start + head] * np.float32(LOG2_E)))
+        head += 1
 
 
 def visit_chunk(
@@ -178,19 +176,22 @@ def advance(
 ) -> None:
     """Attend to lanes low..high-1 of a sequence: `low` is that of the items or a multiple of CHUNK, `high` likewise.
 
-    Items of other sequences have the same blocks there, and attend to all of these lanes.
+    Items of other sequences have the same blocks there, and attend to all of these lanes. The last chunk is computed
+    while the one at `items.after` is fetched.
     """
     places, next_places = items.places, items.places + PLACES_FLOATS
     start = low // CHUNK * CHUNK
     if start < high:
         set_places(cache, layer, kv_head, block_tables, sequence, low, high, start, scratch, places)
     for chunk in range(start, high, CHUNK):
-        following = places
-        if chunk + CHUNK < high:
-            following = next_places
-            set_places(cache, layer, kv_head, block_tables, sequence, low, high, chunk + CHUNK, scratch, following)
         first = max(low - chunk, 0) // LANES
         last = min((high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
+        following = next_places
+        if chunk + CHUNK < high:
+            set_places(cache, layer, kv_head, block_tables, sequence, low, high, chunk + CHUNK, scratch, following)
+        else:
+            following = items.after
+            fetch_vectors(cache, layer, scratch, following, last)  # the others are fetched meanwhile
         visit_chunk(cache, layer, scratch, items, places, following, chunk, first, last, first_item, count, softcap)
         places, next_places = next_places, places
 
@@ -200,7 +201,7 @@ def finish(layer: CachedLayer, scratch: Any, items: Items, count: int, out: Any)
     """Write the results of items 0..count-1."""
     width = padded(layer.head_dim)
     for item in range(count):
-        mass, target = items.states + (2 * item + 1) * LANES, get_target(scratch, items.ranges + item * RECORD_FLOATS)
+        mass, target = items.states + (2 * item + 1) * LANES, get_third(scratch, items.ranges + item * RECORD_FLOATS)
         _finish(scratch, items.sums + item * width, mass, layer.head_dim, out, target)
 
 

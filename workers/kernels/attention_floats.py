@@ -8,7 +8,7 @@ import numpy as np
 
 from cactus_actors.workers.kernels.attention_items import LOG2_E, Items, cap_scores, height_of
 from cactus_actors.workers.kernels.attention_scores import score, score_widened
-from cactus_actors.workers.kernels.attention_tiles import CHUNK, RECORD_FLOATS, get_range
+from cactus_actors.workers.kernels.attention_tiles import CHUNK, RECORD_FLOATS, get_pair
 from cactus_actors.workers.kernels.attention_values import mix, mix_widened
 from cactus_actors.workers.kernels.attention_weights import weigh
 from cactus_actors.workers.kernels.attention_widening import widen_keys, widen_values
@@ -81,14 +81,14 @@ def _mix_tile(
 ) -> None:
     # Rows are mixed together where all of them attend and alone at their ends: nothing is multiplied by the
     # weight of a position outside of a row's range, which may not be finite.
-    low, _ = get_range(scratch, ranges + (height - 1) * RECORD_FLOATS)
-    _, high = get_range(scratch, ranges)
+    low, _ = get_pair(scratch, ranges + (height - 1) * RECORD_FLOATS)
+    _, high = get_pair(scratch, ranges)
     low, high = max(low - chunk, 0), min(high - chunk, CHUNK)
     if low >= high:
         low = high = CHUNK
     for end in range(2):
         for row in range(height):
-            start, stop = get_range(scratch, ranges + row * RECORD_FLOATS)
+            start, stop = get_pair(scratch, ranges + row * RECORD_FLOATS)
             start, stop = max(start - chunk, 0), min(stop - chunk, CHUNK)
             if end == 0:
                 stop = min(stop, low)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.attention_places import PLACES_FLOATS
-from cactus_actors.workers.kernels.attention_tiles import CHUNK, MAX_HEIGHT, RECORD_FLOATS, get_range
+from cactus_actors.workers.kernels.attention_tiles import CHUNK, MAX_HEIGHT, RECORD_FLOATS, get_pair
 from cactus_actors.workers.kernels.cache_formats import padded
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import LANES, broadcast, hyperbolic_tangent, load, store
@@ -22,6 +22,7 @@ class Items(NamedTuple):
     """Offsets in the scratch memory of a thread: a row and a head each, up to GROUP, and a chunk of the cache."""
 
     places: int  # of the chunk, and of the next one
+    after: int  # places of what the thread reads after these items
     ranges: int  # (GROUP,) records: the lanes of an item, and the offset of its result
     queries: int  # (GROUP, width)
     sums: int  # (GROUP, width)
@@ -34,34 +35,35 @@ def attention_scratch(head_dim: int) -> int:
     """Floats of scratch that one thread's `attend` needs, a multiple of 16."""
     width = round_up(head_dim, LANES)
     each = 2 * width + CHUNK + 2 * LANES + RECORD_FLOATS
-    return 2 * PLACES_FLOATS + GROUP * each + CHUNK * width
+    return 3 * PLACES_FLOATS + GROUP * each + CHUNK * width
 
 
 @internal(error_model="numpy")
 def items_at(scratch_start: int, head_dim: int) -> Items:
     """Items in scratch memory of `attention_scratch(head_dim)` floats."""
     width = padded(head_dim)
-    ranges = scratch_start + 2 * PLACES_FLOATS
+    after = scratch_start + 2 * PLACES_FLOATS
+    ranges = after + PLACES_FLOATS
     queries = ranges + GROUP * RECORD_FLOATS
     sums = queries + GROUP * width
     scores = sums + GROUP * width
     states = scores + GROUP * CHUNK
-    return Items(scratch_start, ranges, queries, sums, scores, states, states + GROUP * 2 * LANES)
+    return Items(scratch_start, after, ranges, queries, sums, scores, states, states + GROUP * 2 * LANES)
 
 
 @internal(error_model="numpy")
 def range_of(scratch: Any, items: Items, first: int, count: int) -> tuple[int, int]:
     """The lanes that consecutive items of one sequence attend to."""
-    low, _ = get_range(scratch, items.ranges + first * RECORD_FLOATS)
-    _, high = get_range(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
+    low, _ = get_pair(scratch, items.ranges + first * RECORD_FLOATS)
+    _, high = get_pair(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
     return low, high
 
 
 @internal(error_model="numpy")
 def common_range_of(scratch: Any, items: Items, first: int, count: int) -> tuple[int, int]:
     """The lanes that all of consecutive items of one sequence attend to."""
-    low, _ = get_range(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
-    _, high = get_range(scratch, items.ranges + first * RECORD_FLOATS)
+    low, _ = get_pair(scratch, items.ranges + (first + count - 1) * RECORD_FLOATS)
+    _, high = get_pair(scratch, items.ranges + first * RECORD_FLOATS)
     return low, high
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE
-from cactus_actors.workers.kernels.attention_tiles import CHUNK, CHUNK_VECTORS, RECORD_FLOATS, set_record
+from cactus_actors.workers.kernels.attention_tiles import (
+    CHUNK_VECTORS,
+    RECORD_FLOATS,
+    get_pair,
+    get_third,
+    set_record,
+)
 from cactus_actors.workers.kernels.cache_formats import TOGETHER, CachedLayer, by_format, padded
 from cactus_actors.workers.kernels.cache_places import place_of
 from cactus_actors.workers.kernels.internal import internal
@@ -16,43 +22,40 @@ PLACES_FLOATS = CHUNK_VECTORS * RECORD_FLOATS
 
 
 @internal(error_model="numpy")
-def fetch_first_chunk(
-    cache: Any, layer: CachedLayer, kv_head: int, block_tables: Any, sequence: int, position: int, window: int
-) -> None:
-    """Prefetch what `attend` reads first at that position."""
-    lanes, block_size = cache.keys.shape[2], cache.states.shape[2]
+def lanes_of(cache: Any, position: int, end: int, window: int) -> tuple[int, int]:
+    """The lanes that a row attends to, up to position `end`: a block has whole vectors of them."""
+    block_size, lanes = cache.states.shape[2], cache.keys.shape[2]
     low = max(position - window + 1, 0) if window > 0 else -window
-    begin = (low // block_size * lanes + low % block_size) // CHUNK * CHUNK
-    high = position // block_size * lanes + position % block_size + 1
-    for lane in range(begin, min(begin + CHUNK, high), LANES):
-        index, slot = divmod(lane, lanes)
-        _fetch_vector(cache, layer, block_tables[sequence, index] * layer.num_heads + kv_head, slot)
+    return low // block_size * lanes + low % block_size, end // block_size * lanes + end % block_size + 1
 
 
-def _fetch_vector(cache: Any, layer: CachedLayer, head: int, slot: int) -> None:
-    """Prefetch sixteen positions: keys of floats, whose values are prefetched meanwhile, or all of int8."""
+def fetch_vectors(cache: Any, layer: CachedLayer, scratch: Any, places: int, first: int) -> None:
+    """Prefetch the vectors of a chunk from `first` on: keys of floats, or keys and values of int8."""
     raise NotImplementedError
 
 
-def _fetch_keys(cache: Any, layer: CachedLayer, head: int, slot: int) -> None:
+def _fetch_floats(cache: Any, layer: CachedLayer, scratch: Any, places: int, first: int) -> None:
     lanes = cache.keys.shape[2]
-    key, _, _ = place_of(cache, layer, head, slot)
     dims_of_line = max(1, CACHE_LINE // (lanes * cache.keys.itemsize))
-    for dim in range(0, layer.head_dim, dims_of_line):
-        fetch(cache.keys, key + dim * lanes)
+    for record in range(places + first * RECORD_FLOATS, places + PLACES_FLOATS, RECORD_FLOATS):
+        key, _ = get_pair(scratch, record)
+        for dim in range(0, layer.head_dim, dims_of_line):
+            fetch(cache.keys, key + dim * lanes)
 
 
-def _fetch_int8(cache: Any, layer: CachedLayer, head: int, slot: int) -> None:
+def _fetch_int8(cache: Any, layer: CachedLayer, scratch: Any, places: int, first: int) -> None:
     lanes = cache.keys.shape[2]
-    key, value, scale = place_of(cache, layer, head, slot)
-    fetch(cache.keys, scale)
-    fetch(cache.keys, scale + 4 * lanes)
-    for dim in range(0, padded(layer.head_dim), TOGETHER):
-        fetch(cache.keys, key + dim * lanes)
-        fetch(cache.keys, value + dim * LANES)
+    for record in range(places + first * RECORD_FLOATS, places + PLACES_FLOATS, RECORD_FLOATS):
+        key, value = get_pair(scratch, record)
+        scale = get_third(scratch, record)
+        fetch(cache.keys, scale)
+        fetch(cache.keys, scale + 4 * lanes)
+        for dim in range(0, padded(layer.head_dim), TOGETHER):
+            fetch(cache.keys, key + dim * lanes)
+            fetch(cache.keys, value + dim * LANES)
 
 
-by_format(_fetch_vector, _fetch_keys, _fetch_int8)
+by_format(fetch_vectors, _fetch_floats, _fetch_int8)
 
 
 @internal(error_model="numpy", forceinline=True)

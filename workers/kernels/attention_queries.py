@@ -11,21 +11,25 @@ from numba import types
 
 from cactus_actors.workers.kernels.cache_formats import LARGEST_INT8, TOGETHER, by_format
 from cactus_actors.workers.kernels.cache_stores import ZERO_POINT, largest_of, steps_of
+from cactus_actors.workers.kernels.llvm_loops import counted, variables
 from cactus_actors.workers.kernels.simd import (
     F32,
+    FLOATS,
     I8,
     I32,
+    INTEGERS,
     LANES,
     address,
     broadcast,
     call,
+    constant,
     index,
     load,
-    load_first,
+    load_lanes,
     nearest_integers,
     primitive,
+    splat,
     store,
-    vector,
 )
 
 
@@ -51,12 +55,8 @@ def _pack_int8(
     cache: Any, scratch: Any, packed: int, width: int, queries: Any, start: int, head_dim: int, factor: Any
 ) -> None:
     largest = largest_of(queries, start, head_dim)
-    steps = broadcast(steps_of(largest))
-    record, total = packed + width // TOGETHER, np.int32(0)
-    for dim in range(0, width, LANES):
-        lanes = load_first(queries, start + dim, head_dim - dim) * steps
-        total += _store_integers(scratch, packed + dim // TOGETHER, lanes)
-    _store_record(scratch, record, largest / np.float32(LARGEST_INT8) * factor, total)
+    total = _store_steps(scratch, packed, width, queries, start, head_dim, steps_of(largest))
+    _store_record(scratch, packed + width // TOGETHER, largest / np.float32(LARGEST_INT8) * factor, total)
 
 
 by_format(pack_query, _pack_floats, _pack_int8)
@@ -70,17 +70,26 @@ def scale_and_correction(builder: ir.IRBuilder, query: ir.Value, width: ir.Value
 
 
 @primitive
-def _store_integers(typing: Any, scratch: Any, at: Any, value: Any) -> Any:
-    """Write sixteen int8; returns their sum."""
+def _store_steps(
+    typing: Any, scratch: Any, packed: Any, width: Any, queries: Any, start: Any, head_dim: Any, steps: Any
+) -> Any:
+    """Write the query in steps as `width` int8; returns their sum."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        scratch_value, at, value = values
-        integers = nearest_integers(builder, value)
-        small = builder.trunc(integers, ir.VectorType(I8, LANES))
-        builder.store(small, address(context, builder, scratch, scratch_value, at, small.type), align=4)
-        return call(builder, "llvm.vector.reduce.add.v16i32", I32, integers)
+        scratch_value, packed, width, queries_value, start, head_dim, steps = values
+        factors = splat(builder, steps, LANES)
+        (total,) = variables(builder, [constant(INTEGERS, 0)])
+        with counted(builder, index(0), width, LANES) as (dim, _):
+            source = address(context, builder, queries, queries_value, builder.add(start, dim), FLOATS)
+            lanes = builder.fmul(load_lanes(builder, source, builder.sub(head_dim, dim)), factors)
+            integers = nearest_integers(builder, lanes)
+            builder.store(builder.add(builder.load(total), integers), total)
+            small = builder.trunc(integers, ir.VectorType(I8, LANES))
+            at = builder.add(packed, builder.lshr(dim, index(2)))
+            builder.store(small, address(context, builder, scratch, scratch_value, at, small.type), align=4)
+        return call(builder, "llvm.vector.reduce.add.v16i32", I32, builder.load(total))
 
-    return types.int32(scratch, types.intp, vector), generate
+    return types.int32(scratch, types.intp, types.intp, queries, types.intp, types.intp, types.float32), generate
 
 
 @primitive

@@ -161,7 +161,7 @@ def set_record(typing: Any, scratch: Any, at: Any, a: Any, b: Any, c: Any, d: An
 
 
 @primitive
-def get_range(typing: Any, scratch: Any, at: Any) -> Any:
+def get_pair(typing: Any, scratch: Any, at: Any) -> Any:
     """The first two members of a record."""
     pair = types.UniTuple(types.intp, 2)
 
@@ -173,7 +173,7 @@ def get_range(typing: Any, scratch: Any, at: Any) -> Any:
 
 
 @primitive
-def get_target(typing: Any, scratch: Any, at: Any) -> Any:
+def get_third(typing: Any, scratch: Any, at: Any) -> Any:
     """The third member of a record."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:

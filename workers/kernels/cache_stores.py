@@ -20,19 +20,21 @@ from cactus_actors.workers.kernels.cache_formats import (
 )
 from cactus_actors.workers.kernels.cache_places import place_of
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.llvm_loops import counted, variables
 from cactus_actors.workers.kernels.simd import (
+    F32,
+    FLOATS,
     I8,
     I32,
     INTEGERS,
     LANES,
-    absolute,
     address,
     broadcast,
+    call,
     constant,
     index,
     load_first,
-    max_of_lanes,
-    maximum,
+    load_lanes,
     nearest_integers,
     primitive,
     vector,
@@ -122,13 +124,23 @@ def steps_of(largest: Any) -> Any:
     return np.float32(0) if largest < SMALLEST else np.float32(LARGEST_INT8) / largest
 
 
-@internal(error_model="numpy")
-def largest_of(source: Any, start: int, count: int) -> Any:
+@primitive
+def largest_of(typing: Any, source: Any, start: Any, count: Any) -> Any:
     """The largest magnitude of `count` floats; NaN if one of them is."""
-    largest = broadcast(np.float32(0))
-    for dim in range(0, count, LANES):
-        largest = maximum(largest, absolute(load_first(source, start + dim, count - dim)))
-    return max_of_lanes(largest)
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        source_value, start, count = values
+        (largest,) = variables(builder, [constant(INTEGERS, 0)])
+        with counted(builder, index(0), count, LANES) as (dim, _):
+            here = address(context, builder, source, source_value, builder.add(start, dim), FLOATS)
+            lanes = builder.bitcast(load_lanes(builder, here, builder.sub(count, dim)), INTEGERS)
+            # Without their signs, floats are ordered as their bits are, and NaN is the largest.
+            lanes = builder.and_(lanes, constant(INTEGERS, 2**31 - 1))
+            before = builder.load(largest)
+            builder.store(builder.select(builder.icmp_signed(">", lanes, before), lanes, before), largest)
+        return builder.bitcast(call(builder, "llvm.vector.reduce.smax.v16i32", I32, builder.load(largest)), F32)
+
+    return types.float32(source, types.intp, types.intp), generate
 
 
 def _narrow(builder: ir.IRBuilder, dtype: Any, value: ir.Value) -> ir.Value:

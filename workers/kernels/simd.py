@@ -186,15 +186,18 @@ def lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
     return builder.icmp_signed("<", lane, splat(builder, builder.trunc(count, I32), LANES))
 
 
+def load_lanes(builder: ir.IRBuilder, pointer: ir.Value, count: ir.Value) -> ir.Value:
+    """The first `count` floats at a pointer to sixteen, then zeros; no other is read."""
+    name, inside = "llvm.masked.load.v16f32.p0", lanes_below(builder, count)
+    return call(builder, name, FLOATS, pointer, ir.Constant(I32, 4), inside, constant(FLOATS, 0.0))
+
+
 @primitive
 def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
     """The first `count` (0..16) floats from a flat offset, then zeros; no other is read."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        pointer = address(context, builder, array, values[0], values[1], FLOATS)
-        inside = lanes_below(builder, values[2])
-        name = "llvm.masked.load.v16f32.p0"
-        return call(builder, name, FLOATS, pointer, ir.Constant(I32, 4), inside, ir.Constant(FLOATS, [0.0] * LANES))
+        return load_lanes(builder, address(context, builder, array, values[0], values[1], FLOATS), values[2])
 
     return vector(array, types.intp, types.int64), generate
 
@@ -219,6 +222,17 @@ def fetch(typing: Any, array: Any, index: Any) -> Any:
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         prefetch(builder, address(context, builder, array, given[0], given[1], I8))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@primitive
+def fetch_for_write(typing: Any, array: Any, index: Any) -> Any:
+    """Fetch the line of an element into the first-level cache, taken from the other cores."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+        prefetch_for_write(builder, address(context, builder, array, given[0], given[1], I8))
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate

@@ -6,11 +6,12 @@ from typing import Any
 
 from cactus_actors.workers.kernels.attention import advance, attend, begin, finish
 from cactus_actors.workers.kernels.attention_items import Items, common_range_of, items_at, range_of
-from cactus_actors.workers.kernels.attention_places import fetch_first_chunk
+from cactus_actors.workers.kernels.attention_places import lanes_of, set_places
 from cactus_actors.workers.kernels.attention_tiles import CHUNK
 from cactus_actors.workers.kernels.barrier import next_task
 from cactus_actors.workers.kernels.cache_formats import CachedLayer
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.simd import LANES, fetch, fetch_for_write
 from cactus_actors.workers.runtime.op_codes import RowKind
 from cactus_actors.workers.runtime.step_arguments import NUM_GROUPS, NUM_LOGITS, StepInputs, Workspace
 
@@ -32,7 +33,7 @@ def attend_in_tasks(
         if task >= num_tasks:
             return
         group, kv_head = task // op.num_kv_heads, task % op.num_kv_heads
-        _fetch_chunk(op, layer, min(task + size, num_tasks - 1), step, cache)
+        _set_following(op, layer, min(task + size, num_tasks - 1), step, cache, work, rank)
         if op.rows == LOGITS:
             _attend_alone(op, layer, kv_head, group, group + 1, vectors, step, cache, work, rank)
         elif step.groups[group, 1] - step.groups[group, 0] == 1:
@@ -231,16 +232,23 @@ def _clear_padding(op: Any, kv_head: int, row: int, end: int, work: Workspace) -
 
 
 @internal(error_model="numpy", inline="always")
-def _fetch_chunk(op: Any, layer: CachedLayer, task: int, step: StepInputs, cache: Any) -> None:
-    """Prefetch the first chunk of a thread's next task while it works on another.
+def _set_following(
+    op: Any, layer: CachedLayer, task: int, step: StepInputs, cache: Any, work: Workspace, rank: int
+) -> None:
+    """Set the places of a thread's next task, whose first chunk is fetched during the last one of this task.
 
-    Successive tiles of several tokens read the same one.
+    Its first row's queries, which another thread may have written, are fetched at once.
     """
     group, kv_head = task // op.num_kv_heads, task % op.num_kv_heads
-    row, end = group, group + 1
-    if op.rows != LOGITS:
-        row, end = _rows_of_tile(step, step.groups[group, 0])
-    if end - row == 1:
-        token = token_of_row(op, row, step)
-        sequence, position = step.sequence_of_token[token], step.positions[token]
-        fetch_first_chunk(cache, layer, kv_head, step.block_tables, sequence, position, op.window)
+    row = group if op.rows == LOGITS else step.tiles[step.groups[group, 0], 0]
+    token = token_of_row(op, row, step)
+    sequence, position = step.sequence_of_token[token], step.positions[token]
+    low, high = lanes_of(cache, position, position, op.window)
+    chunk, after = low // CHUNK * CHUNK, items_at(rank * work.scratch_size, layer.head_dim).after
+    set_places(cache, layer, kv_head, step.block_tables, sequence, low, high, chunk, work.scratch, after)
+    width = op.num_heads // op.num_kv_heads * op.head_dim
+    source = work.starts[op.source] + row * op.source_width + kv_head * width
+    target = work.starts[op.target] + row * op.target_width + kv_head * width
+    for column in range(0, width, LANES):
+        fetch(work.floats, source + column)
+        fetch_for_write(work.floats, target + column)

@@ -29,7 +29,7 @@ from cactus_actors.workers.runtime.attention_tasks import attend_in_tasks
 from cactus_actors.workers.runtime.expert_operations import run_experts
 from cactus_actors.workers.runtime.matmul_tasks import multiply
 from cactus_actors.workers.runtime.op_codes import OpCode, RowKind
-from cactus_actors.workers.runtime.program import ROWS_TOGETHER
+from cactus_actors.workers.runtime.program import MOST_ROWS_OF_TASK, ROWS_OF_TASK, ROWS_TOGETHER
 from cactus_actors.workers.runtime.recurrence_tasks import recur_in_tasks
 from cactus_actors.workers.runtime.row_operations import work_on_row
 from cactus_actors.workers.runtime.step_arguments import (
@@ -49,9 +49,6 @@ SHIFT = int(OpCode.SHIFT)
 MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS, OpCode.GROUP))
 ADAPTER_DOWN = int(OpCode.ADAPTER_DOWN)
 LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
-
-ROWS_OF_TASK = 32
-"""Rows that go through a run together. Half of it is a multiple of the rows that any format interleaves."""
 
 FETCHED_BYTES = 128 * 1024
 """Bytes of its share of the next matrix that a thread prefetches, at most, while it waits for others."""
@@ -88,6 +85,8 @@ def step_of_rank(
             seen = follow(signal, seen)
             if seen < 0:
                 return
+        own = _of_rank(work, rank)
+        _set_places(work, rank, 0)
         fetched = 0  # bytes of the next matrix's share
         begin = 0
         while begin < len(operations):
@@ -105,6 +104,7 @@ def step_of_rank(
                         task = next_task(work.tasks, len(operations) * size + begin)
                         first = _first_row_of_task(num_rows, task, size)
                         last = _first_row_of_task(num_rows, task + 1, size)
+                        _set_places(work, rank, rank * MOST_ROWS_OF_TASK - first if first < num_rows else 0)
                     for index in range(begin, end if first < num_rows else begin):
                         op = operations[index]
                         code = op.code
@@ -112,17 +112,17 @@ def step_of_rank(
                             profile[rank, index, 0] -= cycles()
                         if code == MATMUL:
                             fetched = 0
-                            multiply(op, index, weights, work, first, last, not is_dealt, share, size)
+                            multiply(op, index, weights, own, first, last, not is_dealt, share, size)
                         elif code == ATTEND:
-                            attend_in_tasks(op, index, weights.vectors, step, cache, work, rank, size)
+                            attend_in_tasks(op, index, weights.vectors, step, cache, own, rank, size)
                         elif code == LOGIT_STATS:
-                            _compute_logit_stats(op, num_rows, work, share, size)
+                            _compute_logit_stats(op, num_rows, own, share, size)
                         elif code in (CAUSAL_CONV, DELTA_RULE, SCAN, SHIFT):
-                            recur_in_tasks(op, index, weights, step, cache.slots, work, rank, size)
+                            recur_in_tasks(op, index, weights, step, cache.slots, own, rank, size)
                         elif code >= ADAPTER_DOWN:
-                            multiply_by_adapters(op, adapters, step, work, first, last, not is_dealt, share, size)
+                            multiply_by_adapters(op, adapters, step, own, first, last, not is_dealt, share, size)
                         elif code >= GROUP:
-                            run_experts(op, weights, step, choices, work, share, size)
+                            run_experts(op, weights, step, choices, own, share, size)
                         else:
                             top, bottom, part, parts = first, last, 0, 1
                             if not is_dealt and op.is_sliced and num_rows < size * op.rows_together:
@@ -143,7 +143,7 @@ def step_of_rank(
                                     step,
                                     cache,
                                     choices,
-                                    work,
+                                    own,
                                 )
                         if profile is not None:
                             profile[rank, index, 0] += cycles()
@@ -161,6 +161,29 @@ def step_of_rank(
             for counter in range(len(operations) * (2 * size + 2)):
                 work.tasks[counter] = 0
             return
+
+
+@internal(error_model="numpy", inline="always")
+def _of_rank(work: Workspace, rank: int) -> Workspace:
+    """The workspace with the places of a rank as its starts."""
+    return Workspace(
+        work.floats,
+        work.encoded,
+        work.places[rank],
+        work.strides,
+        work.places,
+        work.scratch,
+        work.scratch_size,
+        work.barrier,
+        work.tasks,
+    )
+
+
+@internal(error_model="numpy")
+def _set_places(work: Workspace, rank: int, num_rows: int) -> None:
+    """Shift a rank's rows of a task by a number of rows."""
+    for buffer in range(len(work.starts)):
+        work.places[rank, buffer] = work.starts[buffer] + num_rows * work.strides[buffer]
 
 
 @internal(error_model="numpy", inline="always")

@@ -81,6 +81,11 @@ class WeightLayout:
         """Bytes of one encoded row."""
         return (self.head if for_head else self.body).row_bytes(num_columns)
 
+    def row_stride(self, num_columns: int, *, for_head: bool) -> int:
+        """Bytes from one encoded row to the next of those that are multiplied together."""
+        layout = (self.head if for_head else self.body).layout
+        return layout.num_groups(num_columns) * layout.row_group_bytes
+
 
 class Arenas(NamedTuple):
     """All weights of a model, packed."""

@@ -186,7 +186,7 @@ class PatchEncoder:
     def _starts_at(self, first: int) -> NDArray[np.int64]:
         """The places in the buffers of a patch's rows."""
         rows = {RowKind.TOKENS: first, RowKind.LOGITS: first // self._vision.merged_patches, RowKind.CHOICES: 0}
-        offsets = [buffer.width * rows[buffer.rows] for buffer in self._program.buffers]
+        offsets = [0 if buffer.stride else buffer.width * rows[buffer.rows] for buffer in self._program.buffers]
         return self._workspace.starts + np.array(offsets, np.int64)
 
     def _rows_of(self, index: int, num_rows: int) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,12 @@ OPERATION = np.dtype(
 ROWS_TOGETHER = 8
 """Encoded rows are interleaved by at most eight: two threads never write to the same group."""
 
+ROWS_OF_TASK = 32
+"""Rows that go through a run together. Half of it is a multiple of the rows that any format interleaves."""
+
+MOST_ROWS_OF_TASK = ROWS_OF_TASK + ROWS_TOGETHER
+"""Those of the last task, with what would be less than a tile after it."""
+
 _WHOLE_PHASE = RECURRENCES | {
     *(OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS),
     *(OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL),
@@ -97,11 +103,20 @@ _READS_BEYOND_ITS_SLICE = _READS_OTHER_ROWS | {OpCode.NORM, OpCode.GATE, OpCode.
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer with one row for each of `rows`: float32, or encoded bytes."""
+    """A buffer with one row for each of `rows`: float32, or encoded bytes.
+
+    A value that only operations of one run use has rows for a task of each thread, so that they stay in its cache.
+    """
 
     width: int  # floats or bytes per row
     rows: RowKind
     is_encoded: bool
+    stride: int = 0  # floats or bytes per row of a task; 0 for a buffer with all rows
+
+    def num_rows(self, max_rows: int, threads: int) -> int:
+        """Rows that it needs in steps of up to `max_rows`: few ones do not go through a run in tasks."""
+        has_tasks = self.stride and max_rows >= threads * ROWS_OF_TASK
+        return threads * MOST_ROWS_OF_TASK if has_tasks else max_rows
 
 
 @dataclass(frozen=True)
@@ -234,14 +249,20 @@ def _look_ahead(records: NDArray[Any]) -> None:
 
 
 def _find_runs(records: NDArray[Any], operations: Sequence[GraphOperation]) -> None:
-    """Set where runs begin and end: in a run, rows are independent of each other and of earlier writes."""
-    begin = 0
+    """Set where runs begin and end."""
+    for index, (op, begin) in enumerate(zip(operations, _begins_of_runs(operations), strict=True)):
+        records[begin]["run_end"] = 0 if op.code in _MIXES_ROWS else index + 1
+
+
+def _begins_of_runs(operations: Sequence[GraphOperation]) -> list[int]:
+    """Where the run of each operation begins: in a run, rows are independent of each other and of earlier writes."""
+    begins: list[int] = []
     for index, op in enumerate(operations):
         before = operations[index - 1] if index else op
         is_elsewhere = _rows_of(op) is not _rows_of(before) or before.code in _MIXES_ROWS
-        if is_elsewhere or op.code in _MIXES_ROWS | _READS_OTHER_ROWS:
-            begin = index
-        records[begin]["run_end"] = 0 if op.code in _MIXES_ROWS else index + 1
+        is_first = not begins or is_elsewhere or op.code in _MIXES_ROWS | _READS_OTHER_ROWS
+        begins.append(index if is_first else begins[-1])
+    return begins
 
 
 def _rows_of(op: GraphOperation) -> RowKind:
@@ -277,15 +298,19 @@ def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, .
             assert op.source is not None, "it convolves something"
             last_use[op.source] = max(last_use[op.source], _end_of_run(graph.operations, index))
     kept = (graph.hidden, graph.logits, *graph.features)
+    kinds = {value: _buffer_of(value, layout) for value in (*graph.inputs, *last_use)}
+    for each in _values_of_tasks(graph.operations) - {*kept, *graph.inputs}:
+        stride = layout.row_stride(each.width, for_head=each.for_head) if each.is_encoded else kinds[each].width
+        kinds[each] = replace(kinds[each], stride=stride)
     buffers: list[Buffer] = []
     buffer_of: dict[Value, int] = {}
     free: defaultdict[Buffer, list[int]] = defaultdict(list)
     for given in graph.inputs:
         buffer_of[given] = len(buffers)
-        buffers.append(_buffer_of(given, layout))
+        buffers.append(kinds[given])
     for index, op in enumerate(graph.operations):
         if op.target is not None and op.target not in buffer_of:
-            buffer = _buffer_of(op.target, layout)
+            buffer = kinds[op.target]
             if free[buffer]:
                 buffer_of[op.target] = free[buffer].pop()
             else:
@@ -293,8 +318,22 @@ def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, .
                 buffers.append(buffer)
         for value in {op.source, op.target} - {None}:
             if value is not None and last_use[value] == index and value not in kept:
-                free[_buffer_of(value, layout)].append(buffer_of[value])
+                free[kinds[value]].append(buffer_of[value])
     return tuple(buffers), buffer_of
+
+
+def _values_of_tasks(operations: Sequence[GraphOperation]) -> set[Value]:
+    """The values that only operations of one run use.
+
+    An encoder completes the values of a convolution over its grid before the rest of the run.
+    """
+    runs: defaultdict[Value, set[int]] = defaultdict(set)
+    for index, (op, begin) in enumerate(zip(operations, _begins_of_runs(operations), strict=True)):
+        is_apart = op.code in _MIXES_ROWS or op.code is OpCode.GRID_CONV
+        for value in {op.source, op.target} - {None}:
+            if value is not None:
+                runs[value].add(-1 - index if is_apart else begin)
+    return {value for value, begins in runs.items() if len(begins) == 1 and min(begins) >= 0}
 
 
 def _end_of_run(operations: Sequence[GraphOperation], begin: int) -> int:

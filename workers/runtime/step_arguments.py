@@ -66,6 +66,8 @@ class Workspace(NamedTuple):
     floats: NDArray[Any]
     encoded: NDArray[Any]
     starts: NDArray[Any]  # (buffers,)
+    strides: NDArray[Any]  # (buffers,) of those with rows for a task of each thread; 0 for the others
+    places: NDArray[Any]  # (ranks, buffers) where `starts` are for a rank in its task
     scratch: NDArray[Any]  # (ranks * scratch_size,) of attention
     scratch_size: int
     barrier: NDArray[Any]

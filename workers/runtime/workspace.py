@@ -21,11 +21,13 @@ def new_workspace(
     starts, sizes = [], {False: 0, True: 0}
     for buffer in buffers:
         starts.append(sizes[buffer.is_encoded])
-        sizes[buffer.is_encoded] += buffer.width * max_rows[buffer.rows]
+        sizes[buffer.is_encoded] += buffer.width * buffer.num_rows(max_rows[buffer.rows], threads)
     return Workspace(
         floats=aligned_zeros((sizes[False] + CACHE_LINE,), np.float32),
         encoded=aligned_zeros((sizes[True],), np.uint8),
         starts=np.array(starts, np.int64),
+        strides=np.array([buffer.stride for buffer in buffers], np.int64),
+        places=np.zeros((threads, len(buffers)), np.int64),
         scratch=aligned_zeros((threads * scratch_size,), np.float32),
         scratch_size=scratch_size,
         barrier=new_barrier(),
