@@ -37,7 +37,7 @@ def run_file(texts: list[str], max_tokens: int, service: CactusService, folder: 
         for number, text in enumerate(texts)
     ]
     source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
-    command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", str(source), "-o", str(output)]
+    command = [sys.executable, "-m", "cactus_actors.cli", "batch", str(source), "-o", str(output)]
     command += ["--endpoint", service.jobs, "--stream-endpoint", service.stream]
     began = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)

@@ -18,8 +18,6 @@ from cactus_actors.router.journal.salvage import LogDamage, log_damage, log_of, 
 
 FILE_NAME = "jobs.sqlite"
 VERSION = 1
-CACHE_KIB = 8 << 10
-"""Pages in memory, each of three or four jobs: the ids are random, so that an entry may be on any page."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -162,7 +160,6 @@ def _connected(path: Path, *pragmas: str) -> sqlite3.Connection:
             database.execute(pragma)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
-        database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version not in (0, VERSION):
             raise ConfigurationInvalid(

@@ -70,3 +70,15 @@ with Client({router.endpoint!r}, {router.stream_endpoint!r}) as client:
 print(*sys.modules, file=sys.stderr)
 """
     assert loaded_by(program, router) == ("hello w1 w2 w3 w4\n", set())
+
+
+def test_a_command_ends_without_an_examination_of_all_objects() -> None:
+    code = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, gc.get_stats()[2]['collections']))\n"
+        "from cactus_actors.cli.__main__ import main\n"
+        "sys.argv = ['cactus', '--version']\n"
+        "main()\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert shown.splitlines()[-1] == "True 0"
