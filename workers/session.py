@@ -165,9 +165,9 @@ class WorkerSession:
         return messages
 
     def _has_changed(self, report: Report) -> bool:
-        """True if the report differs from the last one in more than `num_taken`."""
+        """True if the report has deltas, or differs from the last one in more than `num_taken`."""
         last = self._last_report
-        return last is None or report != replace(last, num_taken=report.num_taken)
+        return bool(report.deltas) or last is None or report != replace(last, num_taken=report.num_taken)
 
     def _on_welcome(self, now: float) -> list[WorkerMessage]:
         # Reports that reached a new router before our Hello did were each answered with a Welcome.

@@ -280,7 +280,7 @@ class Scheduler:
     def _allocate_for(self, sequence: Sequence, num_drafts: int) -> None:
         """Allocate the missing blocks for that many drafts, which fit."""
         num_blocks = -(-(sequence.num_tokens + num_drafts) // sequence.block_size)
-        sequence.block_table += self._block_pool.allocate(num_blocks - len(sequence.block_table))
+        sequence.block_table.extend(self._block_pool.allocate(num_blocks - len(sequence.block_table)))
 
     def _grow_running(self, schedule: Schedule) -> bool:
         """Allocate missing blocks of running sequences, oldest first; returns True if one was preempted."""
@@ -292,7 +292,7 @@ class Scheduler:
             if num_missing <= 0:
                 index += 1
             elif num_missing <= self._block_pool.num_free:
-                sequence.block_table += self._block_pool.allocate(num_missing)
+                sequence.block_table.extend(self._block_pool.allocate(num_missing))
                 index += 1
             elif len(self.running) > 1:
                 self._preempt(self.running[-1])
@@ -325,7 +325,7 @@ class Scheduler:
                 return False
         self.waiting.popleft()
         self._block_pool.hold(cached)
-        sequence.block_table = cached + self._block_pool.allocate(sequence.num_blocks_needed - len(cached))
+        sequence.block_table.extend(cached + self._block_pool.allocate(sequence.num_blocks_needed - len(cached)))
         sequence.num_reused_blocks = len(cached)
         sequence.num_computed_tokens = len(cached) * sequence.block_size
         if sequence.num_cached_prompt_tokens is None:
@@ -353,7 +353,7 @@ class Scheduler:
             assert self._state_pool is not None, "it gave the state"
             self._state_pool.release(sequence.state)
             sequence.state = None
-        sequence.block_table = []
+        del sequence.block_table[:]
         sequence.num_reused_blocks = 0
         sequence.hidden = None
         sequence.num_computed_tokens = 0

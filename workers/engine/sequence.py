@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,7 +137,7 @@ class Sequence:
         self.num_reported_prompt_tokens = 0 if reports_prompt else self.num_prompt_tokens
         self.block_size = block_size
         self.max_blocks = -(-(self.num_prompt_tokens + self.max_tokens) // block_size)
-        self.block_table: list[int] = []
+        self.block_table = array("i")
         self.num_reused_blocks = 0  # the first ones, which were in the cache when it was admitted
         self.state: SequenceState | None = None  # of a running sequence whose model has recurrences
         self.tapped_layers = () if self.pooler or dispatch.emitted_ids else tuple(dispatch.tapped_layers)

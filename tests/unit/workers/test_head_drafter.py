@@ -227,7 +227,7 @@ def test_drafts_after_a_picture_turn_by_the_positions_of_the_text() -> None:
     for number in range(2):
         dispatch = job(number, list(range(1, 16)), 9)
         sequence = Sequence(dispatch, Detokenizer(NoBytes(), dispatch.params), max_context=99, block_size=4)
-        sequence.block_table = [4 * number + index for index in range(5)]
+        sequence.block_table.extend(4 * number + index for index in range(5))
         sequence.hidden = np.zeros(4, np.float32)
         sequences.append(sequence)
     sequences[1].pictures = SimpleNamespace(axes=AxisPositions([(2, 2, 4)]))  # type: ignore[assignment]

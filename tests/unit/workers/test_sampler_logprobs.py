@@ -51,7 +51,7 @@ def test_prompt_rows_have_the_probabilities_of_their_tokens() -> None:
     params = SamplingParams(max_tokens=3, num_logprobs=2, prompt_logprobs=True, temperature=0.0)
     dispatch = Dispatch(1, "0" * 32, prompt_ids, [], params)
     sequence = Sequence(dispatch, Detokenizer(NoBytes(), params), max_context=64, block_size=16)
-    sequence.block_table = [0]
+    sequence.block_table.append(0)
     logits = np.random.default_rng(0).normal(size=(6, VOCAB)).astype(np.float32)
     logprobs = np.log([softmax(row.astype(np.float64)) for row in logits])
 
