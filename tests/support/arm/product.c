@@ -1,5 +1,5 @@
 /* Runs `product`, which cross_compiled.py compiles: product WEIGHTS SOURCE OUT OUTPUTS INPUTS ROWS, the first two files
-   to read, the third to write. */
+   to read, the third to write. cross_attention.py gives attention the same arguments. */
 
 #include <stdint.h>
 #include <stdio.h>
