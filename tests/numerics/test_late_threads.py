@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.loading.load_model import load_model
+from cactus_actors.workers.runtime import transformer
 from cactus_actors.workers.runtime.compiled_step import step_of_rank
-from cactus_actors.workers.runtime.transformer import TransformerModel
+from cactus_actors.workers.runtime.step_arguments import Workspace
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
 LATEST_S = 60.0
@@ -24,38 +23,34 @@ BLOCKS = 8
 
 
 class LateThread:
-    """A model of two threads, of which the second begins a step when `come` is called."""
+    """The compiled step, which a second thread begins when all shares are complete, or after LATEST_S."""
 
-    def __init__(self, directory: Path) -> None:
-        self._may_come = threading.Event()
-        model = load_model(directory, weights="int8", threads=2)
-        assert isinstance(model, TransformerModel)
-        self.model = model
-        self.model._team.close()
-        self.model._team = ThreadTeam(2, self)
+    def __init__(self) -> None:
+        self.came_last = False
 
     def typeof_pyval(self, argument: Any) -> Any:
         """The type of an argument, as that of the compiled step."""
         return step_of_rank.typeof_pyval(argument)
 
     def compile(self, signature: tuple[Any, ...]) -> Callable[..., None]:
-        """The compiled step, behind a wait of the second thread."""
+        """The code for these types."""
         code = step_of_rank.compile(signature)
 
         def run(rank: int, *arguments: Any) -> None:
             if rank:
-                self._may_come.wait()
+                (work,) = (each for each in arguments if isinstance(each, Workspace))
+                self.came_last = has_complete_shares(work)
             code(rank, *arguments)
 
         return run
 
-    @property
-    def has_complete_shares(self) -> bool:
-        """True if all shares of the last phase are complete: the last counter has their number."""
-        return int(self.model._last.workspace.tasks[-1]) == 2
 
-    def come(self) -> None:
-        self._may_come.set()
+def has_complete_shares(work: Workspace) -> bool:
+    """Wait until both shares of the last phase are complete: the last counter has their number."""
+    until = time.monotonic() + LATEST_S
+    while work.tasks[-1] < 2 and time.monotonic() < until:
+        time.sleep(0.001)
+    return bool(work.tasks[-1] == 2)
 
 
 def batch_of(num_tokens: int) -> Batch:
@@ -70,29 +65,20 @@ def batch_of(num_tokens: int) -> Batch:
     )
 
 
-def logits_without_the_second_thread(late: LateThread, batch: Batch) -> NDArray[np.float32]:
-    """The logits as they are before the second thread begins."""
-    model = late.model
-    step = threading.Thread(target=model.forward, args=(batch, model.new_cache(2 * BLOCKS, num_slots=2)))
-    model._make_room(len(batch.token_ids), len(batch.logit_rows))
-    step.start()
-    try:
-        until = time.monotonic() + LATEST_S
-        while not late.has_complete_shares:
-            assert time.monotonic() < until, "the first thread waits for the second one"
-            time.sleep(0.001)
-        return model._last.rows_of(model._last.program.logits, len(batch.logit_rows), model.config.vocab_size).copy()
-    finally:
-        late.come()
-        step.join()
-
-
 @pytest.mark.parametrize("num_tokens", [1, 5, 40])  # 80 rows are dealt in tasks
 @pytest.mark.parametrize("family", ["llama3", "qwen35moe", "granite4-hybrid"])
-def test_a_step_is_complete_before_its_late_thread_comes(family: str, num_tokens: int) -> None:
-    late, batch = LateThread(GOLDENS / family), batch_of(num_tokens)
-    actual = logits_without_the_second_thread(late, batch)
-    together = late.model.forward(batch, late.model.new_cache(2 * BLOCKS, num_slots=2)).copy()
-    late.model.close()
-    assert np.isfinite(actual).all()
-    assert (actual == together).all()
+def test_a_step_is_complete_before_its_late_thread_comes(
+    monkeypatch: pytest.MonkeyPatch, family: str, num_tokens: int
+) -> None:
+    late, batch = LateThread(), batch_of(num_tokens)
+    monkeypatch.setattr(transformer, "ThreadTeam", lambda size, _: ThreadTeam(size, late))
+    model = load_model(GOLDENS / family, weights="int8", threads=2)
+    alone = model.forward(batch, model.new_cache(2 * BLOCKS, num_slots=2)).copy()
+    assert late.came_last
+    monkeypatch.undo()
+    model.close()
+    model = load_model(GOLDENS / family, weights="int8", threads=2)
+    together = model.forward(batch, model.new_cache(2 * BLOCKS, num_slots=2)).copy()
+    model.close()
+    assert np.isfinite(alone).all()
+    assert (alone == together).all()
