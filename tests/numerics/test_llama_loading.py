@@ -12,7 +12,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_named
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
-from cactus_actors.workers.kernels.barrier import follow, new_barrier, notify, wait
+from cactus_actors.workers.kernels.barrier import follow, new_barrier, next_task, notify, wait, wait_for
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
 from cactus_actors.workers.loading.packing import pack
@@ -117,7 +117,7 @@ def test_a_cache_has_the_format_of_its_model(weights, kv_cache, cache_format):
 
 
 @kept_njit(nogil=True)
-def _count_together(rank, size, signal, seen, barrier, counts, faults, data):
+def _count_together(rank, size, signal, seen, barrier, counts, done, faults, data):
     while True:
         if rank == 0:
             notify(signal)
@@ -127,27 +127,28 @@ def _count_together(rank, size, signal, seen, barrier, counts, faults, data):
                 return
         for number in range(len(counts)):
             counts[number, rank] += 1
-            wait(barrier, size, data, 0, 0)
+            next_task(done, number)
+            wait_for(done, number, size * counts[number, rank], data, 0, len(data))
             for other in range(size):
                 faults[rank] += counts[number, other] != counts[number, rank]
-            wait(barrier, size, data, 0, len(data))
+            wait(barrier, size)
         if rank == 0:
             return
 
 
-def test_threads_of_a_team_see_each_others_writes_after_a_barrier():
+def test_threads_of_a_team_see_each_others_writes_after_a_wait():
     barrier, counts, faults = new_barrier(), np.zeros((100, 3), np.int64), np.zeros(3, np.int64)
-    data = np.zeros(1000, np.uint8)
-    _count_together(0, 1, new_barrier(), 0, barrier, counts[:, :1].copy(), faults, data)
+    done, data = np.zeros(100, np.int64), np.zeros(1000, np.uint8)
+    _count_together(0, 1, new_barrier(), 0, barrier, counts[:, :1].copy(), done.copy(), faults, data)
     _count_together.compile(_count_together.signatures[0])
     team = ThreadTeam(3, _count_together)
     for _ in range(5):
-        team.run(barrier, counts, faults, data)
-    others = np.zeros_like(counts)
+        team.run(barrier, counts, done, faults, data)
+    others, others_done = np.zeros_like(counts), np.zeros_like(done)
     for pause_s in (0.0, 0.01):  # spinning and asleep
         threading.Event().wait(pause_s)
-        team.run(barrier, others, faults, data)
-    team.run(barrier, counts, faults, data)
+        team.run(barrier, others, others_done, faults, data)
+    team.run(barrier, counts, done, faults, data)
     team.close()
     assert (counts == 6).all()
     assert (others == 2).all()

@@ -21,6 +21,11 @@ def families_in(text: str) -> Families:
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
+def is_complete(text: str) -> bool:
+    """True once the refused frame and the end of the subscription are counted, which nobody waits for."""
+    return 'reason="worker_message"' in text and "cactus_subscribed_jobs 0" in text
+
+
 def scraped(state_dir: Path) -> str:
     """/metrics of a service that answered a stream, refused a request, and has a cloud worker."""
     with (
@@ -37,7 +42,7 @@ def scraped(state_dir: Path) -> str:
         body = {"prompt": "a", "stream": True, "max_tokens": 50, "my_field": 1}
         http.post("/v1/completions", json=body).raise_for_status()
         assert http.post("/v1/completions", json={"prompt": "x" * 10_000}).status_code == 400
-        until(lambda: 'reason="worker_message"' in http.get("/metrics").text)
+        until(lambda: is_complete(http.get("/metrics").text))
         response = http.get("/metrics")
         assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
         return response.text
