@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -45,14 +46,17 @@ def measure_service(config: ServeConfig, decode_tokens: int) -> dict[int, tuple[
     try:
         with Client(jobs, stream) as client:
             for concurrency in CONCURRENCIES:
-                load = {
-                    "concurrency": concurrency,
-                    "prompt_tokens": PROMPT_TOKENS,
-                    "max_tokens": decode_tokens,
-                }
-                asyncio.run(bench_service(jobs, stream, requests=concurrency, seed=1, **load))  # warms up
+                ask = partial(
+                    bench_service,
+                    jobs,
+                    stream,
+                    concurrency=concurrency,
+                    prompt_tokens=PROMPT_TOKENS,
+                    max_tokens=decode_tokens,
+                )
+                asyncio.run(ask(requests=concurrency, seed=1))  # warms up
                 before = kernel_and_step_seconds(client.status())
-                record = asyncio.run(bench_service(jobs, stream, requests=concurrency * REQUESTS_A_STREAM, **load))
+                record = asyncio.run(ask(requests=concurrency * REQUESTS_A_STREAM))
                 after = kernel_and_step_seconds(client.status())
                 kernel_s, step_s = after[0] - before[0], after[1] - before[1]
                 wall_s = record.seconds * service.num_workers

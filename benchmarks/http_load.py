@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -71,8 +71,9 @@ async def bench_http(
     prompt_tokens: int,
     max_tokens: int,
     seed: int = 0,
+    prefix: Sequence[int] = (),
 ) -> ServiceRecord:
-    """Measure `requests` requests of random token ids, greedy, none ending early, no two prompts equal."""
+    """Measure `requests` requests of random token ids after a common `prefix`, greedy, none ending early."""
     load = HttpLoad(max_tokens)
     prompts = _prompts(random.Random(seed), vocab_size, requests, prompt_tokens)
     limits = httpx.Limits(max_keepalive_connections=0)  # a server may close a connection just as it is used again
@@ -80,7 +81,7 @@ async def bench_http(
 
         async def send_requests() -> None:
             for prompt in prompts:
-                await load.request(client, prompt)
+                await load.request(client, [*prefix, *prompt])
 
         started = time.perf_counter()
         await asyncio.gather(*(send_requests() for _ in range(concurrency)))
@@ -90,7 +91,7 @@ async def bench_http(
         failed=0,
         concurrency=concurrency,
         seconds=seconds,
-        prompt_tokens=requests * prompt_tokens,
+        prompt_tokens=requests * (len(prefix) + prompt_tokens),
         output_tokens=requests * max_tokens,
         output_tokens_per_second=requests * max_tokens / seconds,
         requests_per_second=requests / seconds,

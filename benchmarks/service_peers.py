@@ -3,19 +3,21 @@
 python -m benchmarks.service_peers --llama-server llama.cpp/build/bin/llama-server --json service.json
 
 Requests of 128 random tokens, 64 tokens back, greedy, streamed, none ending early, 16 at a time, a new one
-when one ends; then one client alone. Ours is asked over ZeroMQ and over HTTP, the others over HTTP, and "in process" is
-our engine under the same closed loop without a service around it. Client and server share the same cores on all sides;
-servers stay up and idle while another one is measured.
+when one ends; then one client alone. With `--shared`, a beginning that all prompts have in common, such as a system
+prompt, comes before these tokens. Ours is asked over ZeroMQ and over HTTP, the others over HTTP, and "in process" is
+our engine under the same closed loop without a service around it, not measured with `--shared`. Client and server share
+the same cores on all sides; servers stay up and idle while another one is measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import random
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -32,7 +34,7 @@ from benchmarks.random_gguf import FORMATS, SHAPES, random_gguf
 from benchmarks.random_w8a8 import random_w8a8
 from benchmarks.server_process import cactus_serve, end_servers_on_signal, llama_server, vllm_serve
 from benchmarks.side import Side
-from cactus_actors.cli.bench_service import bench_service
+from cactus_actors.cli.bench_service import FIRST_ORDINARY_ID, bench_service
 
 SLOTS = 16
 PROMPT_TOKENS, MAX_TOKENS = 128, 64
@@ -95,8 +97,8 @@ def measure(asks: dict[str, Ask], num_rounds: int, quiet: Quiet) -> list[Service
     return figures
 
 
-def ask_cactus(jobs: str, stream: str) -> Ask:
-    """Load on our service."""
+def ask_cactus(jobs: str, stream: str, prefix: Sequence[int] = ()) -> Ask:
+    """Load on our service; all prompts begin with `prefix`."""
 
     def ask(at_once: int, in_all: int, seed: int) -> dict[str, Any]:
         measured = bench_service(
@@ -107,6 +109,7 @@ def ask_cactus(jobs: str, stream: str) -> Ask:
             prompt_tokens=PROMPT_TOKENS,
             max_tokens=MAX_TOKENS,
             seed=seed,
+            prefix=prefix,
         )
         record = asyncio.run(measured)
         assert record.failed == 0, f"{record.failed} requests failed"
@@ -115,7 +118,7 @@ def ask_cactus(jobs: str, stream: str) -> Ask:
     return ask
 
 
-def ask_http(root: str, vocab_size: int) -> Ask:
+def ask_http(root: str, vocab_size: int, prefix: Sequence[int] = ()) -> Ask:
     """Load on a server that speaks OpenAI's HTTP."""
 
     def ask(at_once: int, in_all: int, seed: int) -> dict[str, Any]:
@@ -127,6 +130,7 @@ def ask_http(root: str, vocab_size: int) -> Ask:
             prompt_tokens=PROMPT_TOKENS,
             max_tokens=MAX_TOKENS,
             seed=seed,
+            prefix=prefix,
         )
         return msgspec.structs.asdict(asyncio.run(measured))
 
@@ -177,6 +181,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--weights", help="our weight format; default: int8 for Q8_0, int4 for Q4_0")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--shared", type=int, default=0, help="tokens that all prompts begin with")
     parser.add_argument("--patience", type=float, default=600, help="seconds to wait in total for an idle machine")
     parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="the checkout with our packages")
     parser.add_argument("--llama-server", type=Path, help="llama.cpp's server")
@@ -199,21 +204,25 @@ def main() -> None:
     with ExitStack() as stack:
         service = stack.enter_context(cactus_serve(options, arguments.checkout))
         vocab_size = SHAPES[arguments.shape].vocab
-        asks["cactus serve"] = ask_cactus(service.jobs, service.stream)
-        asks["its HTTP"] = ask_http(service.http, vocab_size)
+        prefix = random.Random(1).choices(range(FIRST_ORDINARY_ID, vocab_size), k=arguments.shared)
+        context = len(prefix) + CONTEXT
+        asks["cactus serve"] = ask_cactus(service.jobs, service.stream, prefix)
+        asks["its HTTP"] = ask_http(service.http, vocab_size, prefix)
         if arguments.llama_server is not None:
             server = llama_server(
-                arguments.llama_server, model, slots=SLOTS, context=CONTEXT, threads=arguments.threads
+                arguments.llama_server, model, slots=SLOTS, context=context, threads=arguments.threads
             )
-            asks["llama-server"] = ask_http(stack.enter_context(server), vocab_size)
+            asks["llama-server"] = ask_http(stack.enter_context(server), vocab_size, prefix)
         if arguments.vllm_python is not None:
             environment = VLLM_ENVIRONMENT | {"OMP_NUM_THREADS": threads}
             folder = random_w8a8(arguments.shape)
-            vllm = vllm_serve(arguments.vllm_python, folder, slots=SLOTS, context=CONTEXT, environment=environment)
-            asks["vllm serve"] = ask_http(stack.enter_context(vllm), vocab_size)
-        asks["in process"] = ask_engine(stack.enter_context(Side("cactus in process", engine, checkout)))
+            vllm = vllm_serve(arguments.vllm_python, folder, slots=SLOTS, context=context, environment=environment)
+            asks["vllm serve"] = ask_http(stack.enter_context(vllm), vocab_size, prefix)
+        if not prefix:
+            asks["in process"] = ask_engine(stack.enter_context(Side("cactus in process", engine, checkout)))
         figures = measure(asks, arguments.rounds, Quiet(arguments.patience))
-    title = f"{model.name}, {weights}, {threads} threads: {PROMPT_TOKENS} tokens in, {MAX_TOKENS} out"
+    shared = f"{arguments.shared} + " if arguments.shared else ""
+    title = f"{model.name}, {weights}, {threads} threads: {shared}{PROMPT_TOKENS} tokens in, {MAX_TOKENS} out"
     Console(width=WIDTH).print(table_of(figures, title))
     if arguments.json:
         arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(figures)))

@@ -79,8 +79,9 @@ async def bench_service(
     prompt_tokens: int,
     max_tokens: int,
     seed: int = 0,
+    prefix: Sequence[int] = (),
 ) -> ServiceRecord:
-    """Measure `requests` requests of distinct random prompts, greedy, of full length.
+    """Measure `requests` requests of distinct random prompts after a common `prefix`, greedy, of full length.
 
     Raises the last error if none succeeded.
     """
@@ -91,7 +92,7 @@ async def bench_service(
 
         async def send_requests() -> None:
             for prompt in prompts:
-                await load.request(client, prompt, max_tokens)
+                await load.request(client, [*prefix, *prompt], max_tokens)
 
         started = time.perf_counter()
         await asyncio.gather(*(send_requests() for _ in range(concurrency)))
