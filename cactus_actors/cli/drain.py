@@ -56,7 +56,7 @@ def drain(
         elif undo:
             typer.echo(f"{node} may have workers again")
         else:
-            hint = "" if wait else " (`cactus status` shows them, --wait waits)"
+            hint = "" if wait else " (`cactus status` shows them; --wait: wait for them)"
             typer.echo(f"{counted(num_workers, 'worker')} of {node} will be replaced elsewhere{hint}")
             if until_then := _until_then(client.status(), node, within):
                 typer.echo(until_then)

@@ -139,7 +139,7 @@ def scale(
 def _scaled(num_running: int, desired: int, *, waits: bool) -> str:
     if num_running == desired:
         return f"{counted(desired, 'worker')} desired, and running"
-    hint = "" if waits else " (`cactus status` shows them, --wait waits)"
+    hint = "" if waits else " (`cactus status` shows them; --wait: wait for them)"
     return f"{counted(desired, 'worker')} desired: {workers_summary(num_running, desired)}{hint}"
 
 
