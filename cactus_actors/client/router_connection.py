@@ -291,12 +291,12 @@ class RouterConnection:
         while True:
             await self._has_pending.wait()
             await asyncio.sleep(TICK_S)
-            self._subscriptions.leave_ended()
             now = time.monotonic()
             for job in self._all_handles():
                 job.follower.on_tick(now)
                 if job.follower.outbox or job.follower.outcome is not None:
                     self._flush(job)
+            self._subscriptions.leave_ended()
             if not self._handles and not self._pending_replies:
                 self._watchdog.on_idle()
                 self._has_pending.clear()

@@ -25,11 +25,15 @@ class Subscriptions:
         return list(self._topics)
 
     def subscribe(self, topic: bytes) -> None:
-        """Subscribe to a topic; subscriptions are counted."""
+        """Subscribe to a topic; subscriptions are counted.
+
+        The service hears of the first and of the end of the last: ZeroMQ tells it of every one, but of one end only.
+        """
         self.leave_ended()
         socket = self._socket_of(topic) or self._socket_with_room() or self._open_another()
         self._topics[socket][topic] += 1
-        socket.setsockopt(zmq.SUBSCRIBE, topic)
+        if self._topics[socket][topic] == 1:
+            socket.setsockopt(zmq.SUBSCRIBE, topic)
 
     def unsubscribe(self, topic: bytes) -> None:
         """Remove one subscription, with the next one that begins, or by `leave_ended`: the service is told of both."""
@@ -45,10 +49,10 @@ class Subscriptions:
         socket = self._socket_of(topic)
         if socket is None:
             return
-        socket.setsockopt(zmq.UNSUBSCRIBE, topic)
         self._topics[socket][topic] -= 1
         if not self._topics[socket][topic]:
             del self._topics[socket][topic]
+            socket.setsockopt(zmq.UNSUBSCRIBE, topic)
 
     def _socket_of(self, topic: bytes) -> zmq.asyncio.Socket | None:
         return next((socket for socket, topics in self._topics.items() if topic in topics), None)

@@ -27,7 +27,9 @@ def worker_on(node_id: str) -> WorkerStatus:
 
 def test_it_asks_for_a_drain_within_a_time(cactus: Cactus, router: ScriptedRouter) -> None:
     told = cactus("drain", "node-2", "--within", "90").stdout
-    assert told == "2 workers of node-2 will be replaced elsewhere (`cactus status` shows them; --wait: wait for them)\n"
+    assert (
+        told == "2 workers of node-2 will be replaced elsewhere (`cactus status` shows them; --wait: wait for them)\n"
+    )
     [asked] = router.received_of(DrainNode)
     assert (asked.node, asked.within_s, asked.keep) == ("node-2", 90.0, False)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from cactus_actors import Client, JobNotFound
+from cactus_actors import AsyncClient, Client, JobNotFound
 from tests.support.router.echo_worker import EchoWorker
 from tests.support.router.scripted_router import until
 
@@ -53,6 +54,10 @@ class Service:
     def client(self) -> Client:
         jobs, stream, _ = self._endpoints
         return Client(jobs, stream, timeout=30)
+
+    def async_client(self) -> AsyncClient:
+        jobs, stream, _ = self._endpoints
+        return AsyncClient(jobs, stream, timeout=30)
 
 
 @pytest.fixture
@@ -100,6 +105,23 @@ def test_a_cancelled_job_has_a_cancelled_result(service: Service) -> None:
         job_id = client.submit("abc", max_tokens=4000)
         assert client.cancel(job_id) == "cancelled"
         assert client.result(job_id, timeout=60).finish_reason == "cancelled"
+
+
+async def test_a_client_that_stays_keeps_no_subscription_of_ended_and_cancelled_streams(service: Service) -> None:
+    async with service.async_client() as client:
+
+        async def read(job_id: str) -> str:
+            return "".join([delta.text async for delta in client.stream("abc", job_id=job_id, seed=1, max_tokens=30)])
+
+        assert len({*await asyncio.gather(read("a" * 32), read("a" * 32))}) == 1  # one job, followed twice at once
+        for _ in range(20):
+            stream = client.stream("abc", max_tokens=4000)
+            reading = asyncio.create_task(anext(stream))
+            await asyncio.sleep(0.001)
+            await client.cancel(stream.job_id)
+            await asyncio.gather(reading, return_exceptions=True)
+        with service.client() as other:
+            await asyncio.to_thread(until, lambda: other.status().held.topics == 0)
 
 
 def test_the_same_submit_again_is_the_same_job(service: Service) -> None:
