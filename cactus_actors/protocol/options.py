@@ -93,3 +93,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     timeout_ms: int | None = None
     priority: int | None = None
     user: str | None = None
+
+    @property
+    def is_background(self) -> bool:
+        """True if no client waits for the answer (priority above 0)."""
+        return (self.priority or 0) > 0

@@ -344,7 +344,7 @@ class Admission:
     def _pending(self, submit: Submit, content: bytes, submission: Submission) -> PendingSubmit:
         """A request with its reservation."""
         user = share_owner(submission.account, submission.tenant, submit.options.user)
-        weight, is_background = submission.grants.weight, (submit.options.priority or 0) > 0
+        weight, is_background = submission.grants.weight, submit.options.is_background
         pending = PendingSubmit(
             submit.job_id, submission, Reservation(user, weight, load_of_request(content), 0.0, is_background), content
         )

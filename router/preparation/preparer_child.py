@@ -53,7 +53,7 @@ def serve(connection: socket.socket, prepare_one: Prepare) -> None:
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             requests = _decode(receive(connection))
-            if is_batch != all((request.submit.options.priority or 0) > 0 for request in requests):
+            if is_batch != all(request.submit.options.is_background for request in requests):
                 is_batch = not is_batch
                 (schedule_as_batch if is_batch else schedule_as_usual)()
             frames = [[receive(connection) for _ in range(request.num_frames)] for request in requests]
